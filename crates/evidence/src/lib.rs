@@ -1,0 +1,1 @@
+//! Verdicts, traces, certificates, and the auditor that re-checks them.

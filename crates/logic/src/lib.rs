@@ -1,0 +1,1 @@
+//! Linear integer terms, a proof-producing solver, interpolants.

@@ -1,0 +1,1 @@
+//! What a step is: the reference machine and the compiled machine.

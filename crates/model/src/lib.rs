@@ -1,0 +1,1 @@
+//! What a program is: cells, threads as graphs, properties.

@@ -1,0 +1,1 @@
+//! Any number of threads: backward reachability over cubes with weak memory.

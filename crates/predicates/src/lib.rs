@@ -1,0 +1,1 @@
+//! Predicate abstraction under relaxed memory: extrapolation and CEGAR.

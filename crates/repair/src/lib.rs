@@ -1,0 +1,1 @@
+//! Which fences: implicit hitting sets over any engine.

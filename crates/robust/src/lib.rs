@@ -1,0 +1,1 @@
+//! Robustness, triangular races and lazy TSO reachability.

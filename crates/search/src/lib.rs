@@ -1,0 +1,1 @@
+//! Explicit-state exploration over the compiled machine.

@@ -1,0 +1,1 @@
+//! Backward coverability: multiset buffers and exact TSO.
