@@ -1,1 +1,26 @@
-//! What a program is: cells, threads as graphs, properties.
+//! What a program is.
+//!
+//! A [`Program`] is what an author wrote: families of threads, each a control-flow graph, over named
+//! shared memory, with properties. An [`Instance`] is a program with the number of threads fixed
+//! and every name resolved to a number: the form that machines and engines read. Nothing here knows
+//! a surface language, a memory model or an engine.
+
+pub mod expr;
+pub mod graph;
+pub mod ids;
+pub mod instance;
+pub mod program;
+pub mod property;
+pub mod span;
+pub mod ty;
+
+pub use expr::{ArithmeticError, Expr, Op1, Op2};
+pub use graph::{Fence, Location};
+pub use ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};
+pub use instance::{Counts, Instance, InstanceError};
+pub use program::{Count, Family, Init, Length, Local, Place, Program, Region};
+pub use property::{
+    Condition, IndexVariable, Observation, Property, PropertyKind, ThreadIndex, ThreadRef,
+};
+pub use span::Span;
+pub use ty::Type;

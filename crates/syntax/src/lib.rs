@@ -1,1 +1,6 @@
-//! Text to model, one folder per language.
+//! Text to model. One folder per language; each offers `parse(text) -> Parsed`. Parsers never panic
+//! and report every error of a file at once.
+
+pub mod diagnostics;
+
+pub use diagnostics::{Diagnostic, Severity};

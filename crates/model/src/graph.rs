@@ -1,0 +1,82 @@
+//! Threads as control-flow graphs. The same shapes serve the program as written (leaves speak of
+//! `self`, families and regions) and its instances (leaves are registers, places are cells).
+
+use crate::expr::Expr;
+use crate::ids::{LocationId, RegisterId};
+use crate::span::Span;
+use crate::ty::Type;
+
+/// A node of a thread's graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Location {
+    /// Names the user gave it; a location may carry several.
+    pub labels: Vec<String>,
+    /// The statement that starts here; a fence put before this text runs at this location.
+    pub span: Span,
+}
+
+/// An edge of a thread's graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step<A, P> {
+    pub source: LocationId,
+    pub target: LocationId,
+    pub action: Action<A, P>,
+    pub span: Span,
+}
+
+/// What a step does. `A` is what register expressions speak of, `P` names memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<A, P> {
+    Skip,
+    Assign {
+        register: RegisterId,
+        value: Expr<A>,
+    },
+    /// Any value of the range (inclusive), or of the register's type.
+    Havoc {
+        register: RegisterId,
+        range: Option<(i64, i64)>,
+    },
+    /// Enabled only if the condition is true.
+    Assume(Expr<A>),
+    /// A false condition is a violation.
+    Assert {
+        condition: Expr<A>,
+        message: Option<String>,
+    },
+    Load {
+        register: RegisterId,
+        place: P,
+    },
+    /// A buffered store; inside an atomic block it writes memory directly.
+    Store {
+        place: P,
+        value: Expr<A>,
+    },
+    Fence(Fence),
+    /// Needs an empty buffer; until the matching end no other thread has an event.
+    AtomicBegin,
+    AtomicEnd,
+    /// Needs an empty buffer and nobody holding the lock; until `Unlock` no other thread's store
+    /// reaches memory (loads go on).
+    Lock,
+    /// Needs an empty buffer; enabled only for the holder.
+    Unlock,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fence {
+    /// Waits until the thread's buffers are empty.
+    Full,
+    /// Orders earlier stores before later ones; nothing to do under SC and TSO.
+    Store,
+}
+
+/// A thread's local variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register<I> {
+    pub name: String,
+    pub ty: Type,
+    pub init: I,
+    pub span: Span,
+}

@@ -1,0 +1,192 @@
+//! Errors and warnings that point into a source text. Parsers collect them; rendering (file, line,
+//! the line itself, a caret, what was expected, a hint) happens here so that every language's
+//! messages look the same.
+
+use std::fmt::Write;
+use wattle_model::Span;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+/// One message about one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    pub span: Span,
+    /// One sentence without a full stop: what is wrong.
+    pub message: String,
+    /// What the parser would have accepted here.
+    pub expected: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Error,
+            span,
+            message: message.into(),
+            expected: None,
+            hint: None,
+        }
+    }
+
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(span, message)
+        }
+    }
+
+    pub fn expected(mut self, what: impl Into<String>) -> Self {
+        self.expected = Some(what.into());
+        self
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The message as a person reads it, without colour:
+    ///
+    /// ```text
+    /// error: unknown name `flaq`
+    ///   --> peterson.wtl:6:9
+    ///    |
+    ///  6 |         flaq[self] = 1;
+    ///    |         ^^^^
+    ///    = expected: a shared variable or a register
+    ///    = hint: did you mean `flag`?
+    /// ```
+    pub fn render(&self, file: &str, text: &str) -> String {
+        let kind = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let mut out = format!("{kind}: {}\n", self.message);
+        if !self.span.is_some() {
+            let _ = writeln!(out, "  --> {file}");
+        } else {
+            let (line_number, column, line, width) = locate(text, self.span);
+            let gutter = line_number.to_string().len().max(2);
+            let _ = writeln!(out, "{:gutter$}--> {file}:{line_number}:{column}", "");
+            let _ = writeln!(out, "{:gutter$} |", "");
+            let _ = writeln!(out, "{line_number:>gutter$} | {line}");
+            let carets = "^".repeat(width.max(1));
+            let _ = writeln!(out, "{:gutter$} | {:2$}{carets}", "", "", column - 1);
+        }
+        if let Some(e) = &self.expected {
+            let _ = writeln!(out, "   = expected: {e}");
+        }
+        if let Some(h) = &self.hint {
+            let _ = writeln!(out, "   = hint: {h}");
+        }
+        out
+    }
+}
+
+/// Long lines are cut so that a message about a 5 MB one-line file stays readable.
+const SHOWN: usize = 160;
+
+/// Line number, column (in characters, both from 1), the line (tabs as single spaces, cut to a
+/// window if very long) and how many characters to underline.
+fn locate(text: &str, span: Span) -> (usize, usize, String, usize) {
+    let bytes = text.as_bytes();
+    let start = floor_boundary(text, span.start as usize);
+    let end = floor_boundary(text, span.end as usize).max(start);
+    let line_start = bytes[..start]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |i| i + 1);
+    let line_end = bytes[start..]
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(text.len(), |i| start + i);
+    let number = 1 + bytes[..line_start].iter().filter(|b| **b == b'\n').count();
+    let column = 1 + text[line_start..start].chars().count();
+    let width = text[start..end.min(line_end)].chars().count();
+    let skip = if column > SHOWN {
+        column - SHOWN / 2
+    } else {
+        0
+    };
+    let shown: String = text[line_start..line_end]
+        .chars()
+        .skip(skip)
+        .take(SHOWN)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    (number, column - skip, shown, width.min(SHOWN))
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The candidate closest to `given` if it is close enough to be a likely slip of the pen.
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (given.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|c| (distance(given, c), c))
+        .filter(|(d, _)| *d <= limit)
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// Edit distance, ignoring case. Long names are never near each other; this bounds the work.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(65).collect();
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(65).collect();
+    if a.len() > 64 || b.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_at_the_place() {
+        let text = "shared flag;\nflaq = 1;\n";
+        let d = Diagnostic::error(Span::new(13, 17, 2), "unknown name `flaq`")
+            .hint("did you mean `flag`?");
+        assert_eq!(
+            d.render("a.wtl", text),
+            "error: unknown name `flaq`\n  --> a.wtl:2:1\n   |\n 2 | flaq = 1;\n   | ^^^^\n   = hint: did you mean `flag`?\n"
+        );
+    }
+
+    #[test]
+    fn survives_spans_outside_the_text() {
+        let d = Diagnostic::error(Span::new(900, 1000, 7), "odd");
+        assert!(d.render("a.wtl", "é").contains("a.wtl:1:2"));
+    }
+
+    #[test]
+    fn nearest_forgives_one_slip() {
+        assert_eq!(nearest("flaq", ["flag", "turn"]), Some("flag"));
+        assert_eq!(nearest("zzzz", ["flag", "turn"]), None);
+    }
+}
