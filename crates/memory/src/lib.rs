@@ -1,1 +1,54 @@
-//! What a step is: the reference machine and the compiled machine.
+//! What a step is.
+//!
+//! Every semantics is one point in a grid: a [`Layout`] says who owns a buffer (nobody, a thread, a
+//! thread and a cell), a [`Content`] says what a buffer remembers. The [`reference`] machine is
+//! generic in both and written to be read: it is the specification.
+
+pub mod content;
+pub mod event;
+pub mod fault;
+pub mod layout;
+pub mod reference;
+
+pub use content::{Content, Exact};
+pub use event::{Event, Start};
+pub use fault::{Fault, FaultKind};
+pub use layout::{Layout, Pso, Sc, Tso};
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The memory models Wattle knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryModel {
+    /// Sequential consistency: stores reach memory at once.
+    Sc,
+    /// Total store order: one FIFO buffer per thread.
+    Tso,
+    /// Partial store order: one FIFO buffer per thread and cell.
+    Pso,
+}
+
+impl MemoryModel {
+    pub const ALL: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
+
+    /// `sc`, `tso` or `pso`, as on the command line.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            MemoryModel::Sc => "sc",
+            MemoryModel::Tso => "tso",
+            MemoryModel::Pso => "pso",
+        }
+    }
+}
+
+impl fmt::Display for MemoryModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MemoryModel::Sc => "SC",
+            MemoryModel::Tso => "TSO",
+            MemoryModel::Pso => "PSO",
+        })
+    }
+}

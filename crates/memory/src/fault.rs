@@ -1,0 +1,68 @@
+//! What can go wrong while a step runs.
+
+use serde::{Deserialize, Serialize};
+use wattle_model::{ArithmeticError, StepId, ThreadId};
+
+/// A step that could not be completed, and why. The state before it is the last one of its run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Fault {
+    pub thread: ThreadId,
+    pub step: StepId,
+    pub kind: FaultKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// An `assert` whose condition is false.
+    Assertion {
+        message: Option<String>,
+    },
+    /// An index outside its array, or an address outside memory.
+    IndexOutOfRange {
+        index: i64,
+        length: u32,
+    },
+    /// A value outside the declared range of the register or cell it is put into.
+    ValueOutOfRange {
+        value: i64,
+        lo: i64,
+        hi: i64,
+    },
+    DivisionByZero,
+    /// Shift by a negative amount or by 64 or more.
+    ShiftOutOfRange,
+    /// The machine's 64 bits were too few for a mathematical integer. The program is not to blame:
+    /// an engine that meets this has no verdict.
+    MachineOverflow,
+}
+
+impl From<ArithmeticError> for FaultKind {
+    fn from(e: ArithmeticError) -> Self {
+        match e {
+            ArithmeticError::DivisionByZero => FaultKind::DivisionByZero,
+            ArithmeticError::Overflow => FaultKind::MachineOverflow,
+            ArithmeticError::ShiftOutOfRange => FaultKind::ShiftOutOfRange,
+        }
+    }
+}
+
+impl std::fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FaultKind::Assertion { message: Some(m) } => write!(f, "assertion failed: {m}"),
+            FaultKind::Assertion { message: None } => write!(f, "assertion failed"),
+            FaultKind::IndexOutOfRange { index, length } => {
+                write!(f, "index {index} outside an array of {length}")
+            }
+            FaultKind::ValueOutOfRange { value, lo, hi } => {
+                write!(f, "value {value} outside its range {lo}..{hi}")
+            }
+            FaultKind::DivisionByZero => write!(f, "division by zero"),
+            FaultKind::ShiftOutOfRange => {
+                write!(f, "shift by a negative amount or by 64 or more")
+            }
+            FaultKind::MachineOverflow => write!(f, "arithmetic overflow of the 64-bit machine"),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Who owns a buffer: the other axis of the grid.
+
+use crate::MemoryModel;
+use crate::content::{Content, Drained, Entry, Full};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use wattle_model::CellId;
+
+/// All pending stores of one thread.
+pub trait Layout: 'static {
+    const MODEL: MemoryModel;
+
+    type Buffer<C: Content>: Clone + Debug + Eq + Ord + Hash;
+
+    fn empty<C: Content>(bound: C::Bound) -> Self::Buffer<C>;
+
+    /// Takes the entry, or hands it back if stores of this model reach memory at once.
+    fn put<C: Content>(
+        buffer: &mut Self::Buffer<C>,
+        bound: C::Bound,
+        entry: Entry,
+    ) -> Result<Option<Entry>, Full>;
+
+    /// Later stores must reach memory after those pending now.
+    fn store_fence<C: Content>(buffer: &mut Self::Buffer<C>);
+
+    fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<i64>;
+
+    fn drains<C: Content>(
+        buffer: &Self::Buffer<C>,
+        bound: C::Bound,
+    ) -> Vec<Drained<Self::Buffer<C>>>;
+
+    fn is_empty<C: Content>(buffer: &Self::Buffer<C>) -> bool;
+
+    fn entries<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Entry>;
+}
+
+/// No buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct Sc;
+
+impl Layout for Sc {
+    const MODEL: MemoryModel = MemoryModel::Sc;
+
+    type Buffer<C: Content> = ();
+
+    fn empty<C: Content>(_: C::Bound) {}
+
+    fn put<C: Content>((): &mut (), _: C::Bound, entry: Entry) -> Result<Option<Entry>, Full> {
+        Ok(Some(entry))
+    }
+
+    fn store_fence<C: Content>((): &mut ()) {}
+
+    fn newest<C: Content>((): &(), _: CellId) -> Option<i64> {
+        None
+    }
+
+    fn drains<C: Content>((): &(), _: C::Bound) -> Vec<Drained<()>> {
+        Vec::new()
+    }
+
+    fn is_empty<C: Content>((): &()) -> bool {
+        true
+    }
+
+    fn entries<C: Content>((): &()) -> Vec<Entry> {
+        Vec::new()
+    }
+}
+
+/// One buffer per thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Tso;
+
+impl Layout for Tso {
+    const MODEL: MemoryModel = MemoryModel::Tso;
+
+    type Buffer<C: Content> = C;
+
+    fn empty<C: Content>(bound: C::Bound) -> C {
+        C::empty(bound)
+    }
+
+    fn put<C: Content>(
+        buffer: &mut C,
+        bound: C::Bound,
+        entry: Entry,
+    ) -> Result<Option<Entry>, Full> {
+        buffer.put(bound, entry).map(|()| None)
+    }
+
+    /// A FIFO already keeps stores in order.
+    fn store_fence<C: Content>(_: &mut C) {}
+
+    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<i64> {
+        buffer.newest(cell)
+    }
+
+    fn drains<C: Content>(buffer: &C, bound: C::Bound) -> Vec<Drained<C>> {
+        buffer.drains(bound)
+    }
+
+    fn is_empty<C: Content>(buffer: &C) -> bool {
+        buffer.is_empty()
+    }
+
+    fn entries<C: Content>(buffer: &C) -> Vec<Entry> {
+        buffer.entries()
+    }
+}
+
+/// One buffer per thread and cell. A store fence closes the current *epoch*: entries of a later
+/// epoch stay until all earlier epochs have drained. No epoch but the newest is ever empty, and the
+/// newest is dropped when it drains, so equal states have equal buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct Pso;
+
+/// The epochs of one thread under [`Pso`], oldest first; only non-empty per-cell buffers are kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epochs<C> {
+    pub epochs: Vec<BTreeMap<CellId, C>>,
+    /// A store fence came after the newest entry: the next store opens a new epoch.
+    pub fenced: bool,
+}
+
+impl Layout for Pso {
+    const MODEL: MemoryModel = MemoryModel::Pso;
+
+    type Buffer<C: Content> = Epochs<C>;
+
+    fn empty<C: Content>(_: C::Bound) -> Epochs<C> {
+        Epochs {
+            epochs: Vec::new(),
+            fenced: false,
+        }
+    }
+
+    fn put<C: Content>(
+        buffer: &mut Epochs<C>,
+        bound: C::Bound,
+        entry: Entry,
+    ) -> Result<Option<Entry>, Full> {
+        if buffer.epochs.is_empty() || buffer.fenced {
+            buffer.epochs.push(BTreeMap::new());
+            buffer.fenced = false;
+        }
+        if let Some(newest) = buffer.epochs.last_mut() {
+            let cell = newest.entry(entry.0).or_insert_with(|| C::empty(bound));
+            cell.put(bound, entry)?;
+        }
+        Ok(None)
+    }
+
+    fn store_fence<C: Content>(buffer: &mut Epochs<C>) {
+        buffer.fenced = !buffer.epochs.is_empty();
+    }
+
+    fn newest<C: Content>(buffer: &Epochs<C>, cell: CellId) -> Option<i64> {
+        let mut epochs = buffer.epochs.iter().rev();
+        epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
+    }
+
+    fn drains<C: Content>(buffer: &Epochs<C>, bound: C::Bound) -> Vec<Drained<Epochs<C>>> {
+        let mut all = Vec::new();
+        for (cell, content) in buffer.epochs.first().into_iter().flatten() {
+            for drained in content.drains(bound) {
+                let mut rest = buffer.clone();
+                if drained.rest.is_empty() {
+                    rest.epochs[0].remove(cell);
+                } else {
+                    rest.epochs[0].insert(*cell, drained.rest);
+                }
+                if rest.epochs[0].is_empty() {
+                    rest.epochs.remove(0);
+                }
+                rest.fenced &= !rest.epochs.is_empty();
+                all.push(Drained {
+                    entry: drained.entry,
+                    keep: drained.keep,
+                    rest,
+                });
+            }
+        }
+        all
+    }
+
+    fn is_empty<C: Content>(buffer: &Epochs<C>) -> bool {
+        buffer.epochs.is_empty()
+    }
+
+    fn entries<C: Content>(buffer: &Epochs<C>) -> Vec<Entry> {
+        let contents = buffer.epochs.iter().flat_map(BTreeMap::values);
+        contents.flat_map(Content::entries).collect()
+    }
+}
