@@ -5,6 +5,7 @@
 //! and every name resolved to a number: the form that machines and engines read. Nothing here knows
 //! a surface language, a memory model or an engine.
 
+pub mod array;
 pub mod expr;
 pub mod graph;
 pub mod ids;

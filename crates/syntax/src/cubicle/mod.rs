@@ -1,0 +1,44 @@
+//! The Cubicle-W language (`.cub`): text to [`ArraySystem`].
+//!
+//! Supported: `type`, `var`, `array` (one or two indices), `const`, `weak`, `number_procs`, `init`,
+//! `invariant`, `unsafe`, transitions with guards, `forall_other`, case updates, `.` and `?` for any
+//! value, `p @ X` and the older `read(p, X)`, `fence()` and the older `fence(p)`, thread constants
+//! `#1`. The acting thread is the bracketed parameter, or the first one in older files.
+//!
+//! Two readings differ from a literal one. The body of `forall_other` reaches as far right as it
+//! can; its conjuncts that do not speak of the variable are taken out of it. Real numbers must be
+//! whole.
+
+mod lexer;
+mod parse;
+mod resolve;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use crate::Diagnostic;
+use crate::diagnostics::Severity;
+use wattle_model::array::ArraySystem;
+
+/// The system, if there is no error; and every error and warning, in order of place.
+#[derive(Clone, Debug)]
+pub struct ParsedSystem {
+    pub system: Option<ArraySystem>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses and type-checks a whole file.
+pub fn parse(text: &str) -> ParsedSystem {
+    let mut diagnostics = Vec::new();
+    let tokens = lexer::lex(text, &mut diagnostics);
+    let tree = parse::parse(&tokens, &mut diagnostics);
+    let system = resolve::resolve(&tree, &mut diagnostics);
+    diagnostics.sort_by_key(|d| d.span);
+    diagnostics.dedup();
+    let broken = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    ParsedSystem {
+        system: (!broken).then_some(system),
+        diagnostics,
+    }
+}
