@@ -1,0 +1,79 @@
+//! What engines say, and the contract they keep: an engine never prints, never exits and never
+//! panics on input.
+
+use crate::certificate::Certificate;
+use crate::control::{Control, Progress, Stop};
+use crate::task::Task;
+use crate::trace::Trace;
+
+pub trait Engine: Sync {
+    fn name(&self) -> &'static str;
+
+    /// Whether this engine can work on the task; if not, one sentence why.
+    fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal>;
+
+    fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer;
+}
+
+/// One sentence: what about the task the engine cannot treat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+/// An engine's answer to "can the target be reached, or a fault (or a deadlock, if asked)?".
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Yes, by this run.
+    Reached {
+        trace: Trace,
+        effort: Progress,
+    },
+    /// No, and why.
+    Unreachable {
+        certificate: Certificate,
+        effort: Progress,
+    },
+    /// Not within these limits; says nothing about what lies beyond.
+    Bounded {
+        limits: Limits,
+        effort: Progress,
+    },
+    Undecided {
+        reason: Reason,
+        effort: Progress,
+    },
+}
+
+/// What a search was cut off by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// At most this many pending stores in a buffer.
+    pub buffered_stores: u32,
+    /// The loop that stores without a fence, as a person would name it (thread and line).
+    pub cause: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Ran out of a budget; `stage` says in what (for instance `coherent (k = 3)`).
+    Stopped { stop: Stop, stage: String },
+    /// A mathematical integer outgrew the machine's 64 bits.
+    MachineOverflow { place: String },
+    /// The solver gave up on a query.
+    SolverUnknown(String),
+    /// The engine cannot treat the task.
+    Refused(Refusal),
+    /// Anything else, in one sentence.
+    Other(String),
+}
+
+impl Answer {
+    pub fn effort(&self) -> Progress {
+        match self {
+            Answer::Reached { effort, .. }
+            | Answer::Unreachable { effort, .. }
+            | Answer::Bounded { effort, .. }
+            | Answer::Undecided { effort, .. } => *effort,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Verdicts: a type that cannot lie. What was only searched up to a bound is never `Holds`.
+
+use crate::answer::{Limits, Reason};
+use crate::certificate::Certificate;
+use crate::control::Progress;
+use crate::trace::Trace;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Holds { scope: Scope, proof: Proof },
+    Violated { because: Broken },
+    Bounded { limits: Limits },
+    Undecided { reason: Reason, so_far: Progress },
+}
+
+/// Why a property holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proof {
+    /// The bad states cannot be reached.
+    Certificate(Certificate),
+    /// The wanted final state is reached (for `reachable`).
+    Witness(Trace),
+}
+
+/// Why a property does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Broken {
+    Trace(Trace),
+    /// The wanted final state cannot be reached (for `reachable`).
+    NeverReached(Certificate),
+}
+
+/// What a verdict covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// For instance `2 threads` or `any number of threads`.
+    pub threads: String,
+    /// `finite` or `unbounded integers`.
+    pub data: String,
+    /// What was not bounded: `store buffers`, …
+    pub unbounded: Vec<String>,
+}
