@@ -1,7 +1,75 @@
 //! Text to model. One folder per language; each offers `parse(text) -> Parsed`. Parsers never panic
 //! and report every error of a file at once.
 
-pub mod cubicle;
 pub mod diagnostics;
 
 pub use diagnostics::{Diagnostic, Severity};
+
+use wattle_model::Program;
+
+/// What a front-end makes of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// Present if and only if no diagnostic is an error. Valid and canonical.
+    pub program: Option<Program>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    /// The program if it has no errors; the diagnostics otherwise.
+    pub fn into_result(self) -> Result<Program, Vec<Diagnostic>> {
+        self.program.ok_or(self.diagnostics)
+    }
+
+    /// Every diagnostic as a person reads it.
+    pub fn render(&self, file: &str, text: &str) -> String {
+        let all = self.diagnostics.iter().map(|d| d.render(file, text));
+        all.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// One line per language: name, what it is called on the command line, file extensions, parser.
+macro_rules! languages {
+    ($($name:ident $id:literal [$($extension:literal),*] $parse:path;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Language {
+            $($name,)*
+        }
+
+        impl Language {
+            pub const ALL: &[Language] = &[$(Language::$name,)*];
+
+            /// The name used on the command line and in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Language::$name => $id,)*
+                }
+            }
+
+            /// The language of files with this extension (without the dot).
+            pub fn from_extension(extension: &str) -> Option<Language> {
+                match extension {
+                    $($($extension)|* => Some(Language::$name),)*
+                    _ => None,
+                }
+            }
+
+            pub fn from_name(name: &str) -> Option<Language> {
+                Language::ALL.iter().copied().find(|l| l.name() == name)
+            }
+        }
+
+        /// Parses a text of the given language.
+        pub fn parse(language: Language, text: &str) -> Parsed {
+            match language {
+                $(Language::$name => $parse(text),)*
+            }
+        }
+    };
+}
+
+pub mod wtl;
+
+languages! {
+    Wtl "wtl" ["wtl"] wtl::parse;
+}
