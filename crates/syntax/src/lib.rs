@@ -68,6 +68,7 @@ macro_rules! languages {
     };
 }
 
+pub mod cubicle;
 pub mod wtl;
 
 languages! {
