@@ -116,9 +116,10 @@ impl Flow {
                 continue;
             };
             let target = *target;
-            if self.locations[jump.from.index()].labels.is_empty() {
-                let (from, target) = (self.find(jump.from), self.find(target));
-                self.merged[from.index()] = target;
+            let plain = self.locations[jump.from.index()].labels.is_empty();
+            if plain && self.merged[jump.from.index()] == jump.from {
+                // A labelled location is never merged away, so this makes no cycle.
+                self.merged[jump.from.index()] = target;
             } else {
                 self.step(jump.from, target, Action::Skip, jump.span);
             }

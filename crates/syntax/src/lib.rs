@@ -69,8 +69,11 @@ macro_rules! languages {
 }
 
 pub mod cubicle;
+mod flow;
+pub mod trencher;
 pub mod wtl;
 
 languages! {
     Wtl "wtl" ["wtl"] wtl::parse;
+    Trencher "trencher" ["trench"] trencher::parse;
 }
