@@ -7,18 +7,35 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use wattle_model::CellId;
 
+/// The bounds of one thread's buffers: one for a buffer of the whole thread, one for each cell's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds<B> {
+    pub thread: B,
+    pub cells: Vec<B>,
+}
+
+impl<B: Copy> Bounds<B> {
+    /// The same bound everywhere.
+    pub fn uniform(bound: B, cells: usize) -> Self {
+        Bounds {
+            thread: bound,
+            cells: vec![bound; cells],
+        }
+    }
+}
+
 /// All pending stores of one thread.
 pub trait Layout: 'static {
     const MODEL: MemoryModel;
 
     type Buffer<C: Content>: Clone + Debug + Eq + Ord + Hash;
 
-    fn empty<C: Content>(bound: C::Bound) -> Self::Buffer<C>;
+    fn empty<C: Content>(bounds: &Bounds<C::Bound>) -> Self::Buffer<C>;
 
     /// Takes the entry, or hands it back if stores of this model reach memory at once.
     fn put<C: Content>(
         buffer: &mut Self::Buffer<C>,
-        bound: C::Bound,
+        bounds: &Bounds<C::Bound>,
         entry: Entry,
     ) -> Result<Option<Entry>, Full>;
 
@@ -27,10 +44,7 @@ pub trait Layout: 'static {
 
     fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<i64>;
 
-    fn drains<C: Content>(
-        buffer: &Self::Buffer<C>,
-        bound: C::Bound,
-    ) -> Vec<Drained<Self::Buffer<C>>>;
+    fn drains<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Drained<Self::Buffer<C>>>;
 
     fn is_empty<C: Content>(buffer: &Self::Buffer<C>) -> bool;
 
@@ -46,9 +60,13 @@ impl Layout for Sc {
 
     type Buffer<C: Content> = ();
 
-    fn empty<C: Content>(_: C::Bound) {}
+    fn empty<C: Content>(_: &Bounds<C::Bound>) {}
 
-    fn put<C: Content>((): &mut (), _: C::Bound, entry: Entry) -> Result<Option<Entry>, Full> {
+    fn put<C: Content>(
+        (): &mut (),
+        _: &Bounds<C::Bound>,
+        entry: Entry,
+    ) -> Result<Option<Entry>, Full> {
         Ok(Some(entry))
     }
 
@@ -58,7 +76,7 @@ impl Layout for Sc {
         None
     }
 
-    fn drains<C: Content>((): &(), _: C::Bound) -> Vec<Drained<()>> {
+    fn drains<C: Content>((): &()) -> Vec<Drained<()>> {
         Vec::new()
     }
 
@@ -80,16 +98,16 @@ impl Layout for Tso {
 
     type Buffer<C: Content> = C;
 
-    fn empty<C: Content>(bound: C::Bound) -> C {
-        C::empty(bound)
+    fn empty<C: Content>(bounds: &Bounds<C::Bound>) -> C {
+        C::empty(bounds.thread)
     }
 
     fn put<C: Content>(
         buffer: &mut C,
-        bound: C::Bound,
+        bounds: &Bounds<C::Bound>,
         entry: Entry,
     ) -> Result<Option<Entry>, Full> {
-        buffer.put(bound, entry).map(|()| None)
+        buffer.put(bounds.thread, entry).map(|()| None)
     }
 
     /// A FIFO already keeps stores in order.
@@ -99,8 +117,8 @@ impl Layout for Tso {
         buffer.newest(cell)
     }
 
-    fn drains<C: Content>(buffer: &C, bound: C::Bound) -> Vec<Drained<C>> {
-        buffer.drains(bound)
+    fn drains<C: Content>(buffer: &C) -> Vec<Drained<C>> {
+        buffer.drains()
     }
 
     fn is_empty<C: Content>(buffer: &C) -> bool {
@@ -131,7 +149,7 @@ impl Layout for Pso {
 
     type Buffer<C: Content> = Epochs<C>;
 
-    fn empty<C: Content>(_: C::Bound) -> Epochs<C> {
+    fn empty<C: Content>(_: &Bounds<C::Bound>) -> Epochs<C> {
         Epochs {
             epochs: Vec::new(),
             fenced: false,
@@ -140,13 +158,15 @@ impl Layout for Pso {
 
     fn put<C: Content>(
         buffer: &mut Epochs<C>,
-        bound: C::Bound,
+        bounds: &Bounds<C::Bound>,
         entry: Entry,
     ) -> Result<Option<Entry>, Full> {
-        if buffer.epochs.is_empty() || buffer.fenced {
+        let bound = bounds.cells[entry.0.index()];
+        let room = buffer.epochs.len() < C::epochs(bounds.thread);
+        if buffer.epochs.is_empty() || (buffer.fenced && room) {
             buffer.epochs.push(BTreeMap::new());
-            buffer.fenced = false;
         }
+        buffer.fenced = false;
         if let Some(newest) = buffer.epochs.last_mut() {
             let cell = newest.entry(entry.0).or_insert_with(|| C::empty(bound));
             cell.put(bound, entry)?;
@@ -163,10 +183,10 @@ impl Layout for Pso {
         epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
     }
 
-    fn drains<C: Content>(buffer: &Epochs<C>, bound: C::Bound) -> Vec<Drained<Epochs<C>>> {
+    fn drains<C: Content>(buffer: &Epochs<C>) -> Vec<Drained<Epochs<C>>> {
         let mut all = Vec::new();
         for (cell, content) in buffer.epochs.first().into_iter().flatten() {
-            for drained in content.drains(bound) {
+            for drained in content.drains() {
                 let mut rest = buffer.clone();
                 if drained.rest.is_empty() {
                     rest.epochs[0].remove(cell);

@@ -10,10 +10,10 @@ pub mod fault;
 pub mod layout;
 pub mod reference;
 
-pub use content::{Content, Exact};
+pub use content::{AtMostK, Content, Exact, Multiset, NewestK, OldestK, Set};
 pub use event::{Event, Start};
 pub use fault::{Fault, FaultKind};
-pub use layout::{Layout, Pso, Sc, Tso};
+pub use layout::{Bounds, Layout, Pso, Sc, Tso};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -30,7 +30,7 @@ pub use replay::{ReplayError, Snapshot, replay};
 use crate::content::{Content, Full};
 use crate::event::{Event, Start};
 use crate::fault::{Fault, FaultKind};
-use crate::layout::Layout;
+use crate::layout::{Bounds, Layout};
 use std::marker::PhantomData;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Initial, Thread};
@@ -85,14 +85,24 @@ pub enum Outcome<B> {
 
 pub struct Machine<'i, L: Layout, C: Content> {
     pub instance: &'i Instance,
-    bound: C::Bound,
+    bounds: Vec<Bounds<C::Bound>>,
     layout: PhantomData<L>,
 }
 
 type Buffer<L, C> = <L as Layout>::Buffer<C>;
 
 impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
+    /// A machine with the same bound for every buffer.
     pub fn new(instance: &'i Instance, bound: C::Bound) -> Result<Self, Refusal> {
+        let bounds = Bounds::uniform(bound, instance.cells.len());
+        Self::with_bounds(instance, vec![bounds; instance.threads.len()])
+    }
+
+    /// A machine with bounds for each thread.
+    pub fn with_bounds(
+        instance: &'i Instance,
+        bounds: Vec<Bounds<C::Bound>>,
+    ) -> Result<Self, Refusal> {
         for thread in &instance.threads {
             for step in &thread.steps {
                 if let Action::Havoc { register, range } = &step.action {
@@ -104,7 +114,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
         }
         Ok(Machine {
             instance,
-            bound,
+            bounds,
             layout: PhantomData,
         })
     }
@@ -120,7 +130,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
             locations: threads.iter().map(|t| t.entry).collect(),
             registers: start.registers.clone(),
             memory: start.memory.clone(),
-            buffers: threads.iter().map(|_| L::empty::<C>(self.bound)).collect(),
+            buffers: self.bounds.iter().map(L::empty::<C>).collect(),
             holder: None,
         }
     }
@@ -154,7 +164,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
                 self.step_events(state, t, thread, s, &mut events);
             }
             if alone.is_none() && self.may_write(state, t) {
-                for d in L::drains::<C>(&state.buffers[t.index()], self.bound) {
+                for d in L::drains::<C>(&state.buffers[t.index()]) {
                     events.push(Event::Drain {
                         thread: t,
                         cell: d.entry.0,
@@ -228,7 +238,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
                 keep,
             } => {
                 let mut next = state.clone();
-                let drains = L::drains::<C>(&state.buffers[thread.index()], self.bound);
+                let drains = L::drains::<C>(&state.buffers[thread.index()]);
                 let wanted = |d: &&crate::content::Drained<Buffer<L, C>>| {
                     d.entry == (cell, value) && d.keep == keep
                 };
@@ -298,7 +308,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
                 if thread.atomic[step.source.index()] {
                     next.memory[cell.index()] = v;
                 } else if let Some((cell, v)) =
-                    L::put::<C>(&mut next.buffers[me], self.bound, (cell, v))?
+                    L::put::<C>(&mut next.buffers[me], &self.bounds[me], (cell, v))?
                 {
                     next.memory[cell.index()] = v;
                 }

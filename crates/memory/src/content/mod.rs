@@ -4,6 +4,14 @@
 //! drains that are possible, and tell whether it is empty. Exact contents answer exactly; an
 //! abstract content may offer more drains than any exact buffer it stands for, never fewer.
 
+mod multiset;
+mod ordered;
+mod set;
+
+pub use multiset::Multiset;
+pub use ordered::{AtMostK, NewestK, OldestK};
+pub use set::Set;
+
 use std::fmt::Debug;
 use std::hash::Hash;
 use wattle_model::CellId;
@@ -36,9 +44,16 @@ pub trait Content: Clone + Debug + Eq + Ord + Hash {
     fn newest(&self, cell: CellId) -> Option<i64>;
 
     /// Every way an entry can leave, in a fixed order.
-    fn drains(&self, bound: Self::Bound) -> Vec<Drained<Self>>;
+    fn drains(&self) -> Vec<Drained<Self>>;
 
     fn is_empty(&self) -> bool;
+
+    /// How many epochs of stores a PSO buffer of this kind keeps apart. Contents that must stay
+    /// finite forget the order beyond this: the newest epochs are merged, which only adds drains.
+    fn epochs(bound: Self::Bound) -> usize {
+        let _ = bound;
+        usize::MAX
+    }
 
     /// The entries known to be pending, oldest first where order is known; for display.
     fn entries(&self) -> Vec<Entry>;
@@ -65,7 +80,7 @@ impl Content for Exact {
         newest.map(|(_, value)| *value)
     }
 
-    fn drains(&self, (): ()) -> Vec<Drained<Self>> {
+    fn drains(&self) -> Vec<Drained<Self>> {
         let oldest = self.0.first().map(|entry| Drained {
             entry: *entry,
             keep: false,
