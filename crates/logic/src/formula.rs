@@ -1,0 +1,256 @@
+//! Quantifier-free formulas, always in negation normal form.
+//!
+//! There is no `Not` node: [`Formula::negated`] pushes the negation to the
+//! atoms, each of which has an atomic negation over the integers. `And` and
+//! `Or` are flattened, sorted and without duplicates, so equal sets of
+//! conjuncts are equal formulas.
+
+use crate::atom::{Atom, Rel};
+use crate::int::Int;
+use crate::model::Model;
+use crate::term::{Term, Var};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A formula; cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Formula {
+    /// Always true.
+    True,
+    /// Never true.
+    False,
+    /// A single constraint.
+    Atom(Arc<Atom>),
+    /// All of these (at least two, none an `And` or a constant).
+    And(Arc<[Formula]>),
+    /// One of these (at least two, none an `Or` or a constant).
+    Or(Arc<[Formula]>),
+}
+
+impl From<bool> for Formula {
+    fn from(value: bool) -> Formula {
+        if value { Formula::True } else { Formula::False }
+    }
+}
+
+/// `a <= b`
+pub fn le(a: impl Into<Term>, b: impl Into<Term>) -> Formula {
+    Atom::normal(a.into() - b.into(), Rel::Le)
+}
+
+/// `a < b`, which over the integers is `a + 1 <= b`
+pub fn lt(a: impl Into<Term>, b: impl Into<Term>) -> Formula {
+    Atom::normal(a.into() - b.into() + 1, Rel::Le)
+}
+
+/// `a >= b`
+pub fn ge(a: impl Into<Term>, b: impl Into<Term>) -> Formula {
+    le(b, a)
+}
+
+/// `a > b`
+pub fn gt(a: impl Into<Term>, b: impl Into<Term>) -> Formula {
+    lt(b, a)
+}
+
+/// `a == b`
+pub fn eq(a: impl Into<Term>, b: impl Into<Term>) -> Formula {
+    Atom::normal(a.into() - b.into(), Rel::Eq)
+}
+
+/// `a != b`
+pub fn ne(a: impl Into<Term>, b: impl Into<Term>) -> Formula {
+    Atom::normal(a.into() - b.into(), Rel::Ne)
+}
+
+/// `m | t`: the term is a multiple of `m`
+pub fn divides(m: impl Into<Int>, t: impl Into<Term>) -> Formula {
+    Atom::normal(t.into(), Rel::Divides(m.into()))
+}
+
+/// All of them.
+pub fn and(parts: impl IntoIterator<Item = Formula>) -> Formula {
+    let mut flat = Vec::new();
+    for part in parts {
+        match part {
+            Formula::True => {}
+            Formula::False => return Formula::False,
+            Formula::And(inner) => flat.extend(inner.iter().cloned()),
+            other => flat.push(other),
+        }
+    }
+    finish(flat, Formula::True, Formula::And)
+}
+
+/// At least one of them.
+pub fn or(parts: impl IntoIterator<Item = Formula>) -> Formula {
+    let mut flat = Vec::new();
+    for part in parts {
+        match part {
+            Formula::False => {}
+            Formula::True => return Formula::True,
+            Formula::Or(inner) => flat.extend(inner.iter().cloned()),
+            other => flat.push(other),
+        }
+    }
+    finish(flat, Formula::False, Formula::Or)
+}
+
+fn finish(mut flat: Vec<Formula>, empty: Formula, node: fn(Arc<[Formula]>) -> Formula) -> Formula {
+    flat.sort();
+    flat.dedup();
+    match flat.len() {
+        0 => empty,
+        1 => flat.swap_remove(0),
+        _ => node(flat.into()),
+    }
+}
+
+/// The negation of `f`.
+pub fn not(f: &Formula) -> Formula {
+    f.negated()
+}
+
+/// `a` implies `b`.
+pub fn implies(a: &Formula, b: &Formula) -> Formula {
+    or([a.negated(), b.clone()])
+}
+
+/// `a` if and only if `b`.
+pub fn iff(a: &Formula, b: &Formula) -> Formula {
+    or([and([a.clone(), b.clone()]), and([a.negated(), b.negated()])])
+}
+
+/// `c` and `a`, or not `c` and `b`.
+pub fn ite(c: &Formula, a: &Formula, b: &Formula) -> Formula {
+    or([and([c.clone(), a.clone()]), and([c.negated(), b.clone()])])
+}
+
+impl Formula {
+    /// The negation, in negation normal form.
+    pub fn negated(&self) -> Formula {
+        match self {
+            Formula::True => Formula::False,
+            Formula::False => Formula::True,
+            Formula::Atom(a) => Formula::Atom(Arc::new(a.negated())),
+            Formula::And(fs) => or(fs.iter().map(Formula::negated)),
+            Formula::Or(fs) => and(fs.iter().map(Formula::negated)),
+        }
+    }
+
+    /// The atom, if the formula is one.
+    pub fn as_atom(&self) -> Option<&Atom> {
+        match self {
+            Formula::Atom(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// The conjuncts: those of an `And`, none for `True`, else the formula itself.
+    pub fn conjuncts(&self) -> &[Formula] {
+        match self {
+            Formula::True => &[],
+            Formula::And(fs) => fs,
+            other => std::slice::from_ref(other),
+        }
+    }
+
+    /// The disjuncts: those of an `Or`, none for `False`, else the formula itself.
+    pub fn disjuncts(&self) -> &[Formula] {
+        match self {
+            Formula::False => &[],
+            Formula::Or(fs) => fs,
+            other => std::slice::from_ref(other),
+        }
+    }
+
+    /// Truth under a model.
+    pub fn eval(&self, model: &Model) -> bool {
+        match self {
+            Formula::True => true,
+            Formula::False => false,
+            Formula::Atom(a) => a.eval(model),
+            Formula::And(fs) => fs.iter().all(|f| f.eval(model)),
+            Formula::Or(fs) => fs.iter().any(|f| f.eval(model)),
+        }
+    }
+
+    /// All variables replaced at once; `None` keeps a variable. The weakest
+    /// precondition of `x := t` is `f.subst(x ↦ t)`.
+    pub fn subst(&self, map: &dyn Fn(Var) -> Option<Term>) -> Formula {
+        match self {
+            Formula::True | Formula::False => self.clone(),
+            Formula::Atom(a) => {
+                if a.term().coeffs().iter().all(|(v, _)| map(*v).is_none()) {
+                    return self.clone();
+                }
+                Atom::normal(a.term().subst(map), a.rel().clone())
+            }
+            Formula::And(fs) => and(fs.iter().map(|f| f.subst(map))),
+            Formula::Or(fs) => or(fs.iter().map(|f| f.subst(map))),
+        }
+    }
+
+    /// One variable replaced: the weakest precondition of `x := t`.
+    pub fn assign(&self, x: Var, t: &Term) -> Formula {
+        if !self.mentions(x) {
+            return self.clone();
+        }
+        self.subst(&|v| (v == x).then(|| t.clone()))
+    }
+
+    /// Variables renamed.
+    pub fn rename(&self, map: &dyn Fn(Var) -> Var) -> Formula {
+        self.subst(&|v| {
+            let w = map(v);
+            (w != v).then(|| Term::from(w))
+        })
+    }
+
+    /// Whether `x` occurs.
+    pub fn mentions(&self, x: Var) -> bool {
+        match self {
+            Formula::True | Formula::False => false,
+            Formula::Atom(a) => a.term().mentions(x),
+            Formula::And(fs) | Formula::Or(fs) => fs.iter().any(|f| f.mentions(x)),
+        }
+    }
+
+    /// The variables that occur.
+    pub fn vars(&self) -> BTreeSet<Var> {
+        let mut out = BTreeSet::new();
+        self.collect_vars(&mut out);
+        out
+    }
+
+    /// Adds the variables that occur to `into`.
+    pub fn collect_vars(&self, into: &mut BTreeSet<Var>) {
+        self.for_each_atom(&mut |a| a.term().collect_vars(into));
+    }
+
+    /// Visits every atom.
+    pub fn for_each_atom(&self, visit: &mut dyn FnMut(&Arc<Atom>)) {
+        match self {
+            Formula::True | Formula::False => {}
+            Formula::Atom(a) => visit(a),
+            Formula::And(fs) | Formula::Or(fs) => fs.iter().for_each(|f| f.for_each_atom(visit)),
+        }
+    }
+
+    /// The distinct atoms, sorted: candidate predicates.
+    pub fn atoms(&self) -> BTreeSet<Arc<Atom>> {
+        let mut out = BTreeSet::new();
+        self.for_each_atom(&mut |a| {
+            out.insert(a.clone());
+        });
+        out
+    }
+
+    /// How many nodes the formula has.
+    pub fn size(&self) -> usize {
+        match self {
+            Formula::And(fs) | Formula::Or(fs) => 1 + fs.iter().map(Formula::size).sum::<usize>(),
+            _ => 1,
+        }
+    }
+}

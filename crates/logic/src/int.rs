@@ -1,0 +1,377 @@
+//! Exact integers: a machine word while it fits, a [`BigInt`] when it does not.
+//!
+//! Every coefficient, bound and model value of this crate is an [`Int`], so no
+//! answer can be wrong because something wrapped. The representation is
+//! canonical (`Big` only holds what `Small` cannot), which makes the derived
+//! equality and hash right.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::{Signed, ToPrimitive, Zero};
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    Small(i64),
+    Big(Box<BigInt>),
+}
+
+use Repr::{Big, Small};
+
+/// An exact integer of any size.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Int(Repr);
+
+impl Int {
+    /// Zero.
+    pub const ZERO: Int = Int(Small(0));
+    /// One.
+    pub const ONE: Int = Int(Small(1));
+    /// Minus one.
+    pub const MINUS_ONE: Int = Int(Small(-1));
+
+    /// The integer as a machine word.
+    pub const fn new(value: i64) -> Int {
+        Int(Small(value))
+    }
+
+    fn from_big(value: BigInt) -> Int {
+        match value.to_i64() {
+            Some(v) => Int(Small(v)),
+            None => Int(Big(Box::new(value))),
+        }
+    }
+
+    fn to_big(&self) -> BigInt {
+        match &self.0 {
+            Small(v) => BigInt::from(*v),
+            Big(b) => (**b).clone(),
+        }
+    }
+
+    /// The value, if it fits in 64 bits.
+    pub fn to_i64(&self) -> Option<i64> {
+        match &self.0 {
+            Small(v) => Some(*v),
+            Big(_) => None,
+        }
+    }
+
+    /// Whether the value is 0.
+    #[inline]
+    pub fn is_zero(&self) -> bool {
+        matches!(self.0, Small(0))
+    }
+
+    /// Whether the value is 1.
+    #[inline]
+    pub fn is_one(&self) -> bool {
+        matches!(self.0, Small(1))
+    }
+
+    /// Whether the value is 1 or −1.
+    #[inline]
+    pub fn is_unit(&self) -> bool {
+        matches!(self.0, Small(1 | -1))
+    }
+
+    /// Whether the value is above 0.
+    #[inline]
+    pub fn is_positive(&self) -> bool {
+        match &self.0 {
+            Small(v) => *v > 0,
+            Big(b) => b.is_positive(),
+        }
+    }
+
+    /// Whether the value is below 0.
+    #[inline]
+    pub fn is_negative(&self) -> bool {
+        match &self.0 {
+            Small(v) => *v < 0,
+            Big(b) => b.is_negative(),
+        }
+    }
+
+    /// The absolute value.
+    pub fn abs(&self) -> Int {
+        if self.is_negative() {
+            -self
+        } else {
+            self.clone()
+        }
+    }
+
+    /// The greatest common divisor, never negative; `gcd(0, 0) = 0`.
+    pub fn gcd(&self, other: &Int) -> Int {
+        if let (Small(a), Small(b)) = (&self.0, &other.0) {
+            let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            return match i64::try_from(a) {
+                Ok(v) => Int(Small(v)),
+                Err(_) => Int::from_big(BigInt::from(a)),
+            };
+        }
+        Int::from_big(self.to_big().gcd(&other.to_big()))
+    }
+
+    /// The least common multiple, never negative.
+    pub fn lcm(&self, other: &Int) -> Int {
+        if self.is_zero() || other.is_zero() {
+            return Int::ZERO;
+        }
+        (&self.div_exact(&self.gcd(other)) * other).abs()
+    }
+
+    /// Division rounding down. Dividing by zero gives zero.
+    pub fn div_floor(&self, by: &Int) -> Int {
+        if by.is_zero() {
+            return Int::ZERO;
+        }
+        if let (Small(a), Small(b)) = (&self.0, &by.0)
+            && let (Some(q), Some(r)) = (a.checked_div(*b), a.checked_rem(*b))
+        {
+            return Int(Small(if r != 0 && ((r < 0) != (*b < 0)) {
+                q - 1
+            } else {
+                q
+            }));
+        }
+        Int::from_big(self.to_big().div_floor(&by.to_big()))
+    }
+
+    /// Division rounding up. Dividing by zero gives zero.
+    pub fn div_ceil(&self, by: &Int) -> Int {
+        -(-self).div_floor(by)
+    }
+
+    /// Division that is known to leave no rest.
+    pub fn div_exact(&self, by: &Int) -> Int {
+        if by.is_one() {
+            return self.clone();
+        }
+        if let (Small(a), Small(b)) = (&self.0, &by.0)
+            && let Some(q) = a.checked_div(*b)
+        {
+            return Int(Small(q));
+        }
+        self.div_floor(by)
+    }
+
+    /// The rest of [`Int::div_floor`]; in `0..by` for positive `by`.
+    pub fn mod_floor(&self, by: &Int) -> Int {
+        self - &(&self.div_floor(by) * by)
+    }
+
+    /// Whether `self` divides `other` (0 divides only 0).
+    pub fn divides(&self, other: &Int) -> bool {
+        if self.is_zero() {
+            return other.is_zero();
+        }
+        other.mod_floor(self).is_zero()
+    }
+}
+
+impl Default for Int {
+    fn default() -> Self {
+        Int::ZERO
+    }
+}
+
+impl From<i64> for Int {
+    fn from(v: i64) -> Int {
+        Int(Small(v))
+    }
+}
+
+impl From<i32> for Int {
+    fn from(v: i32) -> Int {
+        Int(Small(i64::from(v)))
+    }
+}
+
+impl From<u32> for Int {
+    fn from(v: u32) -> Int {
+        Int(Small(i64::from(v)))
+    }
+}
+
+impl From<i128> for Int {
+    fn from(v: i128) -> Int {
+        Int::from_big(BigInt::from(v))
+    }
+}
+
+impl From<BigInt> for Int {
+    fn from(v: BigInt) -> Int {
+        Int::from_big(v)
+    }
+}
+
+/// Decimal text with an optional sign.
+impl std::str::FromStr for Int {
+    type Err = num_bigint::ParseBigIntError;
+    fn from_str(text: &str) -> Result<Int, Self::Err> {
+        text.parse::<BigInt>().map(Int::from_big)
+    }
+}
+
+impl Ord for Int {
+    #[inline]
+    fn cmp(&self, other: &Int) -> Ordering {
+        match (&self.0, &other.0) {
+            (Small(a), Small(b)) => a.cmp(b),
+            (Small(_), Big(b)) => BigInt::zero().cmp(b),
+            (Big(a), Small(_)) => (**a).cmp(&BigInt::zero()),
+            (Big(a), Big(b)) => a.cmp(b),
+        }
+    }
+}
+
+impl PartialOrd for Int {
+    #[inline]
+    fn partial_cmp(&self, other: &Int) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Int {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Small(v) => v.fmt(f),
+            Big(b) => b.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Int {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+macro_rules! binary {
+    ($trait:ident, $method:ident, $checked:ident) => {
+        impl $trait<&Int> for &Int {
+            type Output = Int;
+            #[inline]
+            fn $method(self, other: &Int) -> Int {
+                if let (Small(a), Small(b)) = (&self.0, &other.0)
+                    && let Some(v) = a.$checked(*b)
+                {
+                    return Int(Small(v));
+                }
+                Int::from_big(self.to_big().$method(other.to_big()))
+            }
+        }
+        impl $trait<Int> for Int {
+            type Output = Int;
+            #[inline]
+            fn $method(self, other: Int) -> Int {
+                (&self).$method(&other)
+            }
+        }
+        impl $trait<&Int> for Int {
+            type Output = Int;
+            #[inline]
+            fn $method(self, other: &Int) -> Int {
+                (&self).$method(other)
+            }
+        }
+        impl $trait<Int> for &Int {
+            type Output = Int;
+            #[inline]
+            fn $method(self, other: Int) -> Int {
+                self.$method(&other)
+            }
+        }
+    };
+}
+
+binary!(Add, add, checked_add);
+binary!(Sub, sub, checked_sub);
+binary!(Mul, mul, checked_mul);
+
+impl Neg for &Int {
+    type Output = Int;
+    #[inline]
+    fn neg(self) -> Int {
+        if let Small(a) = &self.0
+            && let Some(v) = a.checked_neg()
+        {
+            return Int(Small(v));
+        }
+        Int::from_big(-self.to_big())
+    }
+}
+
+impl Neg for Int {
+    type Output = Int;
+    #[inline]
+    fn neg(self) -> Int {
+        -&self
+    }
+}
+
+impl AddAssign<&Int> for Int {
+    #[inline]
+    fn add_assign(&mut self, other: &Int) {
+        *self = &*self + other;
+    }
+}
+
+impl SubAssign<&Int> for Int {
+    #[inline]
+    fn sub_assign(&mut self, other: &Int) {
+        *self = &*self - other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn big_and_small_agree_with_bigint() {
+        let samples: Vec<BigInt> = [
+            0i128,
+            1,
+            -1,
+            2,
+            -3,
+            7,
+            -12,
+            i64::MAX as i128,
+            i64::MIN as i128,
+        ]
+        .iter()
+        .flat_map(|&v| {
+            [
+                BigInt::from(v),
+                BigInt::from(v) * BigInt::from(3),
+                BigInt::from(v) + 1,
+            ]
+        })
+        .collect();
+        for a in &samples {
+            for b in &samples {
+                let (x, y) = (Int::from(a.clone()), Int::from(b.clone()));
+                assert_eq!(&x + &y, Int::from(a + b));
+                assert_eq!(&x - &y, Int::from(a - b));
+                assert_eq!(&x * &y, Int::from(a * b));
+                assert_eq!(x.cmp(&y), a.cmp(b));
+                assert_eq!(x.gcd(&y), Int::from(a.gcd(b)));
+                assert_eq!(-&x, Int::from(-a));
+                if !y.is_zero() {
+                    assert_eq!(x.div_floor(&y), Int::from(a.div_floor(b)));
+                    assert_eq!(x.div_ceil(&y), Int::from(a.div_ceil(b)));
+                    assert_eq!(x.mod_floor(&y), Int::from(a.mod_floor(b)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Our own solver.
+//!
+//! [`Native`] answers a conjunction of formulas by lazy case splitting: the
+//! linear facts go to the [`theory`], its integer model is tried on the
+//! disjunctions and disequalities, and only one that the model violates is
+//! split. A refutation of a case that does not use the case's fact refutes the
+//! whole (conflict-directed backjumping), so irrelevant disjunctions cost
+//! nothing but the attempt.
+
+mod branch;
+mod diff;
+mod facts;
+mod lattice;
+mod search;
+mod simplex;
+mod theory;
+
+use crate::formula::Formula;
+use crate::solver::{Answer, Solver};
+
+/// How much work one query may take before the answer is `Unknown`.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Elementary steps (about one tableau row operation each).
+    pub work: u64,
+    /// Nested case splits.
+    pub depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            work: 2_000_000,
+            depth: 400,
+        }
+    }
+}
+
+/// The linear-integer solver of this crate: exact, deterministic, and every
+/// `Unsat` with a proof.
+#[derive(Clone, Debug, Default)]
+pub struct Native {
+    limits: Limits,
+}
+
+impl Native {
+    /// A solver with the default limits.
+    pub fn new() -> Native {
+        Native::default()
+    }
+
+    /// A solver with these limits.
+    pub fn with_limits(limits: Limits) -> Native {
+        Native { limits }
+    }
+}
+
+impl Solver for Native {
+    fn check(&mut self, assertions: &[Formula]) -> Answer {
+        search::solve(assertions, self.limits)
+    }
+}

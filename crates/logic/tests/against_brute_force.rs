@@ -1,0 +1,104 @@
+//! Our solver against trying all assignments of small boxes, with every proof
+//! re-checked and every core really unsatisfiable.
+
+mod support;
+
+use support::{Gen, brute_force};
+use wattle_logic::*;
+
+fn compare(query: &[Formula], vars: u32, size: i64) -> bool {
+    let expected = brute_force(query, vars, size);
+    let shown = || {
+        query
+            .iter()
+            .map(|f| f.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match Native::new().check(query) {
+        Answer::Sat(model) => {
+            for f in query {
+                assert!(
+                    f.eval(&model),
+                    "model {model} does not satisfy {f} of {}",
+                    shown()
+                );
+            }
+            true
+        }
+        Answer::Unsat(r) => {
+            assert!(
+                expected.is_none(),
+                "{:?} satisfies {}",
+                expected.map(|m| m.to_string()),
+                shown()
+            );
+            let proof = r.proof.expect("our solver gives proofs");
+            if let Err(e) = proof::check(query, &proof) {
+                panic!("{e}: {} by {proof:?}", shown());
+            }
+            let core: Vec<Formula> = r.core.iter().map(|&i| query[i].clone()).collect();
+            let again = Native::new().check(&core);
+            assert!(
+                again.is_unsat(),
+                "core {:?} of {} is {again:?}",
+                r.core,
+                shown()
+            );
+            false
+        }
+        Answer::Unknown(reason) => panic!("{reason}: {}", shown()),
+    }
+}
+
+fn run(count: u64, size: i64, make: impl Fn(&mut Gen) -> Vec<Formula>) {
+    let (mut sat, mut unsat) = (0, 0);
+    for seed in 0..count {
+        let mut g = Gen::new(seed);
+        g.vars = 3;
+        let mut query = make(&mut g);
+        query.extend(g.bounds(size));
+        if compare(&query, g.vars, size) {
+            sat += 1
+        } else {
+            unsat += 1
+        }
+    }
+    assert!(
+        sat * 20 > count && unsat * 20 > count,
+        "a lopsided mix: {sat} sat, {unsat} unsat"
+    );
+}
+
+#[test]
+fn differences() {
+    run(6000, 4, |g| {
+        g.constant = 4;
+        (0..3 + g.below(5)).map(|_| g.difference()).collect()
+    });
+}
+
+#[test]
+fn general_conjunctions() {
+    run(8000, 5, |g| {
+        (0..2 + g.below(4)).map(|_| g.literal()).collect()
+    });
+}
+
+#[test]
+fn equalities_with_large_coefficients() {
+    run(4000, 5, |g| {
+        g.coeff = 30;
+        g.constant = 40;
+        let mut query: Vec<Formula> = (0..1 + g.below(2)).map(|_| le(g.term(), 0)).collect();
+        query.push(eq(g.term(), 0));
+        query
+    });
+}
+
+#[test]
+fn boolean_structure() {
+    run(6000, 4, |g| {
+        (0..2 + g.below(3)).map(|_| g.formula(3)).collect()
+    });
+}
