@@ -6,14 +6,17 @@
 //! a surface language, a memory model or an engine.
 
 pub mod array;
+pub mod canonical;
 pub mod expr;
 pub mod graph;
 pub mod ids;
 pub mod instance;
+pub mod print;
 pub mod program;
 pub mod property;
 pub mod span;
 pub mod ty;
+pub mod validate;
 
 pub use expr::{ArithmeticError, Expr, Op1, Op2};
 pub use graph::{Fence, Location};
@@ -25,3 +28,4 @@ pub use property::{
 };
 pub use span::Span;
 pub use ty::Type;
+pub use validate::{Invalid, validate};
