@@ -4,6 +4,7 @@
 //! thread and a cell), a [`Content`] says what a buffer remembers. The [`reference`] machine is
 //! generic in both and written to be read: it is the specification.
 
+pub mod automaton;
 pub mod content;
 pub mod event;
 pub mod fault;
