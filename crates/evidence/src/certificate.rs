@@ -1,8 +1,15 @@
 //! Why a target cannot be reached, in a form the auditor can check. Each kind of certificate has a
 //! file of its own here and a checker of its own in the auditor.
 
+mod base64;
+mod closed_states;
+mod encoding;
+
+pub use base64::as_base64;
+pub use closed_states::{ClosedStates, Corrupt};
+pub use encoding::Coded;
+
 use serde::{Deserialize, Serialize};
-use wattle_memory::MemoryModel;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -12,10 +19,11 @@ pub enum Certificate {
     ClosedStates(ClosedStates),
 }
 
-/// States are those of the exact machine of `model`, one line of small numbers each, in a fixed
-/// order; the format is described at the function that reads it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClosedStates {
-    pub model: MemoryModel,
-    pub states: Vec<Vec<i64>>,
+impl Certificate {
+    /// What it is, for a person.
+    pub fn describe(&self) -> String {
+        match self {
+            Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+        }
+    }
 }

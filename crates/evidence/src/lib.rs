@@ -1,19 +1,29 @@
 //! Verdicts, traces, certificates, and the auditor that re-checks them.
 //!
-//! An engine answers a reachability question ([`Answer`]); the façade replays or audits what it
-//! says and only then turns it into a [`Verdict`]. Nothing here explores a state space on its own,
-//! and the auditor shares no code with any engine.
+//! An engine answers a reachability question ([`Answer`]); [`judge`] replays or audits what it says
+//! and only then turns it into a [`Verdict`]. The auditor shares no code with any engine.
 
 pub mod answer;
+pub mod audit;
 pub mod certificate;
 pub mod control;
+pub mod deadlock;
+pub mod file;
+pub mod fingerprint;
+pub mod judge;
+pub mod minimise;
 pub mod task;
 pub mod trace;
 pub mod verdict;
 
 pub use answer::{Answer, Engine, Limits, Reason, Refusal};
-pub use certificate::Certificate;
+pub use audit::{AuditError, Audited, audit};
+pub use certificate::{Certificate, ClosedStates};
 pub use control::{Control, Progress, Stop};
+pub use file::{EvidenceFile, FileError};
+pub use fingerprint::fingerprint;
+pub use judge::{AuditPolicy, Judged, Unsound, judge};
+pub use minimise::minimise;
 pub use task::Task;
-pub use trace::{End, Trace};
+pub use trace::{End, Trace, TraceError};
 pub use verdict::{Broken, Proof, Scope, Verdict};

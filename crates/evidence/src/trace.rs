@@ -1,6 +1,7 @@
 //! A trace is a list of events that the reference machine accepts.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use wattle_memory::reference::{self, ReplayError, Snapshot};
 use wattle_memory::{Event, Fault, FaultKind, MemoryModel, Start};
 
@@ -44,6 +45,35 @@ pub enum TraceError {
     NoQuestion,
 }
 
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TraceError::Replay(ReplayError::NotInitial) => {
+                write!(f, "it does not begin in an initial state")
+            }
+            TraceError::Replay(ReplayError::NotEnabled { index, .. }) => {
+                write!(f, "event {} is not possible there", index + 1)
+            }
+            TraceError::Replay(ReplayError::AfterFault { index }) => {
+                write!(f, "event {index} is a fault, but the trace goes on")
+            }
+            TraceError::Replay(ReplayError::Refused(r)) => write!(f, "{r}"),
+            TraceError::WrongModel => write!(f, "it is about another memory model"),
+            TraceError::TargetFalse => write!(f, "the last state does not decide the property"),
+            TraceError::NotFinal => write!(f, "the last state is not a final one"),
+            TraceError::InsideAtomic => write!(f, "it ends inside an atomic block"),
+            TraceError::WrongFault(Some(fault)) => {
+                write!(f, "it ends in another fault than announced: {}", fault.kind)
+            }
+            TraceError::WrongFault(None) => write!(f, "it does not end in the announced fault"),
+            TraceError::NotDeadlocked => {
+                write!(f, "the program can still do something after the last event")
+            }
+            TraceError::NoQuestion => write!(f, "there is no property it could decide"),
+        }
+    }
+}
+
 impl Trace {
     /// Replays the trace on the reference machine and checks its end. Gives the states passed.
     pub fn check(&self, task: &Task<'_>) -> Result<Vec<Snapshot>, TraceError> {
@@ -67,7 +97,7 @@ impl Trace {
             }
             _ if fault.is_some() => return Err(TraceError::WrongFault(fault)),
             _ if task.instance.thread_ids().any(inside) => return Err(TraceError::InsideAtomic),
-            End::Deadlock => crate::trace::deadlocked(task, last)?,
+            End::Deadlock => crate::deadlock::check(task, &self.start, &self.events)?,
             End::Target => {
                 let question = task.question().ok_or(TraceError::NoQuestion)?;
                 if question.only_final && !is_final(task, last) {
@@ -94,10 +124,4 @@ fn is_final(task: &Task<'_>, state: &Snapshot) -> bool {
         task.instance.thread(t).ended(state.locations[t.index()])
             && state.buffers[t.index()].is_empty()
     })
-}
-
-/// Explores everything reachable from the state and makes sure that nothing happens there any more.
-fn deadlocked(task: &Task<'_>, state: &Snapshot) -> Result<(), TraceError> {
-    let _ = (task, state);
-    Err(TraceError::NotDeadlocked)
 }

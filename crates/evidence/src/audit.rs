@@ -1,0 +1,95 @@
+//! The auditor: re-checks certificates with the reference machine (and, for formulas, the solver).
+//! It shares no code with any engine: one file per kind of certificate.
+
+mod closed_states;
+
+use crate::certificate::{Certificate, Corrupt};
+use crate::control::{Control, Stop};
+use crate::task::Task;
+use std::fmt;
+use wattle_memory::{Fault, MemoryModel};
+
+/// What an audit that went well has looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audited {
+    /// States, cubes or formulas that were checked.
+    pub checked: u64,
+}
+
+/// Why a certificate proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuditError {
+    /// It is about another memory model.
+    WrongModel(MemoryModel),
+    /// It cannot be read.
+    Corrupt(Corrupt),
+    /// An initial state is not covered.
+    MissesInitial,
+    /// An event leads out of it.
+    NotClosed { state: u64, event: String },
+    /// A state in it satisfies the target.
+    Bad { state: u64 },
+    /// The target has no value in a state.
+    NoValue { state: u64, why: String },
+    /// A step that is possible in it is a fault.
+    Fault { state: u64, fault: Fault },
+    /// A state in it is a deadlock.
+    Deadlock { state: u64 },
+    /// The reference machine does not run the program.
+    Refused(String),
+    /// Budget or cancellation; says nothing about the certificate.
+    Stopped(Stop),
+    /// Anything else a checker found wrong.
+    Other(String),
+}
+
+impl fmt::Display for AuditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuditError::WrongModel(m) => write!(f, "the certificate is about {m}"),
+            AuditError::Corrupt(c) => write!(f, "the certificate cannot be read: {c}"),
+            AuditError::MissesInitial => write!(f, "an initial state is not covered"),
+            AuditError::NotClosed { state, event } => {
+                write!(
+                    f,
+                    "the set is not closed: {event} leads out of state {state}"
+                )
+            }
+            AuditError::Bad { state } => write!(f, "state {state} satisfies the target"),
+            AuditError::NoValue { state, why } => {
+                write!(f, "the property has no value in state {state}: {why}")
+            }
+            AuditError::Fault { state, fault } => {
+                write!(f, "a fault is possible in state {state}: {}", fault.kind)
+            }
+            AuditError::Deadlock { state } => write!(f, "state {state} is a deadlock"),
+            AuditError::Refused(why) | AuditError::Other(why) => f.write_str(why),
+            AuditError::Stopped(stop) => write!(f, "the audit was stopped: {stop}"),
+        }
+    }
+}
+
+impl From<Corrupt> for AuditError {
+    fn from(c: Corrupt) -> Self {
+        AuditError::Corrupt(c)
+    }
+}
+
+impl From<Stop> for AuditError {
+    fn from(stop: Stop) -> Self {
+        AuditError::Stopped(stop)
+    }
+}
+
+/// Whether the certificate proves that the task's target, a fault (and a deadlock, if asked for)
+/// cannot be reached.
+pub fn audit(
+    task: &Task<'_>,
+    certificate: &Certificate,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    match certificate {
+        Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
+    }
+}
