@@ -374,25 +374,13 @@ impl<'i> Builder<'i> {
     }
 
     /// The ways one step inside a block can go.
-    #[expect(
-        clippy::type_complexity,
-        reason = "a private row of four, used in one place"
-    )]
     fn inside(
         &mut self,
         t: usize,
         q: LocalId,
         at: &Inside,
         s: StepId,
-    ) -> Result<
-        Vec<(
-            Result<Vec<i64>, FaultKind>,
-            BTreeMap<CellId, i64>,
-            BTreeMap<CellId, i64>,
-            Option<i64>,
-        )>,
-        NotFinite,
-    > {
+    ) -> Result<Vec<Way>, NotFinite> {
         let thread = &self.instance.threads[t];
         let (reads, writes) = (&at.reads, &at.writes);
         let same = |registers| Way {
