@@ -5,9 +5,28 @@
 //! its target (the two are merged at the end), unless it carries a label of its own, which would
 //! then hold at the target too.
 
+use crate::Parsed;
+use crate::diagnostics::{Diagnostic, Severity};
 use std::collections::BTreeMap;
 use wattle_model::program::{Action, Step};
-use wattle_model::{Expr, Location, LocationId, Op2, Span};
+use wattle_model::{Expr, Location, LocationId, Op2, Program, Span, validate};
+
+/// The last stage of a front-end: a program only if nothing is wrong, in canonical form. What a
+/// front-end builds is valid by construction except for sizes, which the validator knows best.
+pub(crate) fn conclude(program: Option<Program>, mut diagnostics: Vec<Diagnostic>) -> Parsed {
+    let broken = |all: &[Diagnostic]| all.iter().any(|d| d.severity == Severity::Error);
+    let program = program
+        .filter(|_| !broken(&diagnostics))
+        .map(|p| p.canonical());
+    if let Some(p) = &program {
+        let invalid = validate(p).into_iter().take(20);
+        diagnostics.extend(invalid.map(|i| Diagnostic::error(i.span, i.message)));
+    }
+    Parsed {
+        program: program.filter(|_| !broken(&diagnostics)),
+        diagnostics,
+    }
+}
 
 /// A balanced tree of the operands, so that long conditions are not deep ones.
 pub(crate) fn junction<A>(op: Op2, mut parts: Vec<Expr<A>>) -> Option<Expr<A>> {
@@ -91,10 +110,6 @@ impl Flow {
         None
     }
 
-    pub fn has_label(&self, name: &str) -> bool {
-        self.labels.contains_key(name)
-    }
-
     pub fn label_names(&self) -> impl Iterator<Item = &str> {
         self.labels.keys().map(String::as_str)
     }
@@ -109,7 +124,11 @@ impl Flow {
 
     /// Resolves the jumps, drops what nothing reaches (labelled locations stay: a property may name
     /// them) and numbers the rest in order. Unknown targets are given to `unknown`.
-    pub fn finish(mut self, entry: LocationId, mut unknown: impl FnMut(&Flow, &str, Span)) -> Graph {
+    pub fn finish(
+        mut self,
+        entry: LocationId,
+        mut unknown: impl FnMut(&Flow, &str, Span),
+    ) -> Graph {
         for jump in std::mem::take(&mut self.jumps) {
             let Some((target, _)) = self.labels.get(&jump.label) else {
                 unknown(&self, &jump.label, jump.span);

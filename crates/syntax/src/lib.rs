@@ -70,10 +70,13 @@ macro_rules! languages {
 
 pub mod cubicle;
 mod flow;
+pub mod rmm;
+mod tokens;
 pub mod trencher;
 pub mod wtl;
 
 languages! {
     Wtl "wtl" ["wtl"] wtl::parse;
+    Rmm "rmm" ["rmm"] rmm::parse;
     Trencher "trencher" ["trench"] trencher::parse;
 }

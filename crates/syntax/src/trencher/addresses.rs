@@ -207,7 +207,10 @@ impl Work {
                         continue;
                     }
                 }
-                Instruction::Fence | Instruction::Noop | Instruction::Lock | Instruction::Unlock => {}
+                Instruction::Fence
+                | Instruction::Noop
+                | Instruction::Lock
+                | Instruction::Unlock => {}
             }
             match &mut states[tr.target] {
                 Some(old) => {

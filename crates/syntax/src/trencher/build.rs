@@ -53,14 +53,18 @@ fn memory_length(found: &Addresses, threads: &[Thread], out: &mut Vec<Diagnostic
     };
     if found.unbounded {
         length = length.max(UNBOUNDED);
-        let message = format!("the addresses used here could not be bounded; memory has {length} cells");
+        let message =
+            format!("the addresses used here could not be bounded; memory has {length} cells");
         out.push(Diagnostic::warning(computed(), message).hint(
             "a run that leaves these cells is reported as a fault, not as a violation of the program's property",
         ));
     }
     if length > LONGEST {
         length = LONGEST;
-        let message = format!("memory is cut off at {LONGEST} cells, but address {} is used", top - 1);
+        let message = format!(
+            "memory is cut off at {LONGEST} cells, but address {} is used",
+            top - 1
+        );
         out.push(Diagnostic::warning(computed(), message));
     }
     if let Some(a) = found.known.first().filter(|a| **a < 0) {
@@ -135,7 +139,11 @@ fn property(threads: &[Thread]) -> Option<Property> {
     let mut all = Vec::new();
     let mut span = Span::NONE;
     for (i, t) in threads.iter().enumerate() {
-        let mut finals: Vec<_> = t.finals.iter().filter_map(|s| t.states.get_index(*s)).collect();
+        let mut finals: Vec<_> = t
+            .finals
+            .iter()
+            .filter_map(|s| t.states.get_index(*s))
+            .collect();
         finals.sort_by_key(|(_, span)| **span);
         finals.dedup();
         let here = finals.iter().map(|(name, _)| {

@@ -12,20 +12,14 @@ mod read;
 mod tests;
 
 use crate::Parsed;
-use crate::diagnostics::Severity;
+use crate::flow::conclude;
 
 /// Reads a program; a `final` state in some thread makes the property "never all of them at once".
 pub fn parse(text: &str) -> Parsed {
     let mut diagnostics = Vec::new();
     let file = read::file(text, &mut diagnostics);
-    let broken = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    let program = if broken {
-        None
-    } else {
-        Some(build::program(&file, &mut diagnostics))
-    };
-    Parsed {
-        program,
-        diagnostics,
-    }
+    let program = diagnostics
+        .is_empty()
+        .then(|| build::program(&file, &mut diagnostics));
+    conclude(program, diagnostics)
 }

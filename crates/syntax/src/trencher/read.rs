@@ -80,6 +80,8 @@ struct Line<'t, 'd> {
     words: Vec<Word<'t>>,
     next: usize,
     end: Span,
+    /// Messages before this line.
+    before: usize,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
@@ -99,10 +101,19 @@ pub(super) fn file(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Thread>
         if diagnostics.len() >= MAX_ERRORS {
             return threads;
         }
+        if threads.is_empty() && !LINE_WORDS.contains(&words[0].text) {
+            let message = "this does not look like a trencher program";
+            diagnostics.push(
+                Diagnostic::error(words[0].span, message)
+                    .expected("`thread NAME`, `initial STATE`, `transition …` lines and `end`"),
+            );
+            return threads;
+        }
         let line = Line {
             words,
             next: 0,
             end: Span::new(end, end, number),
+            before: diagnostics.len(),
             diagnostics,
         };
         line.read(&mut threads, &mut open);
@@ -219,7 +230,6 @@ impl<'t> Line<'t, '_> {
     }
 
     fn transition(&mut self, first: Word<'t>, thread: &mut Thread) {
-        let before = self.diagnostics.len();
         let source = self.word("the control state it leaves");
         let target = self.word("the control state it reaches");
         let kind = self.word("an instruction");
@@ -231,7 +241,7 @@ impl<'t> Line<'t, '_> {
         let instruction = self.instruction(kind, thread);
         let last = self.words[self.next.saturating_sub(1)].span;
         if let Some(instruction) = instruction
-            && self.diagnostics.len() == before
+            && self.diagnostics.len() == self.before
         {
             thread.transitions.push(Transition {
                 source,
@@ -267,7 +277,6 @@ impl<'t> Line<'t, '_> {
                 let d = self.error(kind.span, message);
                 d.expected = Some(INSTRUCTIONS.map(|i| format!("`{i}`")).join(", "));
                 d.hint = near.map(|n| format!("did you mean `{n}`?"));
-                self.next = self.words.len();
                 return None;
             }
         })
@@ -291,7 +300,6 @@ impl<'t> Line<'t, '_> {
         if depth > MAX_DEPTH {
             let message = format!("an expression nested more than {MAX_DEPTH} deep");
             self.error(word.span, message);
-            self.next = self.words.len();
             return None;
         }
         if word.text == "!" {
@@ -299,8 +307,16 @@ impl<'t> Line<'t, '_> {
             return Some(Expr::unary(Op1::Not, of));
         }
         if let Some((_, op)) = OPERATORS.iter().find(|(s, _)| *s == word.text) {
-            let a = self.expr(thread, &format!("the left operand of `{}`", word.text), depth + 1)?;
-            let b = self.expr(thread, &format!("the right operand of `{}`", word.text), depth + 1)?;
+            let a = self.expr(
+                thread,
+                &format!("the left operand of `{}`", word.text),
+                depth + 1,
+            )?;
+            let b = self.expr(
+                thread,
+                &format!("the right operand of `{}`", word.text),
+                depth + 1,
+            )?;
             return Some(Expr::binary(*op, a, b));
         }
         let digits = word.text.strip_prefix('-').unwrap_or(word.text);
@@ -340,9 +356,12 @@ impl<'t> Line<'t, '_> {
         word
     }
 
-    /// Whatever is left on a line is an error; what follows `#` is a comment.
+    /// Whatever is left on a line is an error, unless the line had one already; what follows `#` is
+    /// a comment.
     fn finish(mut self) {
-        if let Some(w) = self.take_unless_comment() {
+        if self.diagnostics.len() == self.before
+            && let Some(w) = self.take_unless_comment()
+        {
             let message = format!("`{}` is one word too many", clip(w.text));
             let d = self.error(w.span, message);
             d.expected = Some("the end of the line".into());
