@@ -59,7 +59,30 @@
 //! ```
 //!
 //! For cube search over a fixed list of predicates, [`TruthTable`] keeps the
-//! models' truth values as bits.
+//! models' truth values as bits. [`minimal_core`] shrinks a core by deletion.
+//!
+//! # Interpolants and projection
+//!
+//! ```
+//! use wattle_logic::*;
+//! let mut names = Symbols::new();
+//! let (x, y, z) = (names.var("x"), names.var("y"), names.var("z"));
+//! // x = 0; y = x + 1; z = y + 1; assume z < 2 — what is known after each step
+//! let trace = [eq(x, 0), eq(y, x + 1), eq(z, y + 1), lt(z, 2)];
+//! let Interpolation::Sequence(known) = interpolants(&mut Native::new(), &trace) else { panic!() };
+//! let shown: Vec<String> = known.iter().map(|f| f.display(&names).to_string()).collect();
+//! assert_eq!(shown, ["x >= 0", "y >= 1", "z >= 2"]);
+//!
+//! // ∃x. y < x < z
+//! let between = and([lt(y, x), lt(x, z)]);
+//! assert_eq!(project(&between, &[x].into()), Some(le(y + 2, z)));
+//! ```
+//!
+//! # Second opinions
+//!
+//! [`to_smt2`] prints a query for any other solver. With the cargo feature `z3`
+//! there is `Z3`, a [`Solver`] that talks to an installed `z3`; the example
+//! `second_opinion` compares verdicts on many random queries.
 
 mod atom;
 mod cache;
@@ -67,22 +90,33 @@ mod core;
 mod display;
 pub mod formula;
 mod int;
+mod interpolate;
 mod model;
 pub mod native;
 mod pool;
+mod project;
 pub mod proof;
 mod rat;
 mod session;
+mod simplify;
+mod smt2;
 mod solver;
 mod term;
+#[cfg(feature = "z3")]
+mod z3;
 
 pub use self::core::minimal_core;
 pub use atom::{Atom, Rel};
 pub use formula::{Formula, and, divides, eq, ge, gt, iff, implies, ite, le, lt, ne, not, or};
 pub use int::Int;
+pub use interpolate::{Interpolation, interpolants, verify as verify_interpolants};
 pub use model::Model;
 pub use native::{Limits, Native};
 pub use pool::{CubeLiteral, Pool, TruthTable};
+pub use project::project;
 pub use session::{Counters, Implication, Session};
+pub use smt2::{query_smt2, to_smt2};
 pub use solver::{Answer, Reason, Refutation, Solver};
 pub use term::{Symbols, Term, Var};
+#[cfg(feature = "z3")]
+pub use z3::Z3;

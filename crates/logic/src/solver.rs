@@ -79,6 +79,8 @@ pub enum Reason {
     Budget,
     /// Too many nested case splits.
     Depth,
+    /// The trace is infeasible, but its interpolants would be too large.
+    Interpolation,
     /// An external solver failed or said so itself.
     External(String),
 }
@@ -88,6 +90,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Budget => f.write_str("the solver's work budget is used up"),
             Reason::Depth => f.write_str("the solver nests too many case splits"),
+            Reason::Interpolation => f.write_str("the trace's interpolants grow too large"),
             Reason::External(what) => write!(f, "the external solver gave up: {what}"),
         }
     }

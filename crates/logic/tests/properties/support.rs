@@ -1,4 +1,4 @@
-//! Random queries of several shapes, and brute force over small boxes.
+//! Random queries of several shapes.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -88,23 +88,5 @@ impl Gen {
         (0..self.vars)
             .flat_map(|v| [le(Var(v), size), ge(Var(v), -size)])
             .collect()
-    }
-}
-
-/// A model of all formulas within the box `-size..=size`, by trying all.
-pub fn brute_force(formulas: &[Formula], vars: u32, size: i64) -> Option<Model> {
-    let mut values = vec![-size; vars as usize];
-    loop {
-        let model: Model = values
-            .iter()
-            .enumerate()
-            .map(|(i, v)| (Var(i as u32), Int::new(*v)))
-            .collect();
-        if formulas.iter().all(|f| f.eval(&model)) {
-            return Some(model);
-        }
-        let at = values.iter().position(|v| *v < size)?;
-        values[at] += 1;
-        values[..at].fill(-size);
     }
 }

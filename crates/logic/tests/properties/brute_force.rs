@@ -1,10 +1,26 @@
 //! Our solver against trying all assignments of small boxes, with every proof
 //! re-checked and every core really unsatisfiable.
 
-mod support;
-
-use support::{Gen, brute_force};
+use crate::support::Gen;
 use wattle_logic::*;
+
+/// A model of all formulas within the box `-size..=size`, by trying all.
+pub fn brute_force(formulas: &[Formula], vars: u32, size: i64) -> Option<Model> {
+    let mut values = vec![-size; vars as usize];
+    loop {
+        let model: Model = values
+            .iter()
+            .enumerate()
+            .map(|(i, v)| (Var(i as u32), Int::new(*v)))
+            .collect();
+        if formulas.iter().all(|f| f.eval(&model)) {
+            return Some(model);
+        }
+        let at = values.iter().position(|v| *v < size)?;
+        values[at] += 1;
+        values[..at].fill(-size);
+    }
+}
 
 fn compare(query: &[Formula], vars: u32, size: i64) -> bool {
     let expected = brute_force(query, vars, size);

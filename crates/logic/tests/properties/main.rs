@@ -1,0 +1,5 @@
+//! Random queries against brute force, and everything an answer promises.
+
+mod brute_force;
+mod interpolants;
+mod support;
