@@ -1,0 +1,159 @@
+//! What the search knows before it starts: shapes of the threads, and which cells they may still
+//! touch from where. Everything here only prunes what cannot become an attack.
+
+use super::Options;
+use super::local;
+use super::regions;
+use wattle_memory::MemoryModel;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Thread};
+use wattle_model::{Fence, Instance, LocationId, StepId};
+
+/// A set of cells.
+#[derive(Clone, Default)]
+pub(super) struct Cells(Vec<u64>);
+
+impl Cells {
+    fn new(cells: usize) -> Self {
+        Cells(vec![0; cells.div_ceil(64)])
+    }
+
+    fn add(&mut self, place: &Address) {
+        let (first, length) = match place {
+            Address::Cell(c) => (c.index(), 1),
+            Address::Computed { base, length, .. } => (base.index(), *length as usize),
+        };
+        for c in first..first + length {
+            if let Some(word) = self.0.get_mut(c / 64) {
+                *word |= 1 << (c % 64);
+            }
+        }
+    }
+
+    fn join(&mut self, other: &Cells) -> bool {
+        let mut changed = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            changed |= *b & !*a != 0;
+            *a |= b;
+        }
+        changed
+    }
+
+    pub fn has(&self, cell: usize) -> bool {
+        self.0
+            .get(cell / 64)
+            .is_some_and(|w| w & (1 << (cell % 64)) != 0)
+    }
+}
+
+pub(super) struct ThreadPlan {
+    /// Inside an atomic block or a lock region that behaves like one.
+    pub inside: Vec<bool>,
+    pub locks_are_units: bool,
+    pub quick: Vec<bool>,
+    /// Registers to forget on arrival at a location.
+    pub dead: Vec<Vec<u32>>,
+    /// From the location the thread can, without draining its buffer, still overtake a store.
+    pub can_commit: Vec<bool>,
+    /// Cells the thread may read or write, and write, from a location on.
+    pub touches: Vec<Cells>,
+    pub writes: Vec<Cells>,
+}
+
+pub(super) struct Plan<'i> {
+    pub instance: &'i Instance,
+    pub options: Options,
+    pub threads: Vec<ThreadPlan>,
+}
+
+impl<'i> Plan<'i> {
+    pub fn new(instance: &'i Instance, options: Options) -> Self {
+        let cells = instance.cells.len();
+        let threads = instance.threads.iter();
+        Plan {
+            instance,
+            options,
+            threads: threads.map(|t| thread(t, cells, options)).collect(),
+        }
+    }
+}
+
+fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
+    let units = regions::units(t);
+    let live = local::live(t);
+    let dead = live.iter().map(|at| {
+        let dead = at.iter().enumerate().filter(|(_, live)| !**live);
+        dead.map(|(r, _)| r as u32).collect()
+    });
+    ThreadPlan {
+        quick: local::quick(t),
+        dead: dead.collect(),
+        can_commit: can_commit(t, options),
+        touches: reachable(t, cells, true),
+        writes: reachable(t, cells, false),
+        inside: units.inside,
+        locks_are_units: units.locks_are_units,
+    }
+}
+
+/// Steps that wait until the thread's buffer is empty.
+pub(super) fn drains(action: &Action<wattle_model::RegisterId, Address>) -> bool {
+    matches!(
+        action,
+        Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock
+    )
+}
+
+/// A step that may overtake an earlier store.
+fn overtakes(action: &Action<wattle_model::RegisterId, Address>, options: Options) -> bool {
+    match action {
+        Action::Load { .. } => true,
+        Action::Store { .. } => options.model == MemoryModel::Pso,
+        _ => false,
+    }
+}
+
+fn can_commit(t: &Thread, options: Options) -> Vec<bool> {
+    let mut can = vec![false; t.locations.len()];
+    backward(t, &mut |t, s| {
+        let step = t.step(s);
+        let (source, target) = (step.source.index(), step.target.index());
+        let now = !drains(&step.action) && (overtakes(&step.action, options) || can[target]);
+        let news = now && !can[source];
+        can[source] |= now;
+        news
+    });
+    can
+}
+
+fn reachable(t: &Thread, cells: usize, with_reads: bool) -> Vec<Cells> {
+    let mut sets = vec![Cells::new(cells); t.locations.len()];
+    for step in &t.steps {
+        match &step.action {
+            Action::Store { place, .. } => sets[step.source.index()].add(place),
+            Action::Load { place, .. } if with_reads => sets[step.source.index()].add(place),
+            _ => {}
+        }
+    }
+    backward(t, &mut |t, s| {
+        let step = t.step(s);
+        let after = sets[step.target.index()].clone();
+        sets[step.source.index()].join(&after)
+    });
+    sets
+}
+
+/// Repeats `update` over the steps, last first, until none has news.
+fn backward(t: &Thread, update: &mut dyn FnMut(&Thread, StepId) -> bool) {
+    let mut incoming: Vec<Vec<StepId>> = vec![Vec::new(); t.locations.len()];
+    for (i, s) in t.steps.iter().enumerate() {
+        incoming[s.target.index()].push(StepId::new(i));
+    }
+    let mut work: Vec<StepId> = (0..t.steps.len()).map(StepId::new).collect();
+    while let Some(s) = work.pop() {
+        if update(t, s) {
+            let source: LocationId = t.step(s).source;
+            work.extend(&incoming[source.index()]);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The search loop: breadth first, so that the attack found is a shortest one.
+
+use super::Options;
+use super::plan::Plan;
+use super::state::{Shape, Store, Values, Work};
+use super::steps::{Label, Next, Steps};
+use super::witness::{self, Attack};
+use wattle_evidence::{Control, Progress, Reason};
+use wattle_memory::{Exact, MemoryModel, Start, Tso, reference};
+use wattle_model::Instance;
+
+/// What the search says.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// There is no attack.
+    Free {
+        effort: Progress,
+    },
+    /// A shortest attack, replayed and re-checked.
+    Found {
+        attack: Box<Attack>,
+        effort: Progress,
+    },
+    Undecided {
+        reason: Reason,
+        effort: Progress,
+    },
+}
+
+const NAME: &str = "robust";
+
+/// Looks for an attack on the goal.
+pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> Finding {
+    let mut effort = Progress::default();
+    let refused = |why: String, effort| Finding::Undecided {
+        reason: Reason::Refused(wattle_evidence::Refusal(why)),
+        effort,
+    };
+    if options.model == MemoryModel::Sc {
+        return Finding::Free { effort };
+    }
+    // The machine's constructor looks for choices that are too wide to list.
+    if let Err(e) = reference::Machine::<Tso, Exact>::new(instance, ()) {
+        return refused(e.to_string(), effort);
+    }
+    let starts = match reference::starts(instance) {
+        Ok(starts) => starts,
+        Err(e) => return refused(e.to_string(), effort),
+    };
+    let plan = Plan::new(instance, options);
+    let shape = Shape::new(instance);
+    let mut steps = Steps {
+        plan: &plan,
+        shape: shape.clone(),
+        values: Values::default(),
+        overflow: false,
+    };
+    let mut store: Store<Label> = Store::new(shape.clone());
+    // States without a parent, with the start each stands for.
+    let mut roots: Vec<(usize, &Start)> = Vec::new();
+    for start in &starts {
+        let work = initial(&mut steps, start);
+        if store.insert(&work, None) {
+            roots.push((store.len() - 1, start));
+        }
+    }
+    let mut unconfirmed = 0u64;
+    let mut out = Vec::new();
+    let mut next = 0;
+    while next < store.len() {
+        if next % 1024 == 0 {
+            effort = Progress {
+                states: store.len() as u64,
+                frontier: (store.len() - next) as u64,
+                memory: store.bytes(),
+            };
+            if let Err(stop) = control.poll(NAME, effort) {
+                let stage = NAME.to_string();
+                let reason = Reason::Stopped { stop, stage };
+                return Finding::Undecided { reason, effort };
+            }
+        }
+        let state = store.get(next);
+        out.clear();
+        steps.successors(&state, &mut out);
+        for successor in out.drain(..) {
+            match successor {
+                Next::Go(work, label) => {
+                    store.insert(&work, Some((next as u32, label)));
+                }
+                Next::Success(label) => {
+                    let (labels, root) = path(&store, next, label);
+                    let start = roots.iter().rev().find(|(r, _)| *r <= root);
+                    let start = start.map_or(&starts[0], |(_, s)| s);
+                    match witness::build(instance, options, start, &labels) {
+                        Some(attack) => {
+                            effort.states = store.len() as u64;
+                            let attack = Box::new(attack);
+                            return Finding::Found { attack, effort };
+                        }
+                        None => unconfirmed += 1,
+                    }
+                }
+            }
+        }
+        if steps.overflow || steps.values.full || store.len() >= u32::MAX as usize - 1 {
+            let place = "the attack search".to_string();
+            let reason = Reason::MachineOverflow { place };
+            return Finding::Undecided { reason, effort };
+        }
+        next += 1;
+    }
+    effort.states = store.len() as u64;
+    effort.frontier = 0;
+    effort.memory = store.bytes();
+    if unconfirmed > 0 {
+        let reason = Reason::Other(format!(
+            "{unconfirmed} attacks through a fault or a lock region could not be confirmed on a run"
+        ));
+        return Finding::Undecided { reason, effort };
+    }
+    Finding::Free { effort }
+}
+
+fn initial(steps: &mut Steps<'_, '_>, start: &Start) -> Work {
+    let instance = steps.plan.instance;
+    let mut work = Work::new(&steps.shape);
+    for (c, v) in start.memory.iter().enumerate() {
+        let word = steps.values.encode(*v);
+        work.set_memory(&steps.shape, c, word);
+    }
+    for (t, registers) in start.registers.iter().enumerate() {
+        let entry = instance.threads[t].entry.index();
+        work.set_location(t, entry);
+        for (r, v) in registers.iter().enumerate() {
+            let dead = steps.plan.threads[t].dead[entry].contains(&(r as u32));
+            let word = steps.values.encode(if dead { 0 } else { *v });
+            work.set_register(&steps.shape, t, r, word);
+        }
+    }
+    work
+}
+
+/// The labels from a root to the state, and the last one.
+fn path(store: &Store<Label>, state: usize, last: Label) -> (Vec<Label>, usize) {
+    let mut labels = vec![last];
+    let mut at = state;
+    while let Some((parent, label)) = store.parents[at] {
+        labels.push(label);
+        at = parent as usize;
+    }
+    labels.reverse();
+    (labels, at)
+}

@@ -1,0 +1,69 @@
+//! The trencher suite: robust yes/no and triangular-race-free yes/no on every file.
+
+use std::path::{Path, PathBuf};
+use wattle_evidence::Control;
+use wattle_memory::MemoryModel;
+use wattle_robust::{Finding, Goal, Options, search};
+
+fn suite() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites/trencher");
+    if !root.is_dir() {
+        println!("skipped: the trencher suite is not here");
+        return None;
+    }
+    Some(root)
+}
+
+/// Splits a line of comma-separated values; quotes protect commas.
+fn fields(line: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => out.push(String::new()),
+            c => {
+                let last = out.len() - 1;
+                out[last].push(c);
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn robust_and_triangular() {
+    let Some(root) = suite() else { return };
+    let table = std::fs::read_to_string(root.join("expected.csv")).unwrap();
+    let mut wrong = Vec::new();
+    for line in table.lines().skip(1) {
+        let row = fields(line);
+        let text = std::fs::read_to_string(root.join(&row[0])).unwrap();
+        let program = wattle_syntax::trencher::parse(&text).into_result().unwrap();
+        let instance = program.instance().unwrap();
+        for (goal, expected) in [(Goal::Robustness, &row[1]), (Goal::Triangular, &row[4])] {
+            let options = Options {
+                goal,
+                model: MemoryModel::Tso,
+            };
+            let control = Control::unlimited().with_memory(Some(200 << 20));
+            let begin = std::time::Instant::now();
+            let found = search(&instance, options, &control);
+            let (answer, effort) = match &found {
+                Finding::Free { effort } => ("yes", effort),
+                Finding::Found { effort, .. } => ("no", effort),
+                Finding::Undecided { effort, .. } => ("undecided", effort),
+            };
+            println!(
+                "{} {goal:?}: {answer} (expected {expected:?}), {} states, {:?}",
+                row[0],
+                effort.states,
+                begin.elapsed()
+            );
+            if !expected.is_empty() && answer != expected {
+                wrong.push(format!("{} {goal:?}: {answer}", row[0]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
