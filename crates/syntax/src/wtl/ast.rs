@@ -1,0 +1,176 @@
+//! The text as a tree, names not yet resolved.
+
+use wattle_model::{Op1, Op2, PropertyKind, Span};
+
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Ex {
+    pub kind: ExKind,
+    pub span: Span,
+    /// Height of the tree; limited by the parser.
+    pub depth: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ExKind {
+    Number(i64),
+    /// A name, with an index if it is an array.
+    Name(Name, Option<Box<Ex>>),
+    SelfIndex,
+    Count(Name),
+    AddressOf(Name, Option<Box<Ex>>),
+    /// `*(e)`
+    Memory(Box<Ex>),
+    /// `p.r`, `p[i].r`
+    Field(Name, Option<Box<Ex>>, Name),
+    /// `p@label`, `p[i]@label`
+    At(Name, Option<Box<Ex>>, Name),
+    Unary(Op1, Box<Ex>),
+    Binary(Op2, Box<Ex>, Box<Ex>),
+    Ite(Box<Ex>, Box<Ex>, Box<Ex>),
+    Cas(Box<Ex>, Box<Ex>, Box<Ex>),
+    Swap(Box<Ex>, Box<Ex>),
+    FetchAdd(Box<Ex>, Box<Ex>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum TypeEx {
+    Int,
+    Bool,
+    Range(Ex, Ex),
+    Wrap { bits: u8, signed: bool },
+    Family(Name),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum InitEx {
+    Zero,
+    All(Ex),
+    Each(Vec<Ex>),
+    Any,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum LengthEx {
+    Scalar,
+    /// `[thread]`
+    Thread(Span),
+    /// A constant or a family.
+    Array(Ex),
+}
+
+/// One name of a `shared` or `local` declaration.
+#[derive(Clone, Debug)]
+pub(super) struct Declared {
+    pub name: Name,
+    pub length: LengthEx,
+    pub ty: TypeEx,
+    pub init: InitEx,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Let {
+    pub name: Name,
+    pub value: Ex,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum CountEx {
+    One,
+    Any,
+    Fixed(Ex),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ThreadEx {
+    pub name: Name,
+    pub count: CountEx,
+    pub locals: Vec<Declared>,
+    pub body: Block,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    pub statements: Vec<Statement>,
+    /// The closing brace.
+    pub close: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Statement {
+    pub labels: Vec<Label>,
+    pub kind: StatementKind,
+    /// Without the labels.
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Label {
+    Named(Name),
+    /// For jumps only; not part of the model.
+    Numbered(u64, Span),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum StatementKind {
+    /// Labels at the end of a block.
+    Nothing,
+    Let(Let),
+    Skip,
+    Stop,
+    Assign(Ex, Ex),
+    /// `x = any lo..hi`
+    Any(Ex, Option<(Ex, Ex)>),
+    If(Ex, Block, Option<Block>),
+    While(Ex, Block),
+    Loop(Block),
+    For(Name, Ex, Ex, Block),
+    Break,
+    Continue,
+    Goto(Label),
+    Await(Ex),
+    Assume(Ex),
+    Assert(Ex, Option<String>),
+    Choose(Vec<Block>),
+    Block(Block),
+    Fence,
+    FenceStore,
+    Atomic(Block),
+    AtomicBegin,
+    AtomicEnd,
+    Lock,
+    Unlock,
+    /// `cas(…);` for its effect alone.
+    Effect(Ex),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ConditionEx {
+    /// `for p[i], q[j]:`
+    pub indices: Vec<(Name, Name)>,
+    pub expr: Ex,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct PropertyEx {
+    pub kind: PropertyKind,
+    pub condition: ConditionEx,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct File {
+    pub lets: Vec<Let>,
+    pub shared: Vec<Declared>,
+    pub threads: Vec<ThreadEx>,
+    pub properties: Vec<PropertyEx>,
+    pub predicates: Vec<ConditionEx>,
+    /// A declaration could not be read: what names mean is not fully known.
+    pub incomplete: bool,
+}

@@ -1,0 +1,287 @@
+//! Expressions, by precedence climbing. The order of binding is the model's
+//! [`Op2::precedence`]: comparisons bind weaker than bit operators, as in Rust.
+
+use super::super::ast::{Ex, ExKind};
+use super::super::token::Token;
+use super::items::wrap_type;
+use super::{Parser, Result};
+use crate::Diagnostic;
+use wattle_model::{Op1, Op2, Span, validate::MAX_DEPTH};
+
+impl Parser<'_> {
+    pub(super) fn expression(&mut self) -> Result<Ex> {
+        self.deeper(|p| {
+            let condition = p.binary(1)?;
+            if !p.take_sign("?") {
+                return Ok(condition);
+            }
+            let yes = p.expression()?;
+            p.expect(":")?;
+            let no = p.expression()?;
+            let span = condition.span.to(no.span);
+            p.make(ExKind::Ite(condition.into(), yes.into(), no.into()), span)
+        })
+    }
+
+    /// `lo..hi`; both are sums, so that `0..N - 1` needs no parentheses.
+    pub(super) fn range(&mut self, expected: &str) -> Result<(Ex, Ex)> {
+        let starts = matches!(
+            self.token(),
+            Token::Number(_) | Token::Word(_) | Token::Quoted(_) | Token::Sign("-" | "(")
+        );
+        if !starts {
+            return Err(self.unexpected(expected));
+        }
+        let lo = self.deeper(|p| p.binary(8))?;
+        if !self.take_sign("..=") {
+            self.expect("..")?;
+        }
+        let hi = self.deeper(|p| p.binary(8))?;
+        Ok((lo, hi))
+    }
+
+    fn make(&mut self, kind: ExKind, span: Span) -> Result<Ex> {
+        let depth = 1 + match &kind {
+            ExKind::Number(_) | ExKind::SelfIndex | ExKind::Count(_) => 0,
+            ExKind::Name(_, i)
+            | ExKind::AddressOf(_, i)
+            | ExKind::Field(_, i, _)
+            | ExKind::At(_, i, _) => i.as_ref().map_or(0, |i| i.depth),
+            ExKind::Memory(a) | ExKind::Unary(_, a) => a.depth,
+            ExKind::Binary(_, a, b) | ExKind::Swap(a, b) | ExKind::FetchAdd(a, b) => {
+                a.depth.max(b.depth)
+            }
+            ExKind::Ite(a, b, c) | ExKind::Cas(a, b, c) => a.depth.max(b.depth).max(c.depth),
+        };
+        if depth > MAX_DEPTH {
+            return Err(self.too_deep());
+        }
+        Ok(Ex { kind, span, depth })
+    }
+
+    fn binary(&mut self, weakest: u8) -> Result<Ex> {
+        let mut left = self.unary()?;
+        while let Some(op) = self.operator() {
+            let strength = op.precedence();
+            if strength < weakest {
+                break;
+            }
+            let sign = self.advance().span;
+            let right = self.binary(strength + 1)?;
+            let span = left.span.to(right.span);
+            left = self.make(ExKind::Binary(op, left.into(), right.into()), span)?;
+            if strength == 3 && self.operator().is_some_and(|o| o.precedence() == 3) {
+                return Err(self.report(
+                    Diagnostic::error(sign, "comparisons do not chain")
+                        .hint("write `a < b && b < c`, or put one side in parentheses"),
+                ));
+            }
+        }
+        Ok(left)
+    }
+
+    fn operator(&self) -> Option<Op2> {
+        let Token::Sign(sign) = self.token() else {
+            return None;
+        };
+        const ALL: [Op2; 18] = [
+            Op2::Add,
+            Op2::Sub,
+            Op2::Mul,
+            Op2::Div,
+            Op2::Rem,
+            Op2::BitAnd,
+            Op2::BitOr,
+            Op2::BitXor,
+            Op2::Shl,
+            Op2::Shr,
+            Op2::Eq,
+            Op2::Ne,
+            Op2::Lt,
+            Op2::Le,
+            Op2::Gt,
+            Op2::Ge,
+            Op2::And,
+            Op2::Or,
+        ];
+        ALL.into_iter().find(|op| op.symbol() == *sign)
+    }
+
+    fn unary(&mut self) -> Result<Ex> {
+        let start = self.span();
+        let Token::Sign(sign) = *self.token() else {
+            return self.primary();
+        };
+        match sign {
+            "-" => {
+                self.advance();
+                // A sign directly before digits belongs to the number.
+                if let Token::Number(n) = *self.token() {
+                    let span = start.to(self.advance().span);
+                    let value = 0i64.wrapping_sub_unsigned(n);
+                    return self.make(ExKind::Number(value), span);
+                }
+                self.prefixed(start, |a| ExKind::Unary(Op1::Neg, a))
+            }
+            "!" => {
+                self.advance();
+                self.prefixed(start, |a| ExKind::Unary(Op1::Not, a))
+            }
+            "~" => {
+                self.advance();
+                self.prefixed(start, |a| ExKind::Unary(Op1::BitNot, a))
+            }
+            "*" => {
+                self.advance();
+                self.prefixed(start, ExKind::Memory)
+            }
+            "&" => {
+                self.advance();
+                let name = self.name("a shared name to take the address of")?;
+                let index = self.index()?;
+                let span = start.to(self.last_span());
+                self.make(ExKind::AddressOf(name, index), span)
+            }
+            _ => self.primary(),
+        }
+    }
+
+    fn prefixed(&mut self, start: Span, kind: impl FnOnce(Box<Ex>) -> ExKind) -> Result<Ex> {
+        let operand = self.deeper(|p| p.unary())?;
+        let span = start.to(operand.span);
+        self.make(kind(operand.into()), span)
+    }
+
+    fn index(&mut self) -> Result<Option<Box<Ex>>> {
+        if !self.take_sign("[") {
+            return Ok(None);
+        }
+        let index = self.expression()?;
+        self.expect("]")?;
+        Ok(Some(index.into()))
+    }
+
+    fn primary(&mut self) -> Result<Ex> {
+        let start = self.span();
+        match self.token().clone() {
+            Token::Number(n) => {
+                self.advance();
+                match i64::try_from(n) {
+                    Ok(n) => self.make(ExKind::Number(n), start),
+                    Err(_) => {
+                        Err(self
+                            .report(Diagnostic::error(start, "this number does not fit 64 bits")))
+                    }
+                }
+            }
+            Token::Sign("(") => {
+                self.advance();
+                let mut inner = self.expression()?;
+                inner.span = start.to(self.expect(")")?);
+                Ok(inner)
+            }
+            Token::Word(w) => self.word(&w, start),
+            Token::Quoted(_) => self.named(),
+            Token::Sign("=") => Err(self.report(
+                Diagnostic::error(start, "unexpected `=`")
+                    .expected("an expression")
+                    .hint("equality is `==`"),
+            )),
+            _ => Err(self.unexpected("an expression")),
+        }
+    }
+
+    fn word(&mut self, word: &str, start: Span) -> Result<Ex> {
+        let constant = match word {
+            "true" => Some(1),
+            "false" => Some(0),
+            "none" => Some(-1),
+            _ => None,
+        };
+        if let Some(c) = constant {
+            self.advance();
+            return self.make(ExKind::Number(c), start);
+        }
+        if word == "self" {
+            self.advance();
+            return self.make(ExKind::SelfIndex, start);
+        }
+        let call = self.ahead_is_sign(1, "(");
+        let cast = wrap_type(word);
+        match word {
+            "cas" | "swap" | "fetch_add" if call => self.exchange(word, start),
+            "count" if call => {
+                self.advance();
+                self.advance();
+                let family = self.name("a family of threads")?;
+                let span = start.to(self.expect(")")?);
+                self.make(ExKind::Count(family), span)
+            }
+            "any" => Err(self.report(
+                Diagnostic::error(start, "`any` may only stand alone, right after `=`")
+                    .hint("choose into a register first: `r = any 0..3;`"),
+            )),
+            _ if call && cast.is_some() => {
+                self.advance();
+                self.advance();
+                let inner = self.expression()?;
+                let span = start.to(self.expect(")")?);
+                let (bits, signed) = cast.unwrap_or((1, false));
+                self.make(
+                    ExKind::Unary(Op1::Wrap { bits, signed }, inner.into()),
+                    span,
+                )
+            }
+            _ if call && !super::RESERVED.contains(&word) => Err(self.report(
+                Diagnostic::error(start, format!("there is no function `{word}`"))
+                    .expected("`cas`, `swap`, `fetch_add`, `count` or a cast such as `u8`"),
+            )),
+            _ => self.named(),
+        }
+    }
+
+    fn exchange(&mut self, word: &str, start: Span) -> Result<Ex> {
+        self.advance();
+        self.expect("(")?;
+        let place = Box::new(self.expression()?);
+        let mut operands = Vec::new();
+        while self.take_sign(",") {
+            operands.push(Box::new(self.expression()?));
+        }
+        let span = start.to(self.expect(")")?);
+        let mut rest = operands.into_iter();
+        let kind = match (word, rest.next(), rest.next(), rest.next()) {
+            ("cas", Some(old), Some(new), None) => ExKind::Cas(place, old, new),
+            ("swap", Some(value), None, None) => ExKind::Swap(place, value),
+            ("fetch_add", Some(value), None, None) => ExKind::FetchAdd(place, value),
+            _ => {
+                let usage = match word {
+                    "cas" => "`cas(place, old, new)`",
+                    "swap" => "`swap(place, value)`",
+                    _ => "`fetch_add(place, value)`",
+                };
+                return Err(self.report(
+                    Diagnostic::error(span, format!("`{word}` has the wrong number of operands"))
+                        .expected(usage),
+                ));
+            }
+        };
+        self.make(kind, span)
+    }
+
+    /// A name with what may follow it: an index, a register of a thread, a label.
+    fn named(&mut self) -> Result<Ex> {
+        let name = self.name("an expression")?;
+        let start = name.span;
+        let index = self.index()?;
+        let kind = if self.take_sign("@") {
+            ExKind::At(name, index, self.name("a label")?)
+        } else if self.take_sign(".") {
+            ExKind::Field(name, index, self.name("a register of the thread")?)
+        } else {
+            ExKind::Name(name, index)
+        };
+        let span = start.to(self.last_span());
+        self.make(kind, span)
+    }
+}

@@ -1,0 +1,299 @@
+//! Declarations: shared memory, constants, threads, properties, hints.
+
+use super::super::ast::{
+    Block, ConditionEx, CountEx, Declared, File, InitEx, LengthEx, Let, PropertyEx, ThreadEx,
+    TypeEx,
+};
+use super::super::token::Token;
+use super::{Parser, Result};
+use crate::Diagnostic;
+use crate::diagnostics::nearest;
+use wattle_model::PropertyKind;
+
+/// Words that start a declaration and never a statement.
+pub(super) const STARTS: &[&str] = &[
+    "shared",
+    "thread",
+    "never",
+    "always",
+    "finally",
+    "reachable",
+];
+
+impl Parser<'_> {
+    pub(super) fn file(&mut self) -> File {
+        let mut file = File::default();
+        while !self.at_end() {
+            let before = self.at;
+            if self.item(&mut file).is_err() {
+                let property = matches!(&self.lexemes[before].token, Token::Word(w)
+                    if matches!(w.as_str(), "never" | "always" | "finally" | "reachable" | "ltl"));
+                file.incomplete |= !property;
+                self.recover();
+            }
+            if self.at == before {
+                // Recovery stopped on a token no declaration starts with.
+                self.advance();
+            }
+        }
+        file.incomplete |= self.broken_declaration;
+        file
+    }
+
+    fn item(&mut self, file: &mut File) -> Result<()> {
+        let start = self.span();
+        let word = match self.token() {
+            Token::Word(w) => w.clone(),
+            Token::Sign("}") => {
+                return Err(self.report(Diagnostic::error(start, "this `}` closes nothing")));
+            }
+            _ => return Err(self.unexpected("a declaration (`shared`, `thread`, `never`, …)")),
+        };
+        let property = match word.as_str() {
+            "shared" => {
+                self.advance();
+                return self.declared(&mut file.shared);
+            }
+            "let" => {
+                self.advance();
+                let constant = self.constant()?;
+                file.lets.push(constant);
+                return Ok(());
+            }
+            "thread" => {
+                self.advance();
+                let thread = self.thread()?;
+                file.threads.push(thread);
+                return Ok(());
+            }
+            "predicates" => {
+                self.advance();
+                return self.predicates(&mut file.predicates);
+            }
+            "ltl" => {
+                return Err(self.report(
+                    Diagnostic::error(start, "`ltl` properties are not supported").hint(
+                        "say it with `never`, `always`, `finally` or `reachable`, which speak of single states",
+                    ),
+                ));
+            }
+            "never" => PropertyKind::Never,
+            "always" => PropertyKind::Always,
+            "finally" => PropertyKind::Finally,
+            "reachable" => PropertyKind::Reachable,
+            _ => {
+                let known = STARTS.iter().copied().chain(["let", "predicates"]);
+                let mut d = Diagnostic::error(start, format!("unexpected `{word}`"))
+                    .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `predicates`)");
+                if let Some(n) = nearest(&word, known) {
+                    d = d.hint(format!("did you mean `{n}`?"));
+                }
+                return Err(self.report(d));
+            }
+        };
+        self.advance();
+        let condition = self.condition()?;
+        let span = start.to(self.expect(";")?);
+        file.properties.push(PropertyEx {
+            kind: property,
+            condition,
+            span,
+        });
+        Ok(())
+    }
+
+    /// `x: 0..3 = any, a[2] = {1, 2};` after its keyword.
+    pub(super) fn declared(&mut self, into: &mut Vec<Declared>) -> Result<()> {
+        loop {
+            let name = self.name("a name to declare")?;
+            let mut length = LengthEx::Scalar;
+            if self.take_sign("[") {
+                let at = self.span();
+                length = if self.take_word("thread") {
+                    LengthEx::Thread(at)
+                } else {
+                    LengthEx::Array(self.expression()?)
+                };
+                self.expect("]")?;
+            }
+            let ty = if self.take_sign(":") {
+                self.ty()?
+            } else {
+                TypeEx::Int
+            };
+            let init = if self.take_sign("=") {
+                self.init()?
+            } else {
+                InitEx::Zero
+            };
+            into.push(Declared {
+                name,
+                length,
+                ty,
+                init,
+            });
+            if !self.take_sign(",") {
+                break;
+            }
+        }
+        self.expect(";")?;
+        Ok(())
+    }
+
+    fn ty(&mut self) -> Result<TypeEx> {
+        const EXPECTED: &str = "a type: `int`, `bool`, `u8`, `i16`, …, a range `lo..hi`, or the name of a thread family";
+        if let Token::Word(w) = self.token() {
+            let simple = match w.as_str() {
+                "int" => Some(TypeEx::Int),
+                "bool" => Some(TypeEx::Bool),
+                w => wrap_type(w).map(|(bits, signed)| TypeEx::Wrap { bits, signed }),
+            };
+            if let Some(ty) = simple {
+                self.advance();
+                return Ok(ty);
+            }
+        }
+        if matches!(self.token(), Token::Word(_) | Token::Quoted(_)) {
+            // `N..M` with constants starts with a name as well.
+            let lone = match self.ahead(1) {
+                Token::Sign(s) => matches!(*s, ";" | "," | "=" | "}"),
+                _ => true,
+            };
+            if lone {
+                return Ok(TypeEx::Family(self.name(EXPECTED)?));
+            }
+        }
+        let (lo, hi) = self.range(EXPECTED)?;
+        Ok(TypeEx::Range(lo, hi))
+    }
+
+    fn init(&mut self) -> Result<InitEx> {
+        if self.take_word("any") {
+            return Ok(InitEx::Any);
+        }
+        if !self.take_sign("{") {
+            return Ok(InitEx::All(self.expression()?));
+        }
+        let mut values = Vec::new();
+        while !self.is_sign("}") {
+            values.push(self.expression()?);
+            if !self.take_sign(",") {
+                break;
+            }
+        }
+        self.expect("}")?;
+        Ok(InitEx::Each(values))
+    }
+
+    /// `name = e;` after `let`.
+    pub(super) fn constant(&mut self) -> Result<Let> {
+        let name = self.name("a name for the constant")?;
+        self.expect("=")?;
+        let value = self.expression()?;
+        self.expect(";")?;
+        Ok(Let { name, value })
+    }
+
+    fn thread(&mut self) -> Result<ThreadEx> {
+        let start = self.last_span();
+        let name = self.name("a name for the thread")?;
+        let mut count = CountEx::One;
+        if self.take_sign("[") {
+            count = if self.take_sign("*") {
+                CountEx::Any
+            } else {
+                CountEx::Fixed(self.expression()?)
+            };
+            self.expect("]")?;
+        }
+        let span = start.to(self.last_span());
+        let mut locals = Vec::new();
+        let body = self.thread_body(&mut locals)?;
+        Ok(ThreadEx {
+            name,
+            count,
+            locals,
+            body,
+            span,
+        })
+    }
+
+    fn thread_body(&mut self, locals: &mut Vec<Declared>) -> Result<Block> {
+        self.expect("{")?;
+        let mut statements = Vec::new();
+        loop {
+            if self.is_word("local") {
+                self.advance();
+                if self.declared(locals).is_err() {
+                    self.broken_declaration = true;
+                    self.recover();
+                }
+            } else if self.is_word("let") {
+                self.statement_into(&mut statements);
+            } else {
+                break;
+            }
+        }
+        let close = self.statements(&mut statements)?;
+        Ok(Block { statements, close })
+    }
+
+    fn predicates(&mut self, into: &mut Vec<ConditionEx>) -> Result<()> {
+        self.expect("{")?;
+        while !self.is_sign("}") && !self.at_end() {
+            let read = self.condition().and_then(|c| {
+                // The last `;` may be left out.
+                if !self.is_sign("}") {
+                    self.expect(";")?;
+                }
+                Ok(c)
+            });
+            match read {
+                Ok(c) => into.push(c),
+                Err(_) => {
+                    let before = self.at;
+                    self.recover();
+                    if self.at == before {
+                        break;
+                    }
+                }
+            }
+        }
+        self.expect("}")?;
+        Ok(())
+    }
+
+    /// `for p[i], p[j]: e`, where the part before the colon may be left out.
+    fn condition(&mut self) -> Result<ConditionEx> {
+        let mut indices = Vec::new();
+        if self.take_word("for") {
+            loop {
+                let family = self.name("a family of threads")?;
+                self.expect("[")?;
+                let index = self.name("a name for the index")?;
+                self.expect("]")?;
+                indices.push((family, index));
+                if !self.take_sign(",") {
+                    break;
+                }
+            }
+            self.expect(":")?;
+        }
+        let expr = self.expression()?;
+        Ok(ConditionEx { indices, expr })
+    }
+}
+
+/// `u1` to `u63` and `i1` to `i64` (wider ones are read too; the validator refuses them).
+pub(super) fn wrap_type(word: &str) -> Option<(u8, bool)> {
+    let signed = match word.as_bytes().first()? {
+        b'u' => false,
+        b'i' => true,
+        _ => return None,
+    };
+    let digits = &word[1..];
+    if digits.starts_with('0') || digits.len() > 3 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some((digits.parse().ok()?, signed))
+}

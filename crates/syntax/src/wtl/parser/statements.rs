@@ -1,0 +1,322 @@
+//! Statements.
+
+use super::super::ast::{Block, Ex, ExKind, Label, Statement, StatementKind};
+use super::super::token::Token;
+use super::{MAX_BLOCKS, Parser, RESERVED, Result};
+use crate::Diagnostic;
+use crate::diagnostics::nearest;
+
+impl Parser<'_> {
+    pub(super) fn block(&mut self) -> Result<Block> {
+        let open = self.expect("{")?;
+        if self.blocks >= MAX_BLOCKS {
+            return Err(self.report(
+                Diagnostic::error(
+                    open,
+                    format!("blocks are nested more than {MAX_BLOCKS} deep"),
+                )
+                .hint("`goto` and labels need no nesting"),
+            ));
+        }
+        self.blocks += 1;
+        let mut statements = Vec::new();
+        let close = self.statements(&mut statements);
+        self.blocks -= 1;
+        Ok(Block {
+            statements,
+            close: close?,
+        })
+    }
+
+    /// Statements up to and including the closing brace.
+    pub(super) fn statements(&mut self, into: &mut Vec<Statement>) -> Result<wattle_model::Span> {
+        loop {
+            if self.is_sign("}") {
+                return Ok(self.advance().span);
+            }
+            let declaration = matches!(self.token(), Token::Word(w)
+                if super::items::STARTS.contains(&w.as_str()));
+            if self.at_end() || declaration {
+                return Err(self.unexpected("a statement, or `}` to close the block"));
+            }
+            self.statement_into(into);
+        }
+    }
+
+    /// One statement; a broken one is skipped.
+    pub(super) fn statement_into(&mut self, into: &mut Vec<Statement>) {
+        let before = self.at;
+        match self.statement() {
+            Ok(s) => into.push(s),
+            Err(_) => {
+                self.recover();
+                if self.at == before && !self.is_sign("}") {
+                    self.advance();
+                }
+            }
+        }
+    }
+
+    fn label(&mut self) -> Option<Label> {
+        if !self.ahead_is_sign(1, ":") {
+            return None;
+        }
+        let label = match self.token().clone() {
+            Token::Number(n) => Label::Numbered(n, self.span()),
+            Token::Quoted(_) => Label::Named(self.name("a label").ok()?),
+            Token::Word(w) if !RESERVED.contains(&w.as_str()) => {
+                Label::Named(self.name("a label").ok()?)
+            }
+            _ => return None,
+        };
+        if matches!(label, Label::Numbered(..)) {
+            self.advance();
+        }
+        self.advance();
+        Some(label)
+    }
+
+    fn statement(&mut self) -> Result<Statement> {
+        let mut labels = Vec::new();
+        while let Some(l) = self.label() {
+            labels.push(l);
+        }
+        let start = self.span();
+        if self.is_sign("}") && !labels.is_empty() {
+            return Ok(Statement {
+                labels,
+                kind: StatementKind::Nothing,
+                span: start,
+            });
+        }
+        let kind = match self.statement_kind() {
+            Ok(kind) => kind,
+            // Jumps to the labels of a broken statement are no errors.
+            Err(_) if !labels.is_empty() => {
+                self.recover();
+                StatementKind::Nothing
+            }
+            Err(e) => return Err(e),
+        };
+        let span = start.to(self.last_span());
+        Ok(Statement { labels, kind, span })
+    }
+
+    fn statement_kind(&mut self) -> Result<StatementKind> {
+        let word = match self.token().clone() {
+            Token::Word(w) => w,
+            Token::Sign("{") => return Ok(StatementKind::Block(self.block()?)),
+            Token::Sign(";") => {
+                let span = self.span();
+                return Err(self.report(
+                    Diagnostic::error(span, "an empty statement")
+                        .hint("remove the `;`, or write `skip;` for a step that does nothing"),
+                ));
+            }
+            _ => return self.assignment(),
+        };
+        let ends = self.ahead_is_sign(1, ";");
+        let kind = match word.as_str() {
+            "if" => {
+                self.advance();
+                return self.if_statement();
+            }
+            "while" => {
+                self.advance();
+                let condition = self.expression()?;
+                return Ok(StatementKind::While(condition, self.block()?));
+            }
+            "loop" => {
+                self.advance();
+                return Ok(StatementKind::Loop(self.block()?));
+            }
+            "for" => {
+                self.advance();
+                let name = self.name("a name for the counter")?;
+                if !self.take_word("in") {
+                    return Err(self.unexpected("`in lo..hi`"));
+                }
+                let (lo, hi) = self.range("a range `lo..hi`")?;
+                return Ok(StatementKind::For(name, lo, hi, self.block()?));
+            }
+            "choose" => {
+                self.advance();
+                let mut blocks = vec![self.block()?];
+                while self.take_word("or") {
+                    blocks.push(self.block()?);
+                }
+                return Ok(StatementKind::Choose(blocks));
+            }
+            "atomic" => {
+                self.advance();
+                if self.is_sign("{") {
+                    return Ok(StatementKind::Atomic(self.block()?));
+                }
+                if self.take_word("begin") {
+                    StatementKind::AtomicBegin
+                } else if self.take_word("end") {
+                    StatementKind::AtomicEnd
+                } else {
+                    return Err(self.unexpected("`{`, `begin;` or `end;`"));
+                }
+            }
+            "let" => {
+                self.advance();
+                let constant = self.constant();
+                self.broken_declaration |= constant.is_err();
+                return Ok(StatementKind::Let(constant?));
+            }
+            "local" => {
+                let span = self.span();
+                return Err(self.report(
+                    Diagnostic::error(span, "registers are declared before the first statement")
+                        .hint("move this line to the top of the thread"),
+                ));
+            }
+            "skip" => self.simple(StatementKind::Skip),
+            "stop" => self.simple(StatementKind::Stop),
+            "break" => self.simple(StatementKind::Break),
+            "continue" => self.simple(StatementKind::Continue),
+            "lock" if ends => self.simple(StatementKind::Lock),
+            "unlock" if ends => self.simple(StatementKind::Unlock),
+            "fence" => {
+                self.advance();
+                if self.take_word("store") {
+                    StatementKind::FenceStore
+                } else {
+                    StatementKind::Fence
+                }
+            }
+            "goto" => {
+                self.advance();
+                let span = self.span();
+                if let Token::Number(n) = *self.token() {
+                    self.advance();
+                    StatementKind::Goto(Label::Numbered(n, span))
+                } else {
+                    StatementKind::Goto(Label::Named(self.name("a label")?))
+                }
+            }
+            "await" => {
+                self.advance();
+                StatementKind::Await(self.expression()?)
+            }
+            "assume" => {
+                self.advance();
+                StatementKind::Assume(self.expression()?)
+            }
+            "assert" => {
+                self.advance();
+                let condition = self.expression()?;
+                let mut message = None;
+                if self.take_sign(",") {
+                    match self.token().clone() {
+                        Token::Text(t) => message = Some(t),
+                        _ => return Err(self.unexpected("a message in double quotes")),
+                    }
+                    self.advance();
+                }
+                StatementKind::Assert(condition, message)
+            }
+            _ => return self.assignment(),
+        };
+        self.expect(";")?;
+        Ok(kind)
+    }
+
+    fn simple(&mut self, kind: StatementKind) -> StatementKind {
+        self.advance();
+        kind
+    }
+
+    fn if_statement(&mut self) -> Result<StatementKind> {
+        let condition = self.expression()?;
+        let yes = self.block()?;
+        if !self.take_word("else") {
+            return Ok(StatementKind::If(condition, yes, None));
+        }
+        if !self.is_word("if") {
+            let no = self.block()?;
+            return Ok(StatementKind::If(condition, yes, Some(no)));
+        }
+        // `else if` nests like a block.
+        if self.blocks >= MAX_BLOCKS {
+            let span = self.span();
+            return Err(self.report(Diagnostic::error(
+                span,
+                format!("blocks are nested more than {MAX_BLOCKS} deep"),
+            )));
+        }
+        self.blocks += 1;
+        let start = self.span();
+        self.advance();
+        let inner = self.if_statement();
+        self.blocks -= 1;
+        let statement = Statement {
+            labels: Vec::new(),
+            kind: inner?,
+            span: start.to(self.last_span()),
+        };
+        let no = Block {
+            statements: vec![statement],
+            close: self.last_span(),
+        };
+        Ok(StatementKind::If(condition, yes, Some(no)))
+    }
+
+    /// `place = e;`, `place = any lo..hi;`, `place += e;` or an exchange for its effect.
+    fn assignment(&mut self) -> Result<StatementKind> {
+        let first = self.token().clone();
+        let start = self.span();
+        let place = self.expression().inspect_err(|_| {
+            if let (Token::Word(w), Some(d)) = (&first, self.diagnostics.list.last_mut())
+                && d.hint.is_none()
+                && let Some(n) = nearest(w, RESERVED.iter().copied())
+                && n != w
+            {
+                d.hint = Some(format!("did you mean `{n}`?"));
+            }
+        })?;
+        let exchange = matches!(
+            place.kind,
+            ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..)
+        );
+        if exchange && self.is_sign(";") {
+            self.advance();
+            return Ok(StatementKind::Effect(place));
+        }
+        if self.is_sign("+=") || self.is_sign("-=") {
+            let span = self.span();
+            return Err(self.report(
+                Diagnostic::error(span, "there is no assignment operator of this kind").hint(
+                    "write `x = x + 1;`: a load and a store, or `fetch_add(x, 1);` to be atomic",
+                ),
+            ));
+        }
+        if !self.is_sign("=") {
+            let mut d =
+                Diagnostic::error(self.span(), format!("unexpected {}", self.token().shown()))
+                    .expected("`=`: a statement that starts with an expression is an assignment");
+            if let Token::Word(w) = &first
+                && let Some(n) = nearest(w, RESERVED.iter().copied())
+            {
+                d.span = start;
+                d.hint = Some(format!("did you mean `{n}`?"));
+            }
+            return Err(self.report(d));
+        }
+        self.advance();
+        if self.take_word("any") {
+            let range = if self.is_sign(";") {
+                None
+            } else {
+                Some(self.range("a range `lo..hi`, or `;` for any value of the type")?)
+            };
+            self.expect(";")?;
+            return Ok(StatementKind::Any(place, range));
+        }
+        let value: Ex = self.expression()?;
+        self.expect(";")?;
+        Ok(StatementKind::Assign(place, value))
+    }
+}
