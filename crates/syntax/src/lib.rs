@@ -68,15 +68,23 @@ macro_rules! languages {
     };
 }
 
+pub mod bitchaku;
 pub mod cubicle;
 mod flow;
+pub mod imp;
+mod infix;
+pub mod litmus;
 pub mod rmm;
 mod tokens;
 pub mod trencher;
 pub mod wtl;
+pub mod x86_core;
 
 languages! {
     Wtl "wtl" ["wtl"] wtl::parse;
     Rmm "rmm" ["rmm"] rmm::parse;
+    Litmus "litmus" ["litmus"] litmus::parse;
+    Bitchaku "bitchaku" ["bit"] bitchaku::parse;
+    Imp "imp" ["imp"] imp::parse;
     Trencher "trencher" ["trench"] trencher::parse;
 }

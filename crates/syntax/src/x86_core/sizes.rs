@@ -1,0 +1,137 @@
+//! Which operand shapes an instruction takes, and on how many bits it works.
+
+use super::instruction::{Instruction, Operand};
+use super::mnemonic::Op;
+use super::register::{Name, Size};
+use crate::diagnostics::Diagnostic;
+use wattle_model::Span;
+
+/// The first thing wrong with the instruction's shape.
+pub fn check_shape(i: &Instruction) -> Result<(), Diagnostic> {
+    let wanted = i.op.operands();
+    let given = i.operands.len() + usize::from(i.target.is_some());
+    if given != wanted && !(i.op == Op::Nop && i.target.is_none()) {
+        let message = format!(
+            "this instruction takes {}, but {given} {} given",
+            match wanted {
+                0 => "no operands".to_string(),
+                1 => "one operand".to_string(),
+                n => format!("{n} operands"),
+            },
+            if given == 1 { "is" } else { "are" },
+        );
+        return Err(Diagnostic::error(i.span, message));
+    }
+    if i.op.is_jump() {
+        return match i.target {
+            Some(_) => Ok(()),
+            None => Err(Diagnostic::error(i.span, "a jump needs a label").expected("a label")),
+        };
+    }
+    if i.op == Op::Nop {
+        return Ok(());
+    }
+    let memories = i.operands.iter().filter(|o| o.memory().is_some()).count();
+    if memories > 1 {
+        return Err(
+            Diagnostic::error(i.span, "an instruction has at most one memory operand")
+                .hint("load one of them into a register first"),
+        );
+    }
+    if let Some(Operand::Immediate(_, span)) = i.operands.first() {
+        let reads_only = matches!(i.op, Op::Cmp | Op::Test);
+        if !reads_only {
+            return Err(Diagnostic::error(*span, "a number cannot be written to")
+                .expected("a register or a memory operand"));
+        }
+        return Err(
+            Diagnostic::error(*span, "the first operand cannot be a number")
+                .expected("a register or a memory operand"),
+        );
+    }
+    let second = i.operands.get(1);
+    let needs_register = match i.op {
+        Op::Xadd | Op::Cmpxchg => !matches!(second, Some(Operand::Register(..))),
+        Op::Xchg | Op::UnlockedXchg => matches!(second, Some(Operand::Immediate(..))),
+        _ => false,
+    };
+    if needs_register {
+        let span = second.map_or(i.span, Operand::span);
+        return Err(
+            Diagnostic::error(span, "this operand must be a register").expected("a register")
+        );
+    }
+    if matches!(i.op, Op::Cmov(_)) && !matches!(i.operands[0], Operand::Register(..)) {
+        return Err(Diagnostic::error(
+            i.operands[0].span(),
+            "a conditional move writes a register",
+        )
+        .expected("a register"));
+    }
+    if i.lock && (!i.op.lockable() || !i.writes_memory()) {
+        return Err(Diagnostic::error(
+            i.span,
+            "`lock` needs an instruction that reads and writes memory",
+        )
+        .hint("for a barrier write `mfence`"));
+    }
+    Ok(())
+}
+
+/// How many bits the instruction works on, if its operands say so themselves. Operands that
+/// disagree are an error.
+pub fn operation_size(i: &Instruction) -> Result<Option<Size>, Diagnostic> {
+    if matches!(i.op, Op::Set(_)) {
+        if let Some(Operand::Register(n, span)) = i.operands.first()
+            && n.size != Size::Byte
+        {
+            return Err(wrong_size(*n, *span, Size::Byte, "`set` writes"));
+        }
+        return Ok(Some(Size::Byte));
+    }
+    if i.op == Op::Nop {
+        return Ok(None);
+    }
+    let keyword = i.memory().and_then(|m| m.size);
+    let mut size = i.suffix;
+    let mut why = "the mnemonic asks for";
+    for operand in &i.operands {
+        let Operand::Register(n, span) = operand else {
+            continue;
+        };
+        match size {
+            Some(s) if s != n.size => return Err(wrong_size(*n, *span, s, why)),
+            Some(_) => {}
+            None => {
+                size = Some(n.size);
+                why = "the other operand has";
+            }
+        }
+    }
+    if let (Some(k), Some(s), Some(m)) = (keyword, size, i.memory())
+        && k != s
+    {
+        for operand in &i.operands {
+            if let Operand::Register(n, span) = operand {
+                return Err(wrong_size(*n, *span, k, "the memory operand has"));
+            }
+        }
+        let message = format!(
+            "the memory operand has {} bits, the mnemonic asks for {}",
+            k.bits(),
+            s.bits()
+        );
+        return Err(Diagnostic::error(m.span, message));
+    }
+    Ok(size.or(keyword))
+}
+
+fn wrong_size(n: Name, span: Span, wanted: Size, why: &str) -> Diagnostic {
+    let message = format!(
+        "register `{}` has {} bits, but {why} {}",
+        n.text(),
+        n.size.bits(),
+        wanted.bits()
+    );
+    Diagnostic::error(span, message).hint(format!("use `{}`", n.base.name(wanted)))
+}
