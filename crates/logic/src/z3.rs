@@ -22,8 +22,9 @@ pub struct Z3 {
 }
 
 impl Z3 {
-    /// Starts the `z3` found on the search path.
-    pub fn start() -> io::Result<Z3> {
+    /// Starts the `z3` found on the search path; it gives up on a query after so
+    /// many milliseconds.
+    pub fn start(timeout: u32) -> io::Result<Z3> {
         let mut child = Command::new("z3")
             .args(["-in", "-smt2"])
             .stdin(Stdio::piped())
@@ -38,7 +39,9 @@ impl Z3 {
             input: Some(input),
             output,
         };
-        z3.send("(set-option :timeout 20000)\n(set-logic QF_LIA)\n")?;
+        z3.send(&format!(
+            "(set-option :timeout {timeout})\n(set-logic QF_LIA)\n"
+        ))?;
         Ok(z3)
     }
 
