@@ -78,6 +78,7 @@ impl Flow {
 
     /// Says which statement starts at a location; the first one told counts.
     pub fn starts(&mut self, at: LocationId, span: Span) {
+        let at = self.find(at);
         let location = &mut self.locations[at.index()];
         if !location.span.is_some() {
             location.span = span;
@@ -105,6 +106,7 @@ impl Flow {
         if let Some((_, before)) = self.labels.get(name) {
             return Some(*before);
         }
+        let at = self.find(at);
         self.labels.insert(name.to_string(), (at, span));
         self.locations[at.index()].labels.push(name.to_string());
         None
@@ -122,6 +124,20 @@ impl Flow {
         });
     }
 
+    /// Makes two locations one, with the labels of both. Between a location and itself this is a
+    /// step that does nothing, so that the thread goes on for ever there instead of ending.
+    pub fn merge(&mut self, from: LocationId, to: LocationId) {
+        let (from, to) = (self.find(from), self.find(to));
+        if from == to {
+            self.step(from, to, Action::Skip, Span::NONE);
+            return;
+        }
+        self.merged[from.index()] = to;
+        let gone = std::mem::take(&mut self.locations[from.index()]);
+        self.locations[to.index()].labels.extend(gone.labels);
+        self.starts(to, gone.span);
+    }
+
     /// Resolves the jumps, drops what nothing reaches (labelled locations stay: a property may name
     /// them) and numbers the rest in order. Unknown targets are given to `unknown`.
     pub fn finish(
@@ -135,9 +151,9 @@ impl Flow {
                 continue;
             };
             let target = *target;
+            let target = self.find(target);
             let plain = self.locations[jump.from.index()].labels.is_empty();
-            if plain && self.merged[jump.from.index()] == jump.from {
-                // A labelled location is never merged away, so this makes no cycle.
+            if plain && self.find(jump.from) == jump.from && jump.from != target {
                 self.merged[jump.from.index()] = target;
             } else {
                 self.step(jump.from, target, Action::Skip, jump.span);

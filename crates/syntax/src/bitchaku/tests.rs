@@ -1,0 +1,333 @@
+use super::parse;
+use expect_test::{Expect, expect};
+use wattle_model::print::to_wtl;
+
+fn messages(text: &str, expect: Expect) {
+    expect.assert_eq(&parse(text).render("a.bit", text));
+}
+
+fn model(text: &str, expect: Expect) {
+    let parsed = parse(text);
+    let shown = parsed.program.as_ref().map(to_wtl).unwrap_or_default();
+    expect.assert_eq(&format!("{}{shown}", parsed.render("a.bit", text)));
+}
+
+#[test]
+fn every_statement() {
+    model(
+        "beginit store X = 1 + 1; store Y = *; endinit
+         process 1: // comment
+         1: store X = l + 2 * 3; load l = X; l = -l; flush; fence; nop;
+         2: if (l = 0 & !(m >= 2) | false) goto 1; else m = 1; endif;
+         if (*) abort(\"bad\"); endif;
+         if (* && l > 0) /* nothing */ endif;
+         begin_atomic; load m = Y; store Y = m + 1; end_atomic; assume(m != 2);
+         goto done;
+         done: nop;
+         process 7:
+         3: load a = X; goto 3;
+         assert(always(!(pc(1) = done & pc(7) != 3) | X <= Y + a(7)))",
+        expect![[r#"
+            shared X = 2;
+            shared Y = any;
+
+            thread p1 {
+                local l;
+                local m;
+                local choice0;
+                `1`: 0: X = l + 6;
+                l = X;
+                l = -l;
+                skip;
+                fence;
+                skip;
+                `2`: if l == 0 && !(m >= 2) { goto 0; }
+                m = 1;
+                choose { skip; } or { skip; goto 11; }
+                assert 0, "bad";
+                stop;
+                11: choice0 = any 0..1;
+                if choice0 && l > 0 { }
+                atomic begin;
+                m = Y;
+                Y = m + 1;
+                atomic end;
+                assume m != 2;
+                done: skip;
+            }
+
+            thread p7 {
+                local a;
+                `3`: 0: a = X; goto 0;
+            }
+
+            always !(p1@done && !p7@`3`) || X <= Y + p7.a;
+        "#]],
+    );
+}
+
+#[test]
+fn wrong_language() {
+    messages(
+        "forbidden CS CS\nprocess text CS: nop\n",
+        expect![[r#"
+        error: unexpected `forbidden`
+          --> a.bit:1:1
+           |
+         1 | forbidden CS CS
+           | ^^^^^^^^^
+           = expected: `beginit`
+           = hint: a `.bit` file starts with `beginit`, the initial stores and `endinit`
+
+        error: unexpected `text`
+          --> a.bit:2:9
+           |
+         2 | process text CS: nop
+           |         ^^^^
+           = expected: the number of the process
+    "#]],
+    );
+}
+
+#[test]
+fn truncated() {
+    messages(
+        "beginit\n  store X = 0;\nendinit\nprocess 1:\n1: load l = X;\n   if (l = 0)\n      store X =",
+        expect![[r#"
+            error: the file ends too early
+              --> a.bit:7:16
+               |
+             7 |       store X =
+               |                ^
+               = expected: an expression
+
+            error: the file ends too early
+              --> a.bit:7:16
+               |
+             7 |       store X =
+               |                ^
+               = expected: `endif`
+               = hint: it closes the `if` of line 6
+        "#]],
+    );
+}
+
+#[test]
+fn labels() {
+    messages(
+        "beginit store X = 0; endinit\nprocess 1:\n10: nop;\n10: nop;\n11: 12: nop;\ngoto 20;\n\
+         assert(always(pc(1) = 13 | pc(2) = 10 | pc(1) < 10))\n",
+        expect![[r#"
+            error: unexpected `12`
+              --> a.bit:5:5
+               |
+             5 | 11: 12: nop;
+               |     ^^
+               = expected: a statement after the label
+               = hint: a statement has at most one label; give the second one a `nop;`
+
+            error: the label `10` is defined twice
+              --> a.bit:4:1
+               |
+             4 | 10: nop;
+               | ^^
+               = hint: it is already at line 3
+
+            error: unknown label `20`
+              --> a.bit:6:6
+               |
+             6 | goto 20;
+               |      ^^
+               = expected: a label of the same process
+               = hint: did you mean `10`?
+
+            error: process 1 has no label `13`
+              --> a.bit:7:15
+               |
+             7 | assert(always(pc(1) = 13 | pc(2) = 10 | pc(1) < 10))
+               |               ^^^^^
+               = hint: its labels are: 10, 11
+
+            error: there is no process 2
+              --> a.bit:7:28
+               |
+             7 | assert(always(pc(1) = 13 | pc(2) = 10 | pc(1) < 10))
+               |                            ^^^^^
+
+            error: a position that is not compared with a label
+              --> a.bit:7:41
+               |
+             7 | assert(always(pc(1) = 13 | pc(2) = 10 | pc(1) < 10))
+               |                                         ^^^^^
+               = expected: `pc(i) = l` or `pc(i) != l`
+        "#]],
+    );
+}
+
+#[test]
+fn names() {
+    messages(
+        "beginit store Flag = 0; store N = X; endinit\nprocess 1:\nstore Flags = 1;\nload r = Flg;\n\
+         Flag = 1;\nr = Flag + 1;\nr = rr;\nload N = r;\nr = *;\nprocess 1: nop;\n\
+         assert(always(Flug = 0 & s(1) = 0 & r(1) = 0))\n",
+        expect![[r#"
+            error: the initial value of `N` is not a constant
+              --> a.bit:1:25
+               |
+             1 | beginit store Flag = 0; store N = X; endinit
+               |                         ^^^^^^^^^^^^
+               = expected: a number or `*`
+
+            error: unknown shared variable `Flags`
+              --> a.bit:3:7
+               |
+             3 | store Flags = 1;
+               |       ^^^^^
+               = expected: a variable stored to between `beginit` and `endinit`
+               = hint: did you mean `Flag`?
+
+            error: unknown shared variable `Flg`
+              --> a.bit:4:10
+               |
+             4 | load r = Flg;
+               |          ^^^
+               = expected: a variable stored to between `beginit` and `endinit`
+               = hint: did you mean `Flag`?
+
+            error: `Flag` is a shared variable
+              --> a.bit:5:1
+               |
+             5 | Flag = 1;
+               | ^^^^
+               = expected: a local variable
+               = hint: `load l = Flag;` reads it, `store Flag = …;` writes it
+
+            error: `Flag` is a shared variable
+              --> a.bit:6:5
+               |
+             6 | r = Flag + 1;
+               |     ^^^^
+               = expected: a local variable
+               = hint: `load l = Flag;` reads it, `store Flag = …;` writes it
+
+            error: unknown variable `rr`
+              --> a.bit:7:5
+               |
+             7 | r = rr;
+               |     ^^
+               = expected: a local variable that some statement of the process assigns
+               = hint: did you mean `r`?
+
+            error: `N` is a shared variable
+              --> a.bit:8:6
+               |
+             8 | load N = r;
+               |      ^
+               = expected: a local variable
+               = hint: `load l = N;` reads it, `store N = …;` writes it
+
+            error: unknown shared variable `r`
+              --> a.bit:8:10
+               |
+             8 | load N = r;
+               |          ^
+               = expected: a variable stored to between `beginit` and `endinit`
+
+            error: `*` is a truth value, not an integer
+              --> a.bit:9:5
+               |
+             9 | r = *;
+               |     ^
+               = hint: choose between two assignments with `if (*)`
+
+            error: two processes have the number 1
+              --> a.bit:10:1
+               |
+            10 | process 1: nop;
+               | ^^^^^^^^^
+
+            error: unknown shared variable `Flug`
+              --> a.bit:11:15
+               |
+            11 | assert(always(Flug = 0 & s(1) = 0 & r(1) = 0))
+               |               ^^^^
+               = expected: a shared variable, `pc(i)`, or `x(i)` for a local of process `i`
+               = hint: did you mean `Flag`?
+
+            error: process 1 has no local variable `s`
+              --> a.bit:11:26
+               |
+            11 | assert(always(Flug = 0 & s(1) = 0 & r(1) = 0))
+               |                          ^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn broken_statements_are_all_reported() {
+    messages(
+        "beginit store X = 0 endinit\nprocess 1:\nstroe X = 1;\nl := 1;\nif l = 0 nop; endif;\n\
+         abort(no);\nend_atomic;\nnop\nassert(X = 0)\n",
+        expect![[r#"
+            error: unexpected `endinit`
+              --> a.bit:1:21
+               |
+             1 | beginit store X = 0 endinit
+               |                     ^^^^^^^
+               = expected: `;`
+
+            error: unexpected `stroe`
+              --> a.bit:3:1
+               |
+             3 | stroe X = 1;
+               | ^^^^^
+               = expected: a statement
+
+            error: unexpected `l`
+              --> a.bit:4:1
+               |
+             4 | l := 1;
+               | ^
+               = expected: a statement
+
+            error: unexpected `l`
+              --> a.bit:5:4
+               |
+             5 | if l = 0 nop; endif;
+               |    ^
+               = expected: `(`
+
+            error: unexpected `assert`
+              --> a.bit:9:1
+               |
+             9 | assert(X = 0)
+               | ^^^^^^
+               = expected: `;`
+
+            error: unexpected `X`
+              --> a.bit:9:8
+               |
+             9 | assert(X = 0)
+               |        ^
+               = expected: `always`
+        "#]],
+    );
+}
+
+#[test]
+fn nesting_is_limited() {
+    for deep in [
+        "if (*) ",
+        "if ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((",
+    ] {
+        let text = format!("beginit endinit process 1: {}nop;", deep.repeat(20_000));
+        let parsed = parse(&text);
+        assert!(parsed.program.is_none());
+        assert_eq!(
+            parsed.diagnostics.len(),
+            1,
+            "{}",
+            parsed.render("a.bit", "")
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! What an `.imp` file says, before names are resolved.
+
+use wattle_model::{Expr, PropertyKind, Span};
+
+#[derive(Default)]
+pub(super) struct File {
+    pub variables: Vec<(Named, i64)>,
+    pub processes: Vec<Process>,
+    pub properties: Vec<(PropertyKind, Expr<Leaf>, Span)>,
+}
+
+pub(super) type Named = (String, Span);
+
+pub(super) struct Process {
+    pub name: Named,
+    pub body: Vec<Labelled>,
+}
+
+pub(super) struct Labelled {
+    pub label: Option<Named>,
+    pub basic: Basic,
+    pub span: Span,
+}
+
+pub(super) enum Basic {
+    Skip,
+    Fence,
+    Assign(Named, Expr<Leaf>),
+    If(Expr<Leaf>, Vec<Labelled>, Vec<Labelled>),
+    While(Expr<Leaf>, Vec<Labelled>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Leaf {
+    Variable(String, Span),
+    /// `P@l`, in properties.
+    At(String, String, Span),
+}
