@@ -5,6 +5,7 @@
 //! generic in both and written to be read: it is the specification.
 
 pub mod automaton;
+pub mod compiled;
 pub mod content;
 pub mod event;
 pub mod fault;

@@ -1,1 +1,19 @@
 //! Explicit-state exploration over the compiled machine.
+//!
+//! [`store`] remembers states, [`explore`] is the search, [`rounds`] begins it anew where fields or
+//! buffers were too small, [`path`] rebuilds runs. On these stand the engine [`Explicit`] and
+//! [`final_states`].
+
+pub mod certificate;
+mod deadlock;
+pub mod explicit;
+pub mod explore;
+pub mod finals;
+mod path;
+pub mod rounds;
+pub mod store;
+
+pub use explicit::{Explicit, Options};
+pub use explore::Order;
+pub use finals::{FinalStates, NoFinals, final_states, final_states_with};
+pub use wattle_memory::compiled::{Observed, Reductions};

@@ -1,0 +1,188 @@
+//! Steps and conditions, compiled to read packed states.
+
+use super::pack::Field;
+use crate::fault::FaultKind;
+use wattle_model::{ArithmeticError, Expr, Op1, Op2, StepId, Type};
+
+/// An expression over packed states.
+#[derive(Clone, Debug)]
+pub enum Code {
+    Const(i64),
+    /// A register, or a cell in memory.
+    Field(Field),
+    /// Whether the location in the field is one of these.
+    At {
+        location: Field,
+        inside: Box<[bool]>,
+    },
+    /// The cell in memory at `base + index`.
+    CellAt {
+        base: u32,
+        length: u32,
+        index: Box<Code>,
+    },
+    /// `field op constant`: most conditions are of this kind.
+    Compare(Op2, Field, i64),
+    Unary(Op1, Box<Code>),
+    Binary(Op2, Box<Code>, Box<Code>),
+    Ite(Box<Code>, Box<Code>, Box<Code>),
+}
+
+/// A fault without its words, cheap to pass up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    Assertion,
+    Index { index: i64, length: u32 },
+    Value { value: i64, lo: i64, hi: i64 },
+    Arithmetic(ArithmeticError),
+}
+
+impl Flaw {
+    pub fn is_machine_limit(self) -> bool {
+        self == Flaw::Arithmetic(ArithmeticError::Overflow)
+    }
+
+    pub fn kind(self, message: Option<&str>) -> FaultKind {
+        match self {
+            Flaw::Assertion => FaultKind::Assertion {
+                message: message.map(str::to_string),
+            },
+            Flaw::Index { index, length } => FaultKind::IndexOutOfRange { index, length },
+            Flaw::Value { value, lo, hi } => FaultKind::ValueOutOfRange { value, lo, hi },
+            Flaw::Arithmetic(e) => e.into(),
+        }
+    }
+}
+
+impl From<ArithmeticError> for Flaw {
+    fn from(e: ArithmeticError) -> Self {
+        Flaw::Arithmetic(e)
+    }
+}
+
+impl Code {
+    /// Compiles an expression, given code for its leaves.
+    pub fn new<A>(e: &Expr<A>, leaf: &dyn Fn(&A) -> Code) -> Code {
+        let sub = |e: &Expr<A>| Box::new(Code::new(e, leaf));
+        match e {
+            Expr::Const(c) => Code::Const(*c),
+            Expr::Atom(a) => leaf(a),
+            Expr::Unary(op, a) => Code::Unary(*op, sub(a)),
+            Expr::Binary(op, a, b) => match (*sub(a), *sub(b)) {
+                (Code::Field(f), Code::Const(c)) if op.precedence() == 3 => {
+                    Code::Compare(*op, f, c)
+                }
+                (a, b) => Code::Binary(*op, Box::new(a), Box::new(b)),
+            },
+            Expr::Ite(c, a, b) => Code::Ite(sub(c), sub(a), sub(b)),
+        }
+    }
+
+    /// The value in a state. `&&`, `||` and `?:` look only at what they need.
+    pub fn eval(&self, state: &[u64], cells: &[Field]) -> Result<i64, Flaw> {
+        Ok(match self {
+            Code::Const(c) => *c,
+            Code::Field(f) => f.get(state),
+            Code::At { location, inside } => i64::from(inside[location.index(state)]),
+            Code::Compare(op, f, c) => {
+                let v = f.get(state);
+                i64::from(match op {
+                    Op2::Eq => v == *c,
+                    Op2::Ne => v != *c,
+                    Op2::Lt => v < *c,
+                    Op2::Le => v <= *c,
+                    Op2::Gt => v > *c,
+                    _ => v >= *c,
+                })
+            }
+            Code::CellAt {
+                base,
+                length,
+                index,
+            } => {
+                let index = index.eval(state, cells)?;
+                cells[cell(*base, *length, index)? as usize].get(state)
+            }
+            Code::Unary(op, a) => op.apply(a.eval(state, cells)?)?,
+            Code::Binary(Op2::And, a, b) => {
+                i64::from(a.eval(state, cells)? != 0 && b.eval(state, cells)? != 0)
+            }
+            Code::Binary(Op2::Or, a, b) => {
+                i64::from(a.eval(state, cells)? != 0 || b.eval(state, cells)? != 0)
+            }
+            Code::Binary(op, a, b) => op.apply(a.eval(state, cells)?, b.eval(state, cells)?)?,
+            Code::Ite(c, a, b) => {
+                let chosen = if c.eval(state, cells)? != 0 { a } else { b };
+                chosen.eval(state, cells)?
+            }
+        })
+    }
+}
+
+/// Element `index` of the cells from `base`.
+#[inline]
+pub fn cell(base: u32, length: u32, index: i64) -> Result<u32, Flaw> {
+    match u32::try_from(index) {
+        Ok(i) if i < length => Ok(base + i),
+        _ => Err(Flaw::Index { index, length }),
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Place {
+    Cell(u32),
+    Computed { base: u32, length: u32, index: Code },
+}
+
+/// Where a value goes, and what its type lets in.
+#[derive(Clone, Copy, Debug)]
+pub struct Register {
+    pub field: Field,
+    pub ty: Type,
+    pub number: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Skip, or a fence that has nothing to wait for.
+    Nothing,
+    Assign(Register, Code),
+    Havoc(Register, i64, i64),
+    Assume(Code),
+    Assert(Code),
+    Load(Register, Place),
+    /// Into the buffer.
+    Put(Place, Code),
+    /// Into memory at once; `guarded` if somebody else may hold the lock.
+    Write {
+        place: Place,
+        value: Code,
+        guarded: bool,
+    },
+    /// Waits until the buffer is empty.
+    Fence,
+    StoreFence,
+    AtomicBegin,
+    AtomicEnd,
+    Lock,
+    Unlock,
+}
+
+/// A step: what it does, where it leads, and which one it is in the program.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    pub op: Op,
+    pub target: u32,
+    pub step: StepId,
+}
+
+/// Everything about one location of a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    pub edges: Vec<Edge>,
+    /// The one enabled step here may be chained to the step before.
+    pub local: bool,
+    pub atomic: bool,
+    /// Bits to keep per word; empty if no register is dead here.
+    pub keep: Vec<(u32, u64)>,
+}

@@ -1,0 +1,229 @@
+//! Which steps are nobody else's business, so that they may be chained to the step before.
+//!
+//! A location is *local* if its steps form an ample set of one: at most one of them is enabled at a
+//! time, nothing another thread (or the thread's own buffer) does can enable, disable or change
+//! it, and nobody looking at states can tell before from after. Then running it at once loses no
+//! final state, no fault and nothing the [`View`] sees. Local are:
+//!
+//! - steps on registers the view does not see, between locations it does not tell apart;
+//! - loads of cells no other thread writes;
+//! - stores into a buffer and store fences (their drains are separate events);
+//! - stores that reach memory at once, if no other thread touches the cell, the view does not see
+//!   it and no other thread ever locks;
+//! - full fences, as soon as the buffer is empty;
+//! - everything inside an atomic block.
+//!
+//! A view of final states only needs none of the invisibility conditions. The cycle proviso is kept
+//! by construction: every cycle of local locations is cut (one of them is made not local), so that
+//! every chain ends, and every state where a chain ends is expanded in full.
+
+use super::view::View;
+use crate::MemoryModel;
+use rustc_hash::FxHashSet;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Step, Thread};
+use wattle_model::{Instance, StepId};
+
+/// Which threads touch a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Who {
+    #[default]
+    Nobody,
+    One(u32),
+    Many,
+}
+
+impl Who {
+    fn add(&mut self, t: u32) {
+        *self = match *self {
+            Who::Nobody => Who::One(t),
+            Who::One(u) if u == t => Who::One(t),
+            _ => Who::Many,
+        };
+    }
+
+    fn only(self, t: u32) -> bool {
+        match self {
+            Who::Nobody => true,
+            Who::One(u) => u == t,
+            Who::Many => false,
+        }
+    }
+}
+
+/// Who reads, writes and locks.
+pub struct Sharing {
+    readers: Vec<Who>,
+    writers: Vec<Who>,
+    lockers: Who,
+}
+
+impl Sharing {
+    pub fn of(instance: &Instance) -> Self {
+        let n = instance.cells.len();
+        let mut sharing = Sharing {
+            readers: vec![Who::Nobody; n],
+            writers: vec![Who::Nobody; n],
+            lockers: Who::Nobody,
+        };
+        for (t, thread) in instance.threads.iter().enumerate() {
+            let t = t as u32;
+            let mut seen = FxHashSet::default();
+            for step in &thread.steps {
+                let (table, place) = match &step.action {
+                    Action::Load { place, .. } => (&mut sharing.readers, place),
+                    Action::Store { place, .. } => (&mut sharing.writers, place),
+                    Action::Lock => {
+                        sharing.lockers.add(t);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let (first, length) = extent(place);
+                let kind = matches!(step.action, Action::Load { .. });
+                if seen.insert((kind, first, length)) {
+                    for who in &mut table[first..first + length] {
+                        who.add(t);
+                    }
+                }
+            }
+        }
+        sharing
+    }
+
+    /// No other thread touches the cell and no other thread can lock this one out.
+    pub fn private(&self, t: u32, cell: usize) -> bool {
+        self.readers[cell].only(t) && self.writers[cell].only(t) && self.lockers.only(t)
+    }
+
+    /// Somebody else may hold the lock when the thread wants to write.
+    pub fn may_be_locked_out(&self, t: u32) -> bool {
+        !self.lockers.only(t)
+    }
+}
+
+/// First cell and number of cells an operand may mean.
+pub fn extent(place: &Address) -> (usize, usize) {
+    match place {
+        Address::Cell(c) => (c.index(), 1),
+        Address::Computed { base, length, .. } => (base.index(), *length as usize),
+    }
+}
+
+/// Per location of the thread: local.
+pub fn local(
+    instance: &Instance,
+    model: MemoryModel,
+    t: usize,
+    view: &View,
+    sharing: &Sharing,
+) -> Vec<bool> {
+    let thread = &instance.threads[t];
+    let mut local: Vec<bool> = (0..thread.locations.len())
+        .map(|l| {
+            let out = &thread.outgoing[l];
+            deterministic(thread, out)
+                && (thread.atomic[l]
+                    || out.iter().all(|s| {
+                        let step = thread.step(*s);
+                        independent(model, t as u32, step, view, sharing)
+                            && (view.only_final || invisible(t, step, view))
+                    }))
+        })
+        .collect();
+    cut_cycles(thread, &mut local);
+    local
+}
+
+/// At most one step is enabled at a time, with one outcome.
+fn deterministic(thread: &Thread, out: &[StepId]) -> bool {
+    match out {
+        [s] => match &thread.step(*s).action {
+            Action::Havoc { range, .. } => range.is_some_and(|(lo, hi)| lo == hi),
+            _ => true,
+        },
+        [a, b] => match (&thread.step(*a).action, &thread.step(*b).action) {
+            (Action::Assume(a), Action::Assume(b)) => {
+                a.clone().negate() == *b || b.clone().negate() == *a
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &Sharing) -> bool {
+    match &step.action {
+        Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assume(_)
+        | Action::Assert { .. }
+        | Action::Fence(_) => true,
+        Action::Load { place, .. } => {
+            let (first, length) = extent(place);
+            sharing.writers[first..first + length]
+                .iter()
+                .all(|w| w.only(t))
+        }
+        Action::Store { .. } if model != MemoryModel::Sc => true,
+        Action::Store { place, .. } => {
+            let (first, length) = extent(place);
+            (first..first + length)
+                .all(|c| sharing.private(t, c) && (view.only_final || !view.cells[c]))
+        }
+        // An end outside an atomic block cannot be reached.
+        Action::AtomicBegin | Action::AtomicEnd | Action::Lock | Action::Unlock => false,
+    }
+}
+
+fn invisible(t: usize, step: &Step, view: &View) -> bool {
+    let written = match &step.action {
+        Action::Assign { register, .. }
+        | Action::Havoc { register, .. }
+        | Action::Load { register, .. } => Some(register),
+        _ => None,
+    };
+    written.is_none_or(|r| !view.registers[t][r.index()])
+        && view.locations[t].iter().all(|at| {
+            let inside = |l| at.binary_search(&l).is_ok();
+            inside(step.source) == inside(step.target)
+        })
+}
+
+/// Makes the target of every back edge among local locations not local.
+fn cut_cycles(thread: &Thread, local: &mut [bool]) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let mut mark = vec![Mark::New; local.len()];
+    for root in 0..local.len() {
+        if mark[root] != Mark::New || !local[root] {
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        mark[root] = Mark::Open;
+        while let Some((l, next)) = path.last_mut() {
+            // A location cut meanwhile ends chains: what follows it is no longer on this path.
+            let step = thread.outgoing[*l].get(*next).filter(|_| local[*l]);
+            let Some(step) = step else {
+                mark[*l] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            let target = thread.step(*step).target.index();
+            match mark[target] {
+                Mark::New if local[target] => {
+                    mark[target] = Mark::Open;
+                    path.push((target, 0));
+                }
+                Mark::Open => local[target] = false,
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The compiled machine: the reference machine's rules on packed states, written to be fast.
+//!
+//! A state is a fixed number of 64-bit words of bit fields: every thread's location, registers and
+//! buffer, memory, and who holds the lock. Field widths come from a guess at the ranges of values
+//! ([`ranges`]); every value is checked as it is packed, and one that does not fit is reported as
+//! [`Stuck::Narrow`], after which the caller widens the range and begins anew. Buffers have a fixed
+//! number of slots per thread; a store that finds no room is reported too ([`Notes::full`]).
+//!
+//! With *chaining*, local steps ([`local`]) and drains of cells no other thread touches run at once
+//! after the event before them, so that only states without local steps are ever seen by a search.
+//! With *dead registers*, registers no step will read ([`live`]) are zeroed there. With both off the
+//! reachable states are exactly those of the reference machine.
+
+pub mod bounds;
+mod buffer;
+mod code;
+mod live;
+mod local;
+mod pack;
+mod ranges;
+mod run;
+mod unpack;
+mod view;
+
+pub use bounds::Pending;
+pub use code::{Code, Flaw};
+pub use ranges::{Ranges, Slot};
+pub use run::{Found, Notes, Sink, Stuck};
+pub use unpack::Unpack;
+pub use view::{Observed, View};
+
+use crate::MemoryModel;
+use crate::reference::{MAX_CHOICE, Refusal};
+use buffer::Buffer;
+use code::{Edge, Node, Op, Place, Register};
+use local::Sharing;
+use pack::{Field, Request, pack};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Fact, Step};
+use wattle_model::{Expr, Fence, Instance, RegisterId, Type};
+
+/// What to leave out of the stored states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reductions {
+    pub chaining: bool,
+    pub dead_registers: bool,
+}
+
+impl Reductions {
+    pub const ALL: Reductions = Reductions {
+        chaining: true,
+        dead_registers: true,
+    };
+    pub const NONE: Reductions = Reductions {
+        chaining: false,
+        dead_registers: false,
+    };
+}
+
+/// An instance under a memory model, ready to run.
+pub struct Machine<'i> {
+    pub instance: &'i Instance,
+    pub model: MemoryModel,
+    /// Words per state.
+    pub words: usize,
+    pub(crate) threads: Vec<Compiled>,
+    pub(crate) cells: Vec<Field>,
+    /// 0 for nobody, else thread + 1.
+    pub(crate) holder: Field,
+    /// A state may be inside an atomic block.
+    pub(crate) atomic_states: bool,
+}
+
+/// One thread of a [`Machine`].
+#[derive(Debug, Default)]
+pub(crate) struct Compiled {
+    pub location: Field,
+    pub registers: Vec<Field>,
+    pub nodes: Vec<Node>,
+    pub buffer: Buffer,
+    /// Some cell's drains are chained.
+    pub settles: bool,
+}
+
+impl<'i> Machine<'i> {
+    /// `slots` is the number of pending stores each thread's buffer has room for.
+    pub fn new(
+        instance: &'i Instance,
+        model: MemoryModel,
+        view: &View,
+        reductions: Reductions,
+        ranges: &Ranges,
+        slots: &[u32],
+    ) -> Result<Self, Refusal> {
+        let sharing = Sharing::of(instance);
+        let mut machine = Machine {
+            instance,
+            model,
+            words: 0,
+            threads: Vec::new(),
+            cells: Vec::new(),
+            holder: Field::default(),
+            atomic_states: false,
+        };
+        machine.lay_out(ranges, slots);
+        for t in 0..instance.threads.len() {
+            machine.compile(t, view, reductions, &sharing)?;
+        }
+        Ok(machine)
+    }
+
+    fn lay_out(&mut self, ranges: &Ranges, slots: &[u32]) {
+        let instance = self.instance;
+        let mut requests = Vec::new();
+        let mut ask = |r: Request| {
+            requests.push(r);
+            requests.len() - 1
+        };
+        let locks = instance.threads.iter().any(|t| {
+            let mut steps = t.steps.iter();
+            steps.any(|s| matches!(s.action, Action::Lock))
+        });
+        ask(Request::count(if locks {
+            instance.threads.len() + 1
+        } else {
+            1
+        }));
+        for r in &ranges.cells {
+            ask(Request::range(r.lo, r.hi));
+        }
+        let mut wanted = Vec::new();
+        for (t, thread) in instance.threads.iter().enumerate() {
+            ask(Request::count(thread.locations.len()));
+            for r in &ranges.registers[t] {
+                ask(Request::range(r.lo, r.hi));
+            }
+            let cells = match self.model {
+                MemoryModel::Sc => Vec::new(),
+                _ => stored_cells(thread),
+            };
+            let room = if cells.is_empty() { 0 } else { slots[t] };
+            let fences = thread
+                .steps
+                .iter()
+                .any(|s| matches!(s.action, Action::Fence(Fence::Store)));
+            let epochs = Request::count(if fences && self.model == MemoryModel::Pso {
+                2
+            } else {
+                1
+            });
+            let value = cells.iter().map(|c| {
+                let r = ranges.cells[*c as usize];
+                Request::range(r.lo, r.hi).bits
+            });
+            let value = Request {
+                bits: value.max().unwrap_or(0),
+                lo: 0,
+            };
+            ask(Request::count(room as usize + 1));
+            ask(epochs);
+            for _ in 0..room {
+                ask(Request::count(cells.len()));
+                ask(value);
+                ask(epochs);
+            }
+            wanted.push((cells, room));
+        }
+        let (fields, words) = pack(&requests);
+        let mut fields = fields.into_iter();
+        let mut take = || fields.next().unwrap_or_default();
+        self.words = words;
+        self.holder = take();
+        self.cells = ranges.cells.iter().map(|_| take()).collect();
+        for (t, (cells, room)) in wanted.into_iter().enumerate() {
+            let mut thread = Compiled {
+                location: take(),
+                registers: ranges.registers[t].iter().map(|_| take()).collect(),
+                ..Compiled::default()
+            };
+            thread.buffer = Buffer {
+                count: take(),
+                fenced: take(),
+                private: vec![false; cells.len()],
+                cells,
+                sorted: self.model == MemoryModel::Pso,
+                ..Buffer::default()
+            };
+            for _ in 0..room {
+                thread.buffer.which.push(take());
+                thread.buffer.value.push(take());
+                thread.buffer.mark.push(take());
+            }
+            self.threads.push(thread);
+        }
+    }
+
+    fn compile(
+        &mut self,
+        t: usize,
+        view: &View,
+        reductions: Reductions,
+        sharing: &Sharing,
+    ) -> Result<(), Refusal> {
+        let thread = &self.instance.threads[t];
+        let n = thread.locations.len();
+        let local = if reductions.chaining {
+            local::local(self.instance, self.model, t, view, sharing)
+        } else {
+            vec![false; n]
+        };
+        let mut nodes = Vec::with_capacity(n);
+        for (l, local) in local.into_iter().enumerate() {
+            let mut edges = Vec::new();
+            for s in &thread.outgoing[l] {
+                let step = thread.step(*s);
+                edges.push(Edge {
+                    op: self.op(t, step, sharing)?,
+                    target: step.target.0,
+                    step: *s,
+                });
+            }
+            self.atomic_states |= thread.atomic[l] && !local;
+            nodes.push(Node {
+                edges,
+                local,
+                atomic: thread.atomic[l],
+                keep: Vec::new(),
+            });
+        }
+        if reductions.dead_registers {
+            let live = live::live(thread, t, view);
+            for (node, live) in nodes.iter_mut().zip(live) {
+                node.keep = self.keep(t, &live);
+            }
+        }
+        let me = &mut self.threads[t];
+        me.nodes = nodes;
+        if reductions.chaining {
+            let buffer = &mut me.buffer;
+            for (private, c) in buffer.private.iter_mut().zip(&buffer.cells) {
+                let c = *c as usize;
+                *private = sharing.private(t as u32, c) && (view.only_final || !view.cells[c]);
+            }
+            me.settles = buffer.private.contains(&true);
+        }
+        Ok(())
+    }
+
+    /// The bits of live registers, for the words that have bits of dead ones.
+    fn keep(&self, t: usize, live: &[bool]) -> Vec<(u32, u64)> {
+        let mut keep: Vec<(u32, u64)> = Vec::new();
+        for (field, live) in self.threads[t].registers.iter().zip(live) {
+            let (word, bits) = field.bits();
+            if *live || bits == 0 {
+                continue;
+            }
+            match keep.iter_mut().find(|(w, _)| *w as usize == word) {
+                Some((_, mask)) => *mask &= !bits,
+                None => keep.push((word as u32, !bits)),
+            }
+        }
+        keep
+    }
+
+    fn op(&self, t: usize, step: &Step, sharing: &Sharing) -> Result<Op, Refusal> {
+        let thread = &self.instance.threads[t];
+        let register = |r: &RegisterId| Register {
+            field: self.threads[t].registers[r.index()],
+            ty: thread.registers[r.index()].ty,
+            number: r.0,
+        };
+        let code = |e: &Expr<RegisterId>| {
+            Code::new(e, &|r| Code::Field(self.threads[t].registers[r.index()]))
+        };
+        let place = |p: &Address| match p {
+            Address::Cell(c) => Place::Cell(c.0),
+            Address::Computed {
+                base,
+                length,
+                index,
+            } => Place::Computed {
+                base: base.0,
+                length: *length,
+                index: code(index),
+            },
+        };
+        let sc = self.model == MemoryModel::Sc;
+        Ok(match &step.action {
+            Action::Skip => Op::Nothing,
+            Action::Assign { register: r, value } => Op::Assign(register(r), code(value)),
+            Action::Havoc { register: r, range } => {
+                let given = &thread.registers[r.index()];
+                let too_many = || Refusal::TooManyChoices {
+                    what: given.name.clone(),
+                };
+                let (lo, hi) = range.or(given.ty.bounds()).ok_or_else(too_many)?;
+                if hi.abs_diff(lo) >= MAX_CHOICE {
+                    return Err(too_many());
+                }
+                Op::Havoc(register(r), lo, hi)
+            }
+            Action::Assume(e) => Op::Assume(code(e)),
+            Action::Assert { condition, .. } => Op::Assert(code(condition)),
+            Action::Load {
+                register: r,
+                place: p,
+            } => Op::Load(register(r), place(p)),
+            Action::Store { place: p, value } => {
+                let (place, value) = (place(p), code(value));
+                if sc || thread.atomic[step.source.index()] {
+                    Op::Write {
+                        place,
+                        value,
+                        guarded: sc && sharing.may_be_locked_out(t as u32),
+                    }
+                } else {
+                    Op::Put(place, value)
+                }
+            }
+            Action::Fence(_) if sc => Op::Nothing,
+            Action::Fence(Fence::Full) => Op::Fence,
+            Action::Fence(Fence::Store) if self.model == MemoryModel::Tso => Op::Nothing,
+            Action::Fence(Fence::Store) => Op::StoreFence,
+            Action::AtomicBegin => Op::AtomicBegin,
+            Action::AtomicEnd => Op::AtomicEnd,
+            Action::Lock => Op::Lock,
+            Action::Unlock => Op::Unlock,
+        })
+    }
+
+    /// A condition of a question, compiled.
+    pub fn condition(&self, e: &Expr<Fact>) -> Code {
+        Code::new(e, &|fact| match fact {
+            Fact::Cell(c) => Code::Field(self.cells[c.index()]),
+            Fact::CellAt {
+                base,
+                length,
+                index,
+            } => Code::CellAt {
+                base: base.0,
+                length: *length,
+                index: Box::new(self.condition(index)),
+            },
+            Fact::Register(t, r) => Code::Field(self.threads[t.index()].registers[r.index()]),
+            Fact::At(t, at) => {
+                let n = self.instance.thread(*t).locations.len();
+                let mut inside = vec![false; n.next_power_of_two()];
+                for l in at {
+                    inside[l.index()] = true;
+                }
+                Code::At {
+                    location: self.threads[t.index()].location,
+                    inside: inside.into(),
+                }
+            }
+        })
+    }
+
+    /// Its value in a state.
+    pub fn value(&self, condition: &Code, state: &[u64]) -> Result<i64, Flaw> {
+        condition.eval(state, &self.cells)
+    }
+
+    /// The type of a register or cell.
+    pub fn type_of(&self, slot: Slot) -> Type {
+        match slot {
+            Slot::Cell(c) => self.instance.cells[c as usize].ty,
+            Slot::Register { thread, register } => {
+                self.instance.threads[thread as usize].registers[register as usize].ty
+            }
+        }
+    }
+}
+
+/// Cells a thread may put into its buffer, sorted.
+fn stored_cells(thread: &wattle_model::instance::Thread) -> Vec<u32> {
+    let mut cells = std::collections::BTreeSet::new();
+    let mut seen = rustc_hash::FxHashSet::default();
+    for step in &thread.steps {
+        if let Action::Store { place, .. } = &step.action
+            && !thread.atomic[step.source.index()]
+        {
+            let (first, length) = local::extent(place);
+            if seen.insert((first, length)) {
+                cells.extend(first as u32..(first + length) as u32);
+            }
+        }
+    }
+    cells.into_iter().collect()
+}

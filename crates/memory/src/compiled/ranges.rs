@@ -1,0 +1,258 @@
+//! Which values registers and cells take: an interval each, found by running all steps over
+//! intervals, without regard to order, for a bounded number of rounds.
+//!
+//! This is a guess that makes states small, not an analysis anyone relies on: the machine checks
+//! every value it packs, and where one does not fit the range is widened and the search begun anew.
+
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Initial};
+use wattle_model::{Expr, Instance, Op1, Op2, RegisterId, Type};
+
+/// Both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    pub lo: i64,
+    pub hi: i64,
+}
+
+/// A register or a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    Register { thread: u32, register: u32 },
+    Cell(u32),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranges {
+    pub cells: Vec<Interval>,
+    pub registers: Vec<Vec<Interval>>,
+}
+
+const ROUNDS: usize = 24;
+/// Steps and cells looked at before the guess must do.
+const WORK: usize = 1 << 24;
+
+impl Ranges {
+    pub fn infer(instance: &Instance) -> Self {
+        let initial = |init: Initial, ty: Type| match (init, ty.bounds()) {
+            (Initial::Value(v), _) => Interval { lo: v, hi: v },
+            (Initial::Any, Some((lo, hi))) => Interval { lo, hi },
+            (Initial::Any, None) => Interval::FULL,
+        };
+        let mut ranges = Ranges {
+            cells: instance
+                .cells
+                .iter()
+                .map(|c| initial(c.init, c.ty))
+                .collect(),
+            registers: instance
+                .threads
+                .iter()
+                .map(|t| t.registers.iter().map(|r| initial(r.init, r.ty)).collect())
+                .collect(),
+        };
+        let mut work = 0;
+        for _ in 0..ROUNDS {
+            if !ranges.round(instance, &mut work) || work > WORK {
+                break;
+            }
+        }
+        ranges
+    }
+
+    /// Makes room for a value that did not fit, and for more of its kind.
+    pub fn widen(&mut self, slot: Slot, ty: Type, value: i64) {
+        let range = match slot {
+            Slot::Cell(c) => &mut self.cells[c as usize],
+            Slot::Register { thread, register } => {
+                &mut self.registers[thread as usize][register as usize]
+            }
+        };
+        let hull = range.join(Interval {
+            lo: value,
+            hi: value,
+        });
+        let room = i64::try_from(hull.hi.abs_diff(hull.lo)).unwrap_or(i64::MAX);
+        let grown = Interval {
+            lo: if value < range.lo {
+                hull.lo.saturating_sub(room)
+            } else {
+                hull.lo
+            },
+            hi: if value > range.hi {
+                hull.hi.saturating_add(room)
+            } else {
+                hull.hi
+            },
+        };
+        *range = grown.within(ty).join(hull);
+    }
+
+    fn round(&mut self, instance: &Instance, work: &mut usize) -> bool {
+        let mut changed = false;
+        for (t, thread) in instance.threads.iter().enumerate() {
+            for step in &thread.steps {
+                *work += 1;
+                if *work > WORK {
+                    return changed;
+                }
+                let (register, value) = match &step.action {
+                    Action::Assign { register, value } => (register, self.eval(t, value)),
+                    Action::Havoc { register, range } => {
+                        let ty = thread.registers[register.index()].ty;
+                        let (lo, hi) = range.or(ty.bounds()).unwrap_or((i64::MIN, i64::MAX));
+                        (register, Interval { lo, hi })
+                    }
+                    Action::Load { register, place } => {
+                        let cells = self.cells_of(t, place);
+                        *work += cells.len();
+                        let hull = cells.map(|c| self.cells[c]).reduce(Interval::join);
+                        let Some(hull) = hull else { continue };
+                        (register, hull)
+                    }
+                    Action::Store { place, value } => {
+                        let value = self.eval(t, value);
+                        let cells = self.cells_of(t, place);
+                        *work += cells.len();
+                        for c in cells {
+                            let admitted = value.within(instance.cells[c].ty);
+                            changed |= self.cells[c].grow(admitted);
+                        }
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let admitted = value.within(thread.registers[register.index()].ty);
+                changed |= self.registers[t][register.index()].grow(admitted);
+            }
+        }
+        changed
+    }
+
+    fn cells_of(&self, t: usize, place: &Address) -> std::ops::Range<usize> {
+        match place {
+            Address::Cell(c) => c.index()..c.index() + 1,
+            Address::Computed {
+                base,
+                length,
+                index,
+            } => {
+                let index = self.eval(t, index);
+                let clip = |v: i64| v.clamp(0, i64::from(*length)) as usize;
+                let first = base.index();
+                first + clip(index.lo)..first + clip(index.hi.saturating_add(1))
+            }
+        }
+    }
+
+    fn eval(&self, t: usize, e: &Expr<RegisterId>) -> Interval {
+        match e {
+            Expr::Const(c) => Interval { lo: *c, hi: *c },
+            Expr::Atom(r) => self.registers[t][r.index()],
+            Expr::Unary(op, a) => self.eval(t, a).unary(*op),
+            Expr::Binary(op, a, b) => self.eval(t, a).binary(*op, self.eval(t, b)),
+            Expr::Ite(_, a, b) => self.eval(t, a).join(self.eval(t, b)),
+        }
+    }
+}
+
+impl Interval {
+    pub const FULL: Interval = Interval {
+        lo: i64::MIN,
+        hi: i64::MAX,
+    };
+
+    const TRUTH: Interval = Interval { lo: 0, hi: 1 };
+
+    pub fn join(self, other: Interval) -> Interval {
+        Interval {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+        }
+    }
+
+    fn grow(&mut self, other: Interval) -> bool {
+        let joined = self.join(other);
+        let changed = joined != *self;
+        *self = joined;
+        changed
+    }
+
+    /// What of the interval a type lets in.
+    fn within(self, ty: Type) -> Interval {
+        let Some((lo, hi)) = ty.bounds() else {
+            return self;
+        };
+        if lo <= self.lo && self.hi <= hi {
+            return self;
+        }
+        match ty {
+            Type::Wrap { .. } => Interval { lo, hi },
+            _ => Interval {
+                lo: self.lo.clamp(lo, hi),
+                hi: self.hi.clamp(lo, hi),
+            },
+        }
+    }
+
+    /// The hull of some exact results, cut to what the machine can hold.
+    fn hull(values: impl IntoIterator<Item = i128>) -> Interval {
+        let clip = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        let (mut lo, mut hi) = (i128::MAX, i128::MIN);
+        for v in values {
+            lo = lo.min(v);
+            hi = hi.max(v);
+        }
+        Interval {
+            lo: clip(lo),
+            hi: clip(hi),
+        }
+    }
+
+    fn unary(self, op: Op1) -> Interval {
+        let (lo, hi) = (i128::from(self.lo), i128::from(self.hi));
+        match op {
+            Op1::Neg => Interval::hull([-lo, -hi]),
+            Op1::Not => Interval::TRUTH,
+            Op1::BitNot => Interval::hull([!lo, !hi]),
+            Op1::Wrap { bits, signed } => self.within(Type::Wrap { bits, signed }),
+        }
+    }
+
+    fn binary(self, op: Op2, other: Interval) -> Interval {
+        let a = [i128::from(self.lo), i128::from(self.hi)];
+        let b = [i128::from(other.lo), i128::from(other.hi)];
+        let corners = |f: &dyn Fn(i128, i128) -> i128| {
+            Interval::hull([f(a[0], b[0]), f(a[0], b[1]), f(a[1], b[0]), f(a[1], b[1])])
+        };
+        let most = |v: [i128; 2]| v[0].abs().max(v[1].abs());
+        match op {
+            Op2::Add => corners(&|x, y| x + y),
+            Op2::Sub => corners(&|x, y| x - y),
+            Op2::Mul => corners(&|x, y| x * y),
+            Op2::Div => {
+                let m = most(a);
+                Interval::hull([
+                    if a[0] >= 0 && b[0] >= 0 { 0 } else { -m },
+                    m.max(a[1].min(m)),
+                ])
+            }
+            Op2::Rem => {
+                let m = most(a).min((most(b) - 1).max(0));
+                Interval::hull([if a[0] >= 0 { 0 } else { -m }, if a[1] > 0 { m } else { 0 }])
+            }
+            Op2::BitAnd if a[0] >= 0 && b[0] >= 0 => Interval::hull([0, a[1].min(b[1])]),
+            Op2::BitAnd if a[0] >= 0 => Interval::hull([0, a[1]]),
+            Op2::BitAnd if b[0] >= 0 => Interval::hull([0, b[1]]),
+            Op2::BitAnd | Op2::BitOr | Op2::BitXor => {
+                let m = most(a).max(most(b)).max(1) as u128;
+                let top = (1i128 << (128 - m.leading_zeros())) - 1;
+                let positive = a[0] >= 0 && b[0] >= 0;
+                Interval::hull([if positive { 0 } else { -top - 1 }, top])
+            }
+            Op2::Shl => corners(&|x, y| x << y.clamp(0, 63)),
+            Op2::Shr => corners(&|x, y| x >> y.clamp(0, 63)),
+            _ => Interval::TRUTH,
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Running: one event, the chain of local steps after it, and all of a state's successors.
+//!
+//! An event that cannot happen leaves the state as it was. Nothing here allocates.
+
+use super::Machine;
+use super::code::{Code, Edge, Flaw, Op, Place, Register, cell};
+use super::ranges::Slot;
+use crate::event::Event;
+use wattle_model::{CellId, StepId, ThreadId, Type};
+
+/// Why a step did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// It is not enabled.
+    Blocked,
+    /// The buffer has no room.
+    Full,
+    /// A value does not fit its field.
+    Narrow(Slot, i64),
+    Flaw(Flaw),
+}
+
+impl From<Flaw> for Stuck {
+    fn from(flaw: Flaw) -> Self {
+        Stuck::Flaw(flaw)
+    }
+}
+
+/// Why expanding a state was cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// This step is a fault.
+    Fault {
+        thread: ThreadId,
+        step: StepId,
+        flaw: Flaw,
+    },
+    /// The layout must be widened.
+    Narrow(Slot, i64),
+}
+
+/// What a search must know beyond its states.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    /// Threads that found their buffer full.
+    pub full: Vec<bool>,
+    /// A step whose arithmetic outgrew the machine.
+    pub overflow: Option<(ThreadId, StepId)>,
+}
+
+/// Where successors go.
+pub trait Sink {
+    /// A new successor is begun.
+    fn begin(&mut self) {}
+    /// An event on the way to it.
+    fn event(&mut self, _event: impl FnOnce() -> Event) {}
+    /// The successor is complete.
+    fn next(&mut self, state: &[u64]);
+}
+
+impl Machine<'_> {
+    pub fn notes(&self) -> Notes {
+        Notes {
+            full: vec![false; self.threads.len()],
+            overflow: None,
+        }
+    }
+
+    /// All threads have ended and all buffers are empty.
+    pub fn is_final(&self, state: &[u64]) -> bool {
+        self.threads
+            .iter()
+            .all(|t| t.nodes[t.location.index(state)].edges.is_empty() && t.buffer.is_empty(state))
+    }
+
+    /// The thread inside an atomic block.
+    #[inline]
+    pub fn inside_atomic(&self, state: &[u64]) -> Option<usize> {
+        if !self.atomic_states {
+            return None;
+        }
+        self.threads
+            .iter()
+            .position(|t| t.nodes[t.location.index(state)].atomic)
+    }
+
+    /// All successors of a state; `scratch` is a state to work in.
+    pub fn expand<S: Sink>(
+        &self,
+        state: &[u64],
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        let alone = self.inside_atomic(state);
+        let holder = self.holder.index(state);
+        for (t, thread) in self.threads.iter().enumerate() {
+            if alone.is_some_and(|a| a != t) {
+                continue;
+            }
+            let node = &thread.nodes[thread.location.index(state)];
+            for edge in &node.edges {
+                let (lo, hi) = match &edge.op {
+                    Op::Havoc(_, lo, hi) => (*lo, *hi),
+                    _ => (0, 0),
+                };
+                for choice in lo..=hi {
+                    scratch.copy_from_slice(state);
+                    sink.begin();
+                    match self.exec(scratch, t, edge, choice) {
+                        Ok(()) => {
+                            sink.event(|| event(t, edge, choice));
+                            self.finish(scratch, t, notes, sink)?;
+                        }
+                        Err(stuck) => self.note(t, edge, stuck, notes, sink, choice)?,
+                    }
+                }
+            }
+            if alone.is_none() && (holder == 0 || holder == t + 1) {
+                let buffer = &thread.buffer;
+                for i in 0..buffer.len(state) {
+                    if !buffer.may_drain(state, i) {
+                        if !buffer.sorted {
+                            break;
+                        }
+                        continue;
+                    }
+                    scratch.copy_from_slice(state);
+                    sink.begin();
+                    self.drain(scratch, t, i, sink);
+                    self.finish(scratch, t, notes, sink)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish<S: Sink>(
+        &self,
+        state: &mut [u64],
+        t: usize,
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        if self.chain(state, t, notes, sink)? {
+            sink.next(state);
+        }
+        Ok(())
+    }
+
+    /// Runs the thread's local steps until there are none, and zeroes its dead registers. `false` if
+    /// the thread is stuck inside an atomic block: such a run has no next state anyone sees.
+    pub(super) fn chain<S: Sink>(
+        &self,
+        state: &mut [u64],
+        t: usize,
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<bool, Found> {
+        let thread = &self.threads[t];
+        loop {
+            if thread.settles {
+                self.settle(state, t, sink);
+            }
+            let node = &thread.nodes[thread.location.index(state)];
+            if node.local {
+                if self.chain_step(state, t, &node.edges, notes, sink)? {
+                    continue;
+                }
+                if node.atomic {
+                    return Ok(false);
+                }
+            }
+            for (word, mask) in &node.keep {
+                state[*word as usize] &= mask;
+            }
+            return Ok(true);
+        }
+    }
+
+    /// Takes the one enabled step, if there is one.
+    #[inline]
+    fn chain_step<S: Sink>(
+        &self,
+        state: &mut [u64],
+        t: usize,
+        edges: &[Edge],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<bool, Found> {
+        for edge in edges {
+            let choice = match &edge.op {
+                Op::Havoc(_, lo, _) => *lo,
+                _ => 0,
+            };
+            match self.exec(state, t, edge, choice) {
+                Ok(()) => {
+                    sink.event(|| event(t, edge, choice));
+                    return Ok(true);
+                }
+                Err(stuck) => self.note(t, edge, stuck, notes, sink, choice)?,
+            }
+        }
+        Ok(false)
+    }
+
+    #[cold]
+    fn note<S: Sink>(
+        &self,
+        t: usize,
+        edge: &Edge,
+        stuck: Stuck,
+        notes: &mut Notes,
+        sink: &mut S,
+        choice: i64,
+    ) -> Result<(), Found> {
+        match stuck {
+            Stuck::Blocked => Ok(()),
+            Stuck::Full => {
+                notes.full[t] = true;
+                Ok(())
+            }
+            Stuck::Narrow(slot, value) => Err(Found::Narrow(slot, value)),
+            Stuck::Flaw(flaw) if flaw.is_machine_limit() => {
+                notes.overflow.get_or_insert((ThreadId::new(t), edge.step));
+                Ok(())
+            }
+            Stuck::Flaw(flaw) => {
+                sink.event(|| event(t, edge, choice));
+                Err(Found::Fault {
+                    thread: ThreadId::new(t),
+                    step: edge.step,
+                    flaw,
+                })
+            }
+        }
+    }
+
+    /// Drains what is nobody else's business.
+    fn settle<S: Sink>(&self, state: &mut [u64], t: usize, sink: &mut S) {
+        let buffer = &self.threads[t].buffer;
+        let mut i = 0;
+        while i < buffer.len(state) {
+            let which = buffer.which[i].index(state);
+            if buffer.private[which] && buffer.may_drain(state, i) {
+                self.drain(state, t, i, sink);
+                i = 0;
+            } else if buffer.sorted {
+                i += 1;
+            } else {
+                break;
+            }
+        }
+    }
+
+    #[inline]
+    fn drain<S: Sink>(&self, state: &mut [u64], t: usize, i: usize, sink: &mut S) {
+        let buffer = &self.threads[t].buffer;
+        let (which, raw) = buffer.take(state, i);
+        let cell = buffer.cells[which as usize];
+        let field = self.cells[cell as usize];
+        field.set_raw(state, raw);
+        sink.event(|| Event::Drain {
+            thread: ThreadId::new(t),
+            cell: CellId(cell),
+            value: field.decode(raw),
+            keep: false,
+        });
+    }
+
+    /// Takes a step, or leaves the state as it was.
+    #[inline]
+    fn exec(&self, state: &mut [u64], t: usize, edge: &Edge, choice: i64) -> Result<(), Stuck> {
+        let thread = &self.threads[t];
+        match &edge.op {
+            Op::Nothing | Op::AtomicEnd => {}
+            Op::Assign(r, value) => {
+                let v = value.eval(state, &self.cells)?;
+                assign(state, t, r, v)?;
+            }
+            Op::Havoc(r, ..) => assign(state, t, r, choice)?,
+            Op::Assume(e) => {
+                if e.eval(state, &self.cells)? == 0 {
+                    return Err(Stuck::Blocked);
+                }
+            }
+            Op::Assert(e) => {
+                if e.eval(state, &self.cells)? == 0 {
+                    return Err(Stuck::Flaw(Flaw::Assertion));
+                }
+            }
+            Op::Load(r, place) => {
+                let c = self.address(state, place)?;
+                let field = self.cells[c as usize];
+                let v = match thread.buffer.newest(state, c) {
+                    Some(raw) => field.decode(raw),
+                    None => field.get(state),
+                };
+                assign(state, t, r, v)?;
+            }
+            Op::Put(place, value) => {
+                let (c, raw) = self.stored(state, place, value)?;
+                let which = thread.buffer.position(c).ok_or(Stuck::Full)?;
+                if !thread.buffer.put(state, which, raw) {
+                    return Err(Stuck::Full);
+                }
+            }
+            Op::Write {
+                place,
+                value,
+                guarded,
+            } => {
+                if *guarded && !self.may_write(state, t) {
+                    return Err(Stuck::Blocked);
+                }
+                let (c, raw) = self.stored(state, place, value)?;
+                self.cells[c as usize].set_raw(state, raw);
+            }
+            Op::Fence => require(thread.buffer.is_empty(state))?,
+            Op::StoreFence => thread.buffer.store_fence(state),
+            Op::AtomicBegin => {
+                require(thread.buffer.is_empty(state) && self.may_write(state, t))?;
+            }
+            Op::Lock => {
+                require(thread.buffer.is_empty(state) && self.holder.raw(state) == 0)?;
+                self.holder.set_raw(state, t as u64 + 1);
+            }
+            Op::Unlock => {
+                let mine = self.holder.index(state) == t + 1;
+                require(thread.buffer.is_empty(state) && mine)?;
+                self.holder.set_raw(state, 0);
+            }
+        }
+        thread.location.set_raw(state, u64::from(edge.target));
+        Ok(())
+    }
+
+    #[inline]
+    fn may_write(&self, state: &[u64], t: usize) -> bool {
+        let holder = self.holder.index(state);
+        holder == 0 || holder == t + 1
+    }
+
+    #[inline]
+    fn address(&self, state: &[u64], place: &Place) -> Result<u32, Flaw> {
+        match place {
+            Place::Cell(c) => Ok(*c),
+            Place::Computed {
+                base,
+                length,
+                index,
+            } => cell(*base, *length, index.eval(state, &self.cells)?),
+        }
+    }
+
+    /// The cell and the bits a store puts there.
+    #[inline]
+    fn stored(&self, state: &[u64], place: &Place, value: &Code) -> Result<(u32, u64), Stuck> {
+        let c = self.address(state, place)?;
+        let v = value.eval(state, &self.cells)?;
+        let v = admit(self.instance.cells[c as usize].ty, v)?;
+        let raw = self.cells[c as usize].encode(v);
+        Ok((c, raw.ok_or(Stuck::Narrow(Slot::Cell(c), v))?))
+    }
+}
+
+fn event(t: usize, edge: &Edge, choice: i64) -> Event {
+    Event::Step {
+        thread: ThreadId::new(t),
+        step: edge.step,
+        value: matches!(edge.op, Op::Havoc(..)).then_some(choice),
+    }
+}
+
+#[inline]
+fn require(condition: bool) -> Result<(), Stuck> {
+    if condition {
+        Ok(())
+    } else {
+        Err(Stuck::Blocked)
+    }
+}
+
+#[inline]
+fn admit(ty: Type, value: i64) -> Result<i64, Flaw> {
+    match ty.admit(value) {
+        Some(v) => Ok(v),
+        None => {
+            let (lo, hi) = ty.bounds().unwrap_or((i64::MIN, i64::MAX));
+            Err(Flaw::Value { value, lo, hi })
+        }
+    }
+}
+
+#[inline]
+fn assign(state: &mut [u64], t: usize, r: &Register, value: i64) -> Result<(), Stuck> {
+    let v = admit(r.ty, value)?;
+    match r.field.encode(v) {
+        Some(raw) => {
+            r.field.set_raw(state, raw);
+            Ok(())
+        }
+        None => Err(Stuck::Narrow(
+            Slot::Register {
+                thread: t as u32,
+                register: r.number,
+            },
+            v,
+        )),
+    }
+}

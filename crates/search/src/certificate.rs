@@ -1,0 +1,103 @@
+//! Certificates: all reachable states, with nothing left out.
+//!
+//! Reductions are for finding answers, not for proving them to a sceptic: the certificate is made by
+//! a second search with all of them off, whose states are exactly those of the reference machine, so
+//! that the auditor needs to know no rule but the machine's own.
+
+use crate::explicit::Explicit;
+use crate::explore::{Ended, Look, Order, Search};
+use crate::rounds::{self, Cut, Plan, Sizes};
+use wattle_evidence::certificate::{ClosedStates, Coded};
+use wattle_evidence::{Answer, Certificate, Control, Progress, Reason, Task};
+use wattle_memory::compiled::{Flaw, Machine, Reductions, Unpack, View};
+use wattle_memory::reference::Refusal;
+use wattle_memory::{MemoryModel, Pso, Sc, Tso};
+
+/// Counts states, and stops when there are too many to write down.
+struct Count {
+    left: u64,
+}
+
+impl Look for Count {
+    fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
+        let enough = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        Ok(enough)
+    }
+}
+
+/// All reachable states of the exact machine, sorted; or why they cannot be listed.
+pub fn closed_states(
+    task: &Task<'_>,
+    most: u64,
+    control: &Control<'_>,
+) -> Result<Result<ClosedStates, String>, Refusal> {
+    let view = View::nothing(task.instance);
+    let plan = Plan {
+        instance: task.instance,
+        model: task.model,
+        view: &view,
+        reductions: Reductions::NONE,
+        order: Order::BreadthFirst,
+        most_buffered: 64,
+    };
+    let mut sizes = Sizes::guess(task.instance, task.model);
+    let outcome = rounds::run(
+        &plan,
+        &mut sizes,
+        control,
+        |_| Count { left: most },
+        |search, ended, _| {
+            (*ended == Ended::Exhausted && search.notes.full.iter().all(|f| !f)).then(|| match task
+                .model
+            {
+                MemoryModel::Sc => list::<Sc>(search),
+                MemoryModel::Tso => list::<Tso>(search),
+                MemoryModel::Pso => list::<Pso>(search),
+            })
+        },
+    )?;
+    Ok(match (outcome.value, outcome.ended, outcome.cut) {
+        (Some(set), _, _) => Ok(set),
+        (None, Ended::Stopped(stop), _) => Err(format!("{stop} while listing all states")),
+        (None, Ended::Halted(_), _) => Err(format!("there are more than {most} states")),
+        (None, _, Cut::Buffers(limits)) => Err(limits.cause),
+        (None, ..) => Err("the states could not be listed".into()),
+    })
+}
+
+fn list<L: Coded + Unpack>(search: &Search<'_, '_>) -> ClosedStates {
+    let mut rows: Vec<Vec<i64>> = (0..search.store.len() as u32)
+        .map(|i| {
+            let mut row = Vec::new();
+            L::encode(&search.machine.unpack::<L>(search.store.state(i)), &mut row);
+            row
+        })
+        .collect();
+    rows.sort_unstable();
+    let mut set = ClosedStates::new(L::MODEL);
+    for row in &rows {
+        set.push(row);
+    }
+    set.finish()
+}
+
+/// The answer when every state was seen and none was bad.
+pub fn proof(
+    engine: &Explicit,
+    task: &Task<'_>,
+    control: &Control<'_>,
+    effort: Progress,
+) -> Result<Answer, Refusal> {
+    let set = closed_states(task, engine.options.most_certified, control)?;
+    Ok(match set {
+        Ok(set) => Answer::Unreachable {
+            certificate: Certificate::ClosedStates(set),
+            effort,
+        },
+        Err(why) => Answer::Undecided {
+            reason: Reason::Other(format!("no certificate: {why}")),
+            effort,
+        },
+    })
+}

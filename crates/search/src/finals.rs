@@ -1,0 +1,102 @@
+//! All reachable final states, as seen through a few cells and registers: what a litmus test asks.
+
+use crate::explore::{Ended, Look, Order};
+use crate::rounds::{self, Cut, Plan, Sizes};
+use std::collections::BTreeSet;
+use wattle_evidence::{Control, Progress, Reason};
+use wattle_memory::MemoryModel;
+use wattle_memory::compiled::{Flaw, Machine, Observed, Reductions, View};
+use wattle_model::Instance;
+
+/// What can be observed when all threads have ended and all buffers are empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalStates {
+    /// One value per observed cell or register, in the order they were asked for.
+    pub states: BTreeSet<Vec<i64>>,
+    /// Whether some states may be missing because buffers were only followed so far.
+    pub cut: Cut,
+    pub effort: Progress,
+}
+
+struct Collect {
+    observed: Vec<Observed>,
+    states: BTreeSet<Vec<i64>>,
+}
+
+impl Look for Collect {
+    fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
+        if machine.is_final(state) {
+            let seen = self.observed.iter().map(|o| machine.observe(*o, state));
+            self.states.insert(seen.collect());
+        }
+        Ok(false)
+    }
+}
+
+/// Why there is no list of final states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoFinals {
+    /// A reachable step is a fault.
+    Fault(wattle_memory::Fault),
+    Undecided(Reason),
+}
+
+pub fn final_states(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    control: &Control<'_>,
+) -> Result<FinalStates, NoFinals> {
+    final_states_with(instance, model, observed, Reductions::ALL, control)
+}
+
+pub fn final_states_with(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    reductions: Reductions,
+    control: &Control<'_>,
+) -> Result<FinalStates, NoFinals> {
+    let view = View::of_final(instance, observed);
+    let plan = Plan {
+        instance,
+        model,
+        view: &view,
+        reductions,
+        order: Order::BreadthFirst,
+        most_buffered: 6,
+    };
+    let look = |_: &Machine<'_>| Collect {
+        observed: observed.to_vec(),
+        states: BTreeSet::new(),
+    };
+    let mut sizes = Sizes::guess(instance, model);
+    let other = |why: String| NoFinals::Undecided(Reason::Other(why));
+    let outcome = rounds::run(&plan, &mut sizes, control, look, |_, _, look| look.states)
+        .map_err(|refusal| other(refusal.to_string()))?;
+    match outcome.ended {
+        Ended::Exhausted => {}
+        Ended::Fault {
+            thread, step, flaw, ..
+        } => {
+            let fault = crate::explicit::fault(instance, thread, step, flaw);
+            return Err(NoFinals::Fault(fault));
+        }
+        Ended::Stopped(stop) => {
+            let stage = "explicit".into();
+            return Err(NoFinals::Undecided(Reason::Stopped { stop, stage }));
+        }
+        Ended::Halted(_) | Ended::NoValue(..) | Ended::Narrow(..) => {
+            return Err(other("the search was cut short".into()));
+        }
+    }
+    if let Some((t, s)) = outcome.overflow {
+        let place = crate::explicit::place(instance, t, s);
+        return Err(NoFinals::Undecided(Reason::MachineOverflow { place }));
+    }
+    Ok(FinalStates {
+        states: outcome.value,
+        cut: outcome.cut,
+        effort: outcome.effort,
+    })
+}

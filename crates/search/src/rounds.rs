@@ -1,0 +1,153 @@
+//! Searches that begin anew: with wider fields when a value did not fit, with longer buffers when a
+//! store found no room.
+
+use crate::explore::{Ended, Look, Order, Search};
+use wattle_evidence::{Control, Limits, Progress};
+use wattle_memory::MemoryModel;
+use wattle_memory::compiled::bounds::{describe_loop, pending};
+use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, View};
+use wattle_memory::reference::Refusal;
+use wattle_model::{Instance, ThreadId};
+
+/// What a search is about, without what it looks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a, 'i> {
+    pub instance: &'i Instance,
+    pub model: MemoryModel,
+    pub view: &'a View,
+    pub reductions: Reductions,
+    pub order: Order,
+    /// Buffers that may grow without end are followed up to this many stores.
+    pub most_buffered: u32,
+}
+
+/// Ranges and buffer sizes; kept from one search of an instance to the next.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    pub ranges: Ranges,
+    pub slots: Vec<u32>,
+    pending: Vec<Pending>,
+}
+
+/// A buffer this long is allowed for from the start if no more stores can be pending.
+const SMALL: u32 = 8;
+/// Where buffers that may grow without end begin, and what they grow by.
+const STRIDE: u32 = 2;
+
+/// Whether a search that ended saw everything there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    Nothing,
+    Buffers(Limits),
+}
+
+impl Sizes {
+    pub fn guess(instance: &Instance, model: MemoryModel) -> Self {
+        let pending: Vec<Pending> = instance.threads.iter().map(pending).collect();
+        let slots = pending.iter().map(|p| match (model, p) {
+            (MemoryModel::Sc, _) => 0,
+            (_, Pending::AtMost(n)) if *n <= SMALL => *n,
+            _ => STRIDE,
+        });
+        Sizes {
+            ranges: Ranges::infer(instance),
+            slots: slots.collect(),
+            pending,
+        }
+    }
+
+    /// Longer buffers for the threads that need them; `false` if one of them is as long as allowed.
+    fn grow(&mut self, full: &[bool], most: u32) -> bool {
+        for t in (0..full.len()).filter(|t| full[*t]) {
+            let slots = &mut self.slots[t];
+            match self.pending[t] {
+                Pending::AtMost(n) => *slots = (*slots * 2).min(n),
+                Pending::Loop(_) if *slots + STRIDE > most => return false,
+                Pending::Loop(_) => *slots += STRIDE,
+            }
+        }
+        true
+    }
+
+    /// What the search was cut off by.
+    fn limits(&self, instance: &Instance, full: &[bool]) -> Limits {
+        let threads = (0..full.len()).filter(|t| full[*t]);
+        let shortest = threads.min_by_key(|t| (self.slots[*t], *t)).unwrap_or(0);
+        let thread = ThreadId::new(shortest);
+        Limits {
+            buffered_stores: self.slots[shortest],
+            cause: match self.pending[shortest] {
+                Pending::Loop(at) => describe_loop(instance, thread, at),
+                Pending::AtMost(n) => format!(
+                    "thread {} may have {n} stores pending",
+                    instance.thread(thread).name
+                ),
+            },
+        }
+    }
+}
+
+/// How a series of searches went. `last` gets the last search, to read traces off.
+pub struct Outcome<T> {
+    pub ended: Ended,
+    pub cut: Cut,
+    pub overflow: Option<(ThreadId, wattle_model::StepId)>,
+    pub effort: Progress,
+    pub value: T,
+}
+
+/// Searches until an answer stands or the budget is used up. `look` makes a fresh observer for every
+/// search; `read` reads off the last search whatever the caller wants.
+///
+/// If the budget ends while buffers of one size are searched and a smaller size has been searched to
+/// the end, the smaller one's answer stands.
+pub fn run<L: Look, T>(
+    plan: &Plan<'_, '_>,
+    sizes: &mut Sizes,
+    control: &Control<'_>,
+    mut look: impl FnMut(&Machine<'_>) -> L,
+    read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
+) -> Result<Outcome<T>, Refusal> {
+    let mut complete: Option<Outcome<T>> = None;
+    loop {
+        let machine = Machine::new(
+            plan.instance,
+            plan.model,
+            plan.view,
+            plan.reductions,
+            &sizes.ranges,
+            &sizes.slots,
+        )?;
+        let mut search = Search::new(&machine, plan.order)?;
+        let mut observer = look(&machine);
+        let ended = search.run(&mut observer, control);
+        if let Ended::Narrow(slot, value) = ended {
+            sizes.ranges.widen(slot, machine.type_of(slot), value);
+            continue;
+        }
+        let stopped = matches!(ended, Ended::Stopped(_));
+        if stopped && let Some(smaller) = complete {
+            return Ok(smaller);
+        }
+        let full = search.notes.full.contains(&true);
+        let cut = match &ended {
+            Ended::Exhausted if full => {
+                Cut::Buffers(sizes.limits(plan.instance, &search.notes.full))
+            }
+            _ => Cut::Nothing,
+        };
+        let again = cut != Cut::Nothing && sizes.grow(&search.notes.full, plan.most_buffered);
+        let value = read(&search, &ended, observer);
+        let outcome = Outcome {
+            ended,
+            cut,
+            overflow: search.notes.overflow,
+            effort: search.progress(),
+            value,
+        };
+        if !again {
+            return Ok(outcome);
+        }
+        complete = Some(outcome);
+    }
+}

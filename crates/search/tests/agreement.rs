@@ -1,0 +1,246 @@
+//! The compiled machine against the reference machine, on random programs.
+
+mod common;
+
+use common::explorer::{Everything, explore};
+use common::{Sample, Taste, rng, sample};
+use std::collections::BTreeSet;
+use wattle_evidence::{Answer, Control, Engine, Task};
+use wattle_memory::MemoryModel;
+use wattle_model::{Instance, RegisterId, ThreadId};
+use wattle_search::rounds::Cut;
+use wattle_search::{Explicit, NoFinals, Observed, Options, Order, Reductions, final_states_with};
+
+/// Set `WATTLE_SEED` to try other programs, `WATTLE_PROGRAMS` to try more.
+fn setting(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
+    given.unwrap_or(default)
+}
+
+const MOST_STATES: usize = 4_000;
+
+fn observe_all(instance: &Instance) -> Vec<Observed> {
+    let mut all = Vec::new();
+    for t in instance.thread_ids() {
+        for r in 0..instance.thread(t).registers.len() {
+            all.push(Observed::Register(ThreadId(t.0), RegisterId::new(r)));
+        }
+    }
+    all.extend((0..instance.cells.len()).map(|c| Observed::Cell(wattle_model::CellId::new(c))));
+    all
+}
+
+/// The final states by the compiled machine, or whether there is a fault.
+fn finals(
+    instance: &Instance,
+    model: MemoryModel,
+    reductions: Reductions,
+) -> Result<BTreeSet<Vec<i64>>, String> {
+    let observed = observe_all(instance);
+    match final_states_with(
+        instance,
+        model,
+        &observed,
+        reductions,
+        &Control::unlimited(),
+    ) {
+        Ok(f) if f.cut == Cut::Nothing => Ok(f.states),
+        Ok(f) => Err(format!("{:?}", f.cut)),
+        Err(NoFinals::Fault(_)) => Err("fault".into()),
+        Err(NoFinals::Undecided(why)) => Err(format!("{why:?}")),
+    }
+}
+
+fn expected(found: &Everything) -> Result<BTreeSet<Vec<i64>>, String> {
+    if found.fault {
+        Err("fault".into())
+    } else {
+        Ok(found.finals.clone())
+    }
+}
+
+/// Why the sample shows a disagreement, if it does; `None` too if it is too large to look at.
+fn disagreement(s: &Sample) -> Option<String> {
+    let instance = s.program().instance().ok()?;
+    let mut sets = Vec::new();
+    for model in MemoryModel::ALL {
+        let found = explore(&instance, model, MOST_STATES)?;
+        let wanted = expected(&found);
+        let got = finals(&instance, model, Reductions::ALL);
+        if got != wanted {
+            return Some(format!("{model}: reference {wanted:?}, compiled {got:?}"));
+        }
+        sets.push(wanted);
+    }
+    for (a, b) in [(0, 1), (1, 2)] {
+        if let (Ok(a), Ok(b)) = (&sets[a], &sets[b])
+            && !a.is_subset(b)
+        {
+            return Some("a weaker model has fewer final states".into());
+        }
+    }
+    None
+}
+
+fn fail(s: &Sample, seed: u64, number: u64, fails: &dyn Fn(&Sample) -> Option<String>) -> ! {
+    let small = s.shrink(&|s| fails(s).is_some());
+    let why = fails(&small).unwrap_or_default();
+    panic!(
+        "seed {seed}, program {number}: {why}\n{}",
+        wattle_model::print::to_wtl(&small.program())
+    );
+}
+
+#[test]
+fn final_states_agree_on_random_programs() {
+    let seed = setting("WATTLE_SEED", 1);
+    let programs = setting("WATTLE_PROGRAMS", 20_000);
+    println!("seed {seed}, {programs} programs, three models");
+    let mut rng = rng(seed);
+    let (mut tried, mut some, mut weaker) = (0, 0, 0);
+    let mut number = 0;
+    while tried < programs {
+        number += 1;
+        let s = sample(
+            &mut rng,
+            Taste {
+                faults: number % 4 == 0,
+                threads: if number % 8 == 0 { 3 } else { 2 },
+                statements: 4,
+            },
+        );
+        let Ok(instance) = s.program().instance() else {
+            continue;
+        };
+        let _ = &instance;
+        if let Some(_why) = disagreement(&s) {
+            fail(&s, seed, number, &disagreement);
+        }
+        tried += 1;
+        if let (Ok(a), Ok(b)) = (
+            finals(&instance, MemoryModel::Sc, Reductions::ALL),
+            finals(&instance, MemoryModel::Pso, Reductions::ALL),
+        ) {
+            some += u64::from(a.len() > 1);
+            weaker += u64::from(a != b);
+        }
+    }
+    println!("{some} with several final states, {weaker} with more on PSO than on SC");
+    assert!(some * 4 > programs, "the programs are too dull");
+}
+
+/// With a fence after every store the three models are one.
+fn fences_differ(s: &Sample) -> Option<String> {
+    let instance = s.fenced().program().instance().ok()?;
+    let sc = finals(&instance, MemoryModel::Sc, Reductions::ALL);
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let weak = finals(&instance, model, Reductions::ALL);
+        if weak != sc {
+            return Some(format!("fenced: SC {sc:?}, {model} {weak:?}"));
+        }
+    }
+    None
+}
+
+#[test]
+fn fences_make_all_models_equal() {
+    let seed = setting("WATTLE_SEED", 1);
+    let programs = setting("WATTLE_PROGRAMS", 20_000);
+    println!("seed {seed}, {programs} programs");
+    let mut rng = rng(seed);
+    for number in 1..=programs {
+        let taste = Taste {
+            faults: number % 4 == 0,
+            threads: if number % 8 == 0 { 3 } else { 2 },
+            statements: 4,
+        };
+        let s = sample(&mut rng, taste);
+        if fences_differ(&s).is_some() {
+            fail(&s, seed, number, &fences_differ);
+        }
+    }
+}
+
+fn all_options() -> Vec<Options> {
+    let mut all = Vec::new();
+    for order in [Order::BreadthFirst, Order::DepthFirst] {
+        for chaining in [false, true] {
+            for dead_registers in [false, true] {
+                all.push(Options {
+                    order,
+                    chaining,
+                    dead_registers,
+                    ..Options::default()
+                });
+            }
+        }
+    }
+    all
+}
+
+fn verdicts_differ(s: &Sample) -> Option<String> {
+    let instance = s.program().instance().ok()?;
+    for model in MemoryModel::ALL {
+        let found = explore(&instance, model, MOST_STATES)?;
+        if found.no_value {
+            continue;
+        }
+        let task = Task {
+            instance: &instance,
+            model,
+            question: Some(0),
+            deadlock: false,
+        };
+        for options in all_options() {
+            let answer = Explicit { options }.run(&task, &Control::unlimited());
+            match &answer {
+                Answer::Reached { trace, .. } => {
+                    if !found.fault && !found.target {
+                        return Some(format!("{model} {options:?}: reached the unreachable"));
+                    }
+                    if let Err(e) = trace.check(&task) {
+                        return Some(format!("{model} {options:?}: bad trace: {e:?} {trace:?}"));
+                    }
+                }
+                Answer::Unreachable { certificate, .. } => {
+                    if found.fault || found.target {
+                        return Some(format!("{model} {options:?}: missed it"));
+                    }
+                    let wattle_evidence::Certificate::ClosedStates(set) = certificate else {
+                        return Some("another certificate".into());
+                    };
+                    let mut rows = BTreeSet::new();
+                    let read: Result<(), wattle_evidence::audit::AuditError> =
+                        set.for_each_row(|row| {
+                            rows.insert(row.to_vec());
+                            Ok(())
+                        });
+                    if read.is_err() || rows != found.states {
+                        return Some(format!("{model}: the certificate has other states"));
+                    }
+                }
+                _ => return Some(format!("{model} {options:?}: {answer:?}")),
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn verdicts_agree_whatever_the_reductions() {
+    let seed = setting("WATTLE_SEED", 1);
+    let programs = setting("WATTLE_PROGRAMS", 20_000) / 4;
+    println!("seed {seed}, {programs} programs, three models");
+    let mut rng = rng(seed.wrapping_add(77));
+    for number in 1..=programs {
+        let taste = Taste {
+            faults: number % 4 == 0,
+            threads: if number % 8 == 0 { 3 } else { 2 },
+            statements: 4,
+        };
+        let s = sample(&mut rng, taste);
+        if verdicts_differ(&s).is_some() {
+            fail(&s, seed, number, &verdicts_differ);
+        }
+    }
+}
