@@ -1,1 +1,23 @@
 //! Any number of threads: backward reachability over cubes with weak memory.
+//!
+//! The input is an array-based system ([`wattle_model::array::ArraySystem`]); [`check`](check::check)
+//! decides whether a bad state can be reached for any number of threads under SC, TSO or PSO.
+
+pub mod build;
+pub mod check;
+pub mod compile;
+pub mod concrete;
+pub mod cover;
+pub mod cube;
+pub mod forward;
+pub mod guess;
+pub mod initial;
+pub mod lin;
+pub mod machine;
+pub mod memory;
+pub mod pre;
+pub mod search;
+pub mod slot;
+
+pub use check::{Options, Outcome, check};
+pub use concrete::{Run, replays};

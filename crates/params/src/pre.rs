@@ -1,0 +1,517 @@
+//! Pre-images: all cubes from which one transition leads into a given cube.
+//!
+//! Local cells are substituted as usual, with case splits. Weak memory follows the event encoding:
+//! going backward, instructions are met in the reverse of an order that extends program order,
+//! coherence and reads-from (their union has no cycle under TSO: every program-order edge out of a
+//! write that TSO does not keep leads to a read, and reads have no other way out). Hence a write met
+//! now is coherence-older than all known ones, and an open read it does not serve comes before it.
+
+use crate::build::{Becomes, Builder};
+use crate::compile::{Compiled, CompiledTransition, CompiledUpdate, Conj, Lit};
+use crate::cube::{Consistent, Contradiction, Cube, THREADS};
+use crate::memory::{EVENTS, Events};
+use crate::slot::Slot;
+use wattle_model::array::{Comparison, FenceKind, ThreadTerm, UpdateIndex};
+
+/// A predecessor and how it leads back.
+#[derive(Clone, Debug)]
+pub struct Predecessor {
+    pub cube: Cube,
+    pub transition: usize,
+    /// Threads of the parameters. Threads 0.. are those of the successor cube; further ones are new.
+    pub args: Vec<u8>,
+    /// For each new thread the constant it is, or 0.
+    pub joined: Vec<u16>,
+    /// For each thread of `cube` its number before renaming.
+    pub kept: Vec<u8>,
+}
+
+/// Collects predecessors; `gave_up` is set if a bound of the representation was hit.
+#[derive(Clone, Debug, Default)]
+pub struct Predecessors {
+    pub list: Vec<Predecessor>,
+    pub gave_up: bool,
+}
+
+/// A part of an open event that the transition writes, and what it becomes then.
+type Hit = (usize, usize, Becomes);
+
+struct Job<'c, 'a> {
+    compiled: &'c Compiled<'a>,
+    cube: &'c Cube,
+    transition: usize,
+    t: &'c CompiledTransition,
+    args: Vec<u8>,
+    actor: Option<u8>,
+}
+
+/// A slot or open part that an update may change.
+struct Target<'c> {
+    slot: Slot,
+    part: Option<(usize, usize)>,
+    update: &'c CompiledUpdate,
+    env: Vec<u8>,
+}
+
+pub fn predecessors(
+    compiled: &Compiled<'_>,
+    cube: &Cube,
+    transition: usize,
+    out: &mut Predecessors,
+) {
+    let t = &compiled.transitions[transition];
+    let written = |cell: u16| t.updates.iter().any(|u| u.cell == cell);
+    let mut touched = cube
+        .memory
+        .events
+        .iter()
+        .flat_map(|e| &e.parts)
+        .any(|p| written(p.cell.array()));
+    cube.for_each_slot(&mut |s| touched |= s.is_cell() && written(s.array()));
+    if !touched {
+        return;
+    }
+    let mut base = cube.clone();
+    base.doms.clear();
+    base.rels.clear();
+    base.ints.clear();
+    base.reals.clear();
+    assign(compiled, cube, transition, base, Vec::new(), out);
+}
+
+/// Tries every choice of different threads for the parameters: the cube's and new ones.
+fn assign(
+    compiled: &Compiled<'_>,
+    cube: &Cube,
+    transition: usize,
+    base: Cube,
+    args: Vec<u8>,
+    out: &mut Predecessors,
+) {
+    let t = &compiled.transitions[transition];
+    if args.len() == t.params {
+        let actor = t.actor.map(|a| args[usize::from(a)]);
+        let job = Job {
+            compiled,
+            cube,
+            transition,
+            t,
+            args,
+            actor,
+        };
+        job.run(base, out);
+        return;
+    }
+    for thread in 0..base.threads() as u8 {
+        if !args.contains(&thread) {
+            let mut args = args.clone();
+            args.push(thread);
+            assign(compiled, cube, transition, base.clone(), args, out);
+        }
+    }
+    for fixed in 0..=compiled.constants {
+        if !may_join(compiled, &base, fixed) {
+            continue;
+        }
+        if base.threads() >= THREADS {
+            out.gave_up = true;
+            return;
+        }
+        let mut base = base.clone();
+        let mut args = args.clone();
+        args.push(base.add_thread(fixed));
+        assign(compiled, cube, transition, base, args, out);
+    }
+}
+
+/// Whether one more thread (a constant, or 0 for any other) fits the system.
+pub fn may_join(compiled: &Compiled<'_>, cube: &Cube, fixed: u16) -> bool {
+    if fixed != 0 {
+        return !cube.fixed.contains(&fixed);
+    }
+    let free = cube.fixed.iter().filter(|f| **f == 0).count();
+    compiled
+        .system
+        .threads
+        .is_none_or(|n| free + usize::from(compiled.constants) < n as usize)
+}
+
+impl<'c, 'a> Job<'c, 'a> {
+    fn run(&self, base: Cube, out: &mut Predecessors) {
+        let targets = self.targets(&base);
+        if targets.is_empty() {
+            return;
+        }
+        if base.memory.events.len() + 2 >= EVENTS {
+            out.gave_up = true;
+            return;
+        }
+        let Ok(builder) = Builder::new(self.compiled, base, self.actor) else {
+            return;
+        };
+        for guard in &self.t.guard {
+            let mut b = builder.clone();
+            if b.conj(guard, &self.args).is_err() {
+                continue;
+            }
+            let others: Vec<u8> = (0..b.cube.threads() as u8)
+                .filter(|t| !self.args.contains(t))
+                .collect();
+            let goals: Vec<(u8, usize)> = others
+                .iter()
+                .flat_map(|t| (0..self.t.universals.len()).map(move |u| (*t, u)))
+                .collect();
+            self.universals(b, &goals, &targets, out);
+        }
+    }
+
+    /// What the transition may change of the cube. New threads of `base` have no constraints.
+    fn targets(&self, base: &Cube) -> Vec<Target<'c>> {
+        let mut slots: Vec<(Slot, Option<(usize, usize)>)> = Vec::new();
+        self.cube.for_each_slot(&mut |s| {
+            if s.is_cell() && !slots.contains(&(s, None)) {
+                slots.push((s, None));
+            }
+        });
+        for (e, open) in self.cube.memory.events.iter().enumerate() {
+            for (p, part) in open.parts.iter().enumerate() {
+                slots.push((part.cell, Some((e, p))));
+            }
+        }
+        let mut targets = Vec::new();
+        for (slot, part) in slots {
+            let update = self.t.updates.iter().rev().find_map(|u| {
+                (u.cell == slot.array()).then_some(())?;
+                let mut env = self.args.clone();
+                for (i, arg) in u.index.iter().zip(slot.args()) {
+                    match i {
+                        UpdateIndex::Each(_) => env.push(arg),
+                        UpdateIndex::At(ThreadTerm::Param(p)) => {
+                            if self.args[usize::from(*p)] != arg {
+                                return None;
+                            }
+                        }
+                        UpdateIndex::At(ThreadTerm::Constant(k)) => {
+                            if base.fixed[usize::from(arg)] != *k {
+                                return None;
+                            }
+                        }
+                    }
+                }
+                Some((u, env))
+            });
+            if let Some((update, env)) = update {
+                targets.push(Target {
+                    slot,
+                    part,
+                    update,
+                    env,
+                });
+            }
+        }
+        targets
+    }
+
+    /// Instantiates `forall_other` for the cube's other threads; more there may be in a state, which
+    /// makes the pre-image larger than exact.
+    fn universals(
+        &self,
+        b: Builder<'c, 'a>,
+        goals: &[(u8, usize)],
+        targets: &[Target<'c>],
+        out: &mut Predecessors,
+    ) {
+        let Some(((thread, universal), rest)) = goals.split_first() else {
+            return self.branch(b, targets, Vec::new(), Vec::new(), out);
+        };
+        let mut env = self.args.clone();
+        env.push(*thread);
+        for conj in &self.t.universals[*universal] {
+            let mut b = b.clone();
+            if b.conj(conj, &env).is_ok() {
+                self.universals(b, rest, targets, out);
+            }
+        }
+    }
+
+    /// Chooses for each target whether and how it is written.
+    fn branch(
+        &self,
+        b: Builder<'c, 'a>,
+        targets: &[Target<'c>],
+        locals: Vec<(Slot, Becomes)>,
+        hits: Vec<Hit>,
+        out: &mut Predecessors,
+    ) {
+        let Some((target, rest)) = targets.split_first() else {
+            if !locals.is_empty() || !hits.is_empty() {
+                self.serve(b, &locals, &hits, out);
+            }
+            return;
+        };
+        for (conj, new) in &target.update.writes {
+            let mut b = b.clone();
+            if b.conj(conj, &target.env).is_err() {
+                continue;
+            }
+            let becomes = b.becomes(new, &target.env);
+            if self.clashes(&b, target.slot, target.part, &becomes) {
+                continue;
+            }
+            let (mut locals, mut hits) = (locals.clone(), hits.clone());
+            match target.part {
+                None => locals.push((target.slot, becomes)),
+                Some((e, p)) => hits.push((e, p, becomes)),
+            }
+            self.branch(b, rest, locals, hits, out);
+        }
+        for conj in &target.update.keeps {
+            let mut b = b.clone();
+            if b.conj(conj, &target.env).is_ok() {
+                self.branch(b, rest, locals.clone(), hits.clone(), out);
+            }
+        }
+    }
+
+    /// A constant that contradicts the cube's set at once, the commonest case. A part that another
+    /// thread reads may also stay unserved.
+    fn clashes(
+        &self,
+        b: &Builder<'_, '_>,
+        slot: Slot,
+        part: Option<(usize, usize)>,
+        becomes: &Becomes,
+    ) -> bool {
+        if let Becomes::Value(v) = becomes
+            && part.is_none()
+            && let Some(m) = self.cube.dom(slot)
+        {
+            let old_threads = self.cube.threads();
+            let mut m = m;
+            if m & crate::cube::OTHER != 0 {
+                (old_threads..b.cube.threads()).for_each(|t| m |= 1 << t);
+            }
+            return m & v == 0;
+        }
+        false
+    }
+
+    /// Chooses which open reads a write serves: the thread's own always, those of one other event
+    /// all or none.
+    fn serve(
+        &self,
+        b: Builder<'c, 'a>,
+        locals: &[(Slot, Becomes)],
+        hits: &[Hit],
+        out: &mut Predecessors,
+    ) {
+        let own = |h: &Hit| Some(self.cube.memory.events[h.0].parts[h.1].reader) == self.actor;
+        let mut choosing: Vec<usize> = hits.iter().filter(|h| !own(h)).map(|h| h.0).collect();
+        choosing.sort_unstable();
+        choosing.dedup();
+        for choice in 0u32..1 << choosing.len().min(20) {
+            let (mut served, mut unserved): (Events, Events) = (0, 0);
+            for (i, e) in choosing.iter().enumerate() {
+                match choice >> i & 1 {
+                    1 => served |= 1 << e,
+                    _ => unserved |= 1 << e,
+                }
+            }
+            let taken: Vec<&Hit> = hits
+                .iter()
+                .filter(|h| own(h) || served & 1 << h.0 != 0)
+                .collect();
+            if locals.is_empty() && taken.is_empty() {
+                continue;
+            }
+            let result = self.complete(b.clone(), locals, hits, &taken, served, unserved);
+            out.list.extend(result);
+        }
+    }
+
+    fn complete(
+        &self,
+        mut b: Builder<'c, 'a>,
+        locals: &[(Slot, Becomes)],
+        hits: &[Hit],
+        taken: &[&Hit],
+        served: Events,
+        unserved: Events,
+    ) -> Option<Predecessor> {
+        let becomes = |s: Slot| match s.as_read() {
+            Some((e, p)) => taken
+                .iter()
+                .find(|h| h.0 == e && h.1 == p)
+                .map(|h| h.2.clone()),
+            None => locals.iter().find(|(t, _)| *t == s).map(|(_, n)| n.clone()),
+        };
+        b.substitute(self.cube, &becomes).ok()?;
+        if self.actor.is_some() {
+            self.order(&mut b, hits, served, unserved).ok()?;
+        }
+        let joined = b.cube.fixed[self.cube.threads()..].to_vec();
+        let (cube, kept) = b.finish().ok()?;
+        Some(Predecessor {
+            cube,
+            transition: self.transition,
+            args: self.args.clone(),
+            joined,
+            kept,
+        })
+    }
+
+    /// Places the transition's events in the global order; a cycle is a contradiction.
+    fn order(
+        &self,
+        b: &mut Builder<'c, 'a>,
+        hits: &[Hit],
+        served: Events,
+        unserved: Events,
+    ) -> Consistent {
+        let Some(p) = self.actor.map(usize::from) else {
+            return Ok(());
+        };
+        let written = self.written_cells(b, hits);
+        let everywhere = self.written_elsewhere(b);
+        let event = b.event();
+        let read: Vec<Slot> = b.cube.memory.events[event]
+            .parts
+            .iter()
+            .map(|p| p.cell)
+            .collect();
+        let fence = self.t.fence == Some(FenceKind::Full);
+        let memory = &mut b.cube.memory;
+        let own: Events = 1 << event;
+        let mut after: Events = 0;
+        if !written.is_empty() || !everywhere.is_empty() || served != 0 {
+            after |= memory.write_first[p];
+            written.iter().for_each(|c| after |= memory.cell_first(*c));
+            for (e, open) in memory.events.iter().enumerate() {
+                if served & 1 << e != 0 {
+                    after |= open.after;
+                }
+            }
+        }
+        if !read.is_empty() || self.t.atomic {
+            after |= memory.read_first[p] | memory.last;
+            read.iter().for_each(|c| after |= memory.cell_first(*c));
+        }
+        if after & unserved != 0 {
+            return Err(Contradiction);
+        }
+        // The transition's reads and writes are at one moment if it has both.
+        let here = if read.is_empty() { after } else { after | own };
+        memory.events[event].after = here | own;
+        memory.extend_after(unserved, here);
+        memory.read_first[p] |= here;
+        if !written.is_empty() || !everywhere.is_empty() {
+            memory.write_first[p] |= here;
+        }
+        written.iter().for_each(|c| memory.set_cell_first(*c, here));
+        for array in everywhere {
+            match memory.others_first.iter_mut().find(|(a, _)| *a == array) {
+                Some((_, s)) => *s |= here,
+                None => memory.others_first.push((array, here)),
+            }
+        }
+        if self.t.atomic || fence {
+            memory.write_first[p] = memory.read_first[p] | memory.last;
+        }
+        Ok(())
+    }
+
+    /// Weak cells that are certainly written: those of hits, and those written whatever the state.
+    fn written_cells(&self, b: &Builder<'c, 'a>, hits: &[Hit]) -> Vec<Slot> {
+        let mut cells: Vec<Slot> = hits
+            .iter()
+            .map(|h| self.cube.memory.events[h.0].parts[h.1].cell)
+            .collect();
+        let threads = b.cube.threads() as u8;
+        for u in self.t.updates.iter().filter(|u| self.compiled.weak(u.cell)) {
+            let mut tuples: Vec<Vec<u8>> = vec![Vec::new()];
+            for i in &u.index {
+                let options: Vec<u8> = match i {
+                    UpdateIndex::Each(_) => (0..threads).collect(),
+                    UpdateIndex::At(ThreadTerm::Param(p)) => vec![self.args[usize::from(*p)]],
+                    UpdateIndex::At(ThreadTerm::Constant(k)) => b
+                        .cube
+                        .fixed
+                        .iter()
+                        .position(|f| f == k)
+                        .map(|i| i as u8)
+                        .into_iter()
+                        .collect(),
+                };
+                tuples = tuples
+                    .iter()
+                    .flat_map(|t| {
+                        options
+                            .iter()
+                            .map(move |o| t.iter().copied().chain([*o]).collect())
+                    })
+                    .collect();
+            }
+            for tuple in tuples {
+                let mut env = self.args.clone();
+                for (i, arg) in u.index.iter().zip(&tuple) {
+                    if matches!(i, UpdateIndex::Each(_)) {
+                        env.push(*arg);
+                    }
+                }
+                if u.writes.iter().any(|(c, _)| certain(c, &env, &b.cube)) {
+                    cells.push(Slot::cell(u.cell, &tuple));
+                }
+            }
+        }
+        cells.sort_unstable();
+        cells.dedup();
+        cells
+    }
+
+    /// Weak arrays whose elements of threads outside the cube are all written.
+    fn written_elsewhere(&self, b: &Builder<'c, 'a>) -> Vec<u16> {
+        let outside = b.cube.threads() as u8;
+        self.t
+            .updates
+            .iter()
+            .filter(|u| {
+                self.compiled.weak(u.cell) && matches!(&u.index[..], [UpdateIndex::Each(_)])
+            })
+            .filter(|u| {
+                let mut env = self.args.clone();
+                env.push(outside);
+                u.writes.iter().any(|(c, _)| certain(c, &env, &b.cube))
+            })
+            .map(|u| u.cell)
+            .collect()
+    }
+}
+
+/// Whether a condition holds whatever the state, judging by threads alone.
+fn certain(conj: &Conj, env: &[u8], cube: &Cube) -> bool {
+    conj.iter().all(|l| match l {
+        Lit::Threads(a, b, op) => {
+            let number = |t: &ThreadTerm| match t {
+                ThreadTerm::Param(i) => Some(env[usize::from(*i)]),
+                ThreadTerm::Constant(k) => cube.fixed.iter().position(|f| f == k).map(|i| i as u8),
+            };
+            match (number(a), number(b), op) {
+                (Some(a), Some(b), Comparison::Eq) => a == b,
+                (Some(a), Some(b), Comparison::Ne) => a != b,
+                (Some(a), Some(b), _) => {
+                    let known = |x: u8| usize::from(x) < cube.threads();
+                    known(a) && known(b) && cube.before[usize::from(a)] & 1 << b != 0
+                        || (a == b && *op == Comparison::Le)
+                }
+                _ => false,
+            }
+        }
+        Lit::Number(parts, c, op, _) if parts.is_empty() => match op {
+            crate::lin::Op::Le => *c <= 0,
+            crate::lin::Op::Lt => *c < 0,
+            crate::lin::Op::Eq => *c == 0,
+            crate::lin::Op::Ne => *c != 0,
+        },
+        _ => false,
+    })
+}

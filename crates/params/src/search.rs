@@ -1,0 +1,248 @@
+//! Backward reachability: from the bad cubes through pre-images until nothing new appears or an
+//! initial state does.
+
+use crate::compile::{Compiled, Unsupported};
+use crate::cover::covers;
+use crate::cube::Cube;
+use crate::guess::Guesser;
+use crate::initial::{cubes_of, initial_part};
+use crate::pre::{Predecessor, Predecessors, predecessors};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How a cube came about.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub cube: Cube,
+    /// The cube it leads to and the step that does.
+    pub step: Option<(u32, Step)>,
+    pub root: Root,
+    signature: u64,
+    /// Something larger took its place.
+    dropped: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub transition: usize,
+    pub args: Vec<u8>,
+    pub joined: Vec<u16>,
+    pub kept: Vec<u8>,
+}
+
+/// What a backward path started from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    Bad,
+    /// A condition assumed in the file: to be proved like a bad one.
+    Claimed(usize),
+    /// A guess, by its number.
+    Guess(usize),
+}
+
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// No initial state: these cubes contain the bad ones and are closed under pre-images.
+    Closed(Vec<Cube>),
+    /// The nodes of a path from an initial cube to a root, and the initial cube's initial part.
+    Path {
+        nodes: Vec<Node>,
+        start: Cube,
+    },
+    /// A bound of the representation was hit.
+    GaveUp,
+    Stopped,
+}
+
+pub struct Search<'c, 'a> {
+    compiled: &'c Compiled<'a>,
+    nodes: Vec<Node>,
+    queue: BinaryHeap<Reverse<(usize, usize, usize, u32)>>,
+    /// Excluded by axioms on constants.
+    axioms: Vec<Cube>,
+}
+
+/// Counts for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    pub cubes: usize,
+    pub generated: usize,
+    pub guesses: usize,
+    pub restarts: usize,
+}
+
+impl<'c, 'a> Search<'c, 'a> {
+    pub fn new(compiled: &'c Compiled<'a>) -> Result<Self, Unsupported> {
+        let mut axioms = Vec::new();
+        for q in &compiled.system.assumed {
+            if compiled.system.only_constants(&q.body) {
+                axioms.extend(cubes_of(compiled, q)?);
+            }
+        }
+        Ok(Search {
+            compiled,
+            nodes: Vec::new(),
+            queue: BinaryHeap::new(),
+            axioms,
+        })
+    }
+
+    /// Searches from the bad cubes and the claims not in `refuted`.
+    pub fn run(
+        &mut self,
+        refuted: &[usize],
+        guesser: &mut Guesser<'_>,
+        effort: &mut Effort,
+        stop: &dyn Fn(usize) -> bool,
+    ) -> Result<Finding, Unsupported> {
+        self.nodes.clear();
+        self.queue.clear();
+        let system = self.compiled.system;
+        let claims = system
+            .assumed
+            .iter()
+            .enumerate()
+            .filter(|(i, q)| !system.only_constants(&q.body) && !refuted.contains(i));
+        let roots: Vec<_> = claims
+            .map(|(i, q)| (Root::Claimed(i), q))
+            .chain(system.bad.iter().map(|q| (Root::Bad, q)))
+            .collect();
+        for (root, q) in roots {
+            for cube in cubes_of(self.compiled, q)? {
+                if let Some(path) = self.add(cube, None, root, guesser, effort) {
+                    return Ok(path);
+                }
+            }
+        }
+        let mut out = Predecessors::default();
+        while let Some(Reverse((_, _, _, index))) = self.queue.pop() {
+            if self.nodes[index as usize].dropped {
+                continue;
+            }
+            if stop(self.nodes.len()) {
+                return Ok(Finding::Stopped);
+            }
+            let (cube, root) = (
+                self.nodes[index as usize].cube.clone(),
+                self.nodes[index as usize].root,
+            );
+            effort.cubes += 1;
+            out.list.clear();
+            for t in 0..self.compiled.transitions.len() {
+                predecessors(self.compiled, &cube, t, &mut out);
+            }
+            if out.gave_up {
+                return Ok(Finding::GaveUp);
+            }
+            effort.generated += out.list.len();
+            for (i, p) in out.list.drain(..).enumerate() {
+                if i % 512 == 511 && stop(self.nodes.len()) {
+                    return Ok(Finding::Stopped);
+                }
+                let Predecessor {
+                    cube,
+                    transition,
+                    args,
+                    joined,
+                    kept,
+                } = p;
+                let step = Step {
+                    transition,
+                    args,
+                    joined,
+                    kept,
+                };
+                if let Some(path) = self.add(cube, Some((index, step)), root, guesser, effort) {
+                    return Ok(path);
+                }
+            }
+        }
+        let live = self.nodes.iter().filter(|n| !n.dropped);
+        Ok(Finding::Closed(live.map(|n| n.cube.clone()).collect()))
+    }
+
+    /// Takes a cube into the search unless it is covered; reports a path if it is initial.
+    fn add(
+        &mut self,
+        cube: Cube,
+        step: Option<(u32, Step)>,
+        root: Root,
+        guesser: &mut Guesser<'_>,
+        effort: &mut Effort,
+    ) -> Option<Finding> {
+        let signature = signature(&cube);
+        let kinds = &self.compiled.kinds;
+        let covered =
+            |n: &Node| !n.dropped && n.signature & !signature == 0 && covers(kinds, &n.cube, &cube);
+        if self.nodes.iter().any(covered) || self.axioms.iter().any(|a| covers(kinds, a, &cube)) {
+            return None;
+        }
+        let node = Node {
+            cube,
+            step,
+            root,
+            signature,
+            dropped: false,
+        };
+        if let Some(start) = initial_part(self.compiled, &node.cube) {
+            return Some(self.path(node, start));
+        }
+        if let Some((number, guess)) = guesser.guess(self.compiled, &node.cube)
+            && initial_part(self.compiled, &guess).is_none()
+        {
+            effort.guesses += 1;
+            self.insert(Node {
+                signature: self::signature(&guess),
+                cube: guess,
+                step: None,
+                root: Root::Guess(number),
+                dropped: false,
+            });
+            return None;
+        }
+        self.insert(node);
+        None
+    }
+
+    fn insert(&mut self, node: Node) {
+        let kinds = &self.compiled.kinds;
+        for n in &mut self.nodes {
+            if !n.dropped
+                && node.signature & !n.signature == 0
+                && covers(kinds, &node.cube, &n.cube)
+            {
+                n.dropped = true;
+            }
+        }
+        let c = &node.cube;
+        let key = (
+            c.threads(),
+            c.memory.events.len(),
+            c.size(),
+            self.nodes.len() as u32,
+        );
+        self.queue.push(Reverse(key));
+        self.nodes.push(node);
+    }
+
+    fn path(&self, node: Node, start: Cube) -> Finding {
+        let mut nodes = vec![node];
+        while let Some((parent, _)) = &nodes[nodes.len() - 1].step {
+            nodes.push(self.nodes[*parent as usize].clone());
+        }
+        Finding::Path { nodes, start }
+    }
+}
+
+/// One bit for each array a cube constrains: a cube covers only cubes that constrain all of its.
+fn signature(cube: &Cube) -> u64 {
+    let mut bits = 0;
+    for (s, _) in &cube.doms {
+        let array = match s.as_read() {
+            Some((e, p)) => cube.memory.events[e].parts[p].cell.array(),
+            None => s.array(),
+        };
+        bits |= 1 << (array % 64);
+    }
+    bits
+}
