@@ -1,1 +1,12 @@
-//! Text, JSON and pictures of evidence.
+//! Text, JSON and pictures of evidence. A report only reads evidence: nothing here decides anything.
+
+pub mod dot;
+pub mod finding;
+pub mod json;
+pub mod table;
+pub mod text;
+pub mod why;
+pub mod words;
+
+pub use finding::Finding;
+pub use why::{Overtaking, Why};

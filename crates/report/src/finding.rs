@@ -1,0 +1,54 @@
+//! Everything there is to say about one property under one memory model.
+
+use crate::why::Why;
+use wattle_evidence::{Broken, Judged, Proof, Scope, Task, Trace, Verdict};
+use wattle_memory::MemoryModel;
+use wattle_model::Instance;
+
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub model: MemoryModel,
+    /// Number of the property among the instance's questions.
+    pub question: Option<usize>,
+    pub deadlock: bool,
+    /// The property as written; without one only assertions and faults were looked for.
+    pub property: Option<String>,
+    /// What was asked about; a verdict that holds says in its own scope what it covers.
+    pub scope: Scope,
+    pub judged: Judged,
+    /// The engine that answered.
+    pub engine: &'static str,
+    pub seconds: f64,
+    pub states: u64,
+    pub peak_memory: u64,
+    /// For traces that relaxed memory makes possible.
+    pub why: Option<Why>,
+    /// Sentences a person should know before believing the verdict.
+    pub warnings: Vec<String>,
+}
+
+impl Finding {
+    /// The question this answers about the instance.
+    pub fn task<'i>(&self, instance: &'i Instance) -> Task<'i> {
+        Task {
+            instance,
+            model: self.model,
+            question: self.question,
+            deadlock: self.deadlock,
+        }
+    }
+
+    /// The run that shows it, if a run does.
+    pub fn trace(&self) -> Option<&Trace> {
+        match &self.judged.verdict {
+            Verdict::Violated {
+                because: Broken::Trace(trace),
+            }
+            | Verdict::Holds {
+                proof: Proof::Witness(trace),
+                ..
+            } => Some(trace),
+            _ => None,
+        }
+    }
+}

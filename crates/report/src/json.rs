@@ -1,0 +1,280 @@
+//! What programs read: one object per file.
+//!
+//! A file with one property, checked under one memory model, gives one flat object. With several,
+//! the flat fields are those of the worst result (violated before undecided before bounded before
+//! holds; the first of these) and `results` lists all. A file that could not be checked has a null
+//! `verdict`, the sentence in `reason` and the messages in `errors`. The schema is
+//! `schema/check.schema.json`.
+
+use crate::finding::Finding;
+use crate::{table, text, words};
+use serde::Serialize;
+use wattle_evidence::{Broken, End, Task, Trace, Verdict};
+use wattle_memory::{Event, MemoryModel};
+use wattle_model::Instance;
+use wattle_model::graph::Action;
+
+/// One file.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileReport {
+    pub file: String,
+    pub language: Option<String>,
+    #[serde(flatten)]
+    pub worst: ResultReport,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<ResultReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// One property under one memory model.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ResultReport {
+    pub model: Option<MemoryModel>,
+    /// As written; null if only assertions and faults were looked for.
+    pub property: Option<String>,
+    pub verdict: Option<&'static str>,
+    pub scope: Option<ScopeReport>,
+    pub engine: Option<&'static str>,
+    pub seconds: f64,
+    pub states: u64,
+    pub peak_memory_bytes: u64,
+    /// Whether the evidence was re-checked before this was written.
+    pub audited: bool,
+    pub trace: Option<Vec<EventReport>>,
+    /// What the trace shows in the end: `target`, `fault` or `deadlock`.
+    pub end: Option<String>,
+    pub why: Option<WhyReport>,
+    pub fences: Option<Vec<FenceReport>>,
+    pub reason: Option<String>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ScopeReport {
+    pub threads: String,
+    pub data: String,
+    /// What was not bounded.
+    pub unbounded: Vec<String>,
+    /// For `bounded`: at most this many pending stores in a buffer.
+    pub buffered_stores: Option<u32>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct EventReport {
+    /// The thread's name.
+    pub thread: String,
+    /// `drain`, or what the step does: `load`, `store`, `assign`, `assume`, `fence`, …
+    pub kind: &'static str,
+    pub text: String,
+    pub line: Option<u32>,
+    /// The cell a load, store or drain is about.
+    pub cell: Option<String>,
+    pub value: Option<i64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct WhyReport {
+    pub sc_forbids: Option<bool>,
+    pub overtakings: Vec<OvertakingReport>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct OvertakingReport {
+    pub thread: String,
+    /// Indices into `trace`, from 0.
+    pub store_event: usize,
+    pub later_event: usize,
+    pub store: String,
+    pub later: String,
+    pub later_is_load: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct FenceReport {
+    pub thread: String,
+    pub location: String,
+    pub line: Option<u32>,
+    pub kind: String,
+    pub why: String,
+}
+
+/// How bad a result is, best first.
+fn rank(r: &ResultReport) -> u8 {
+    match r.verdict {
+        Some("holds") => 0,
+        Some("bounded") => 1,
+        Some("undecided") => 2,
+        Some("violated") => 3,
+        _ => 4,
+    }
+}
+
+impl FileReport {
+    pub fn new(file: String, language: Option<String>, mut results: Vec<ResultReport>) -> Self {
+        let mut worst = 0;
+        for i in 1..results.len() {
+            if rank(&results[i]) > rank(&results[worst]) {
+                worst = i;
+            }
+        }
+        let worst = match results.len() {
+            0 => ResultReport::default(),
+            1 => results.remove(0),
+            _ => results[worst].clone(),
+        };
+        FileReport {
+            file,
+            language,
+            worst,
+            results,
+            errors: Vec::new(),
+        }
+    }
+
+    /// A file that could not be checked.
+    pub fn failed(
+        file: String,
+        language: Option<String>,
+        reason: String,
+        errors: Vec<String>,
+    ) -> Self {
+        let mut report = FileReport::new(file, language, Vec::new());
+        report.worst.reason = Some(reason);
+        report.errors = errors;
+        report
+    }
+}
+
+/// One result as data.
+pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
+    let mut r = ResultReport {
+        model: Some(finding.model),
+        property: finding.property.clone(),
+        engine: Some(finding.engine),
+        seconds: finding.seconds,
+        states: finding.states,
+        peak_memory_bytes: finding.peak_memory,
+        audited: finding.judged.checked,
+        warnings: finding.warnings.clone(),
+        ..ResultReport::default()
+    };
+    let covered = finding.scope.clone();
+    let mut scope = ScopeReport {
+        threads: covered.threads,
+        data: covered.data,
+        unbounded: covered.unbounded,
+        buffered_stores: None,
+    };
+    r.verdict = Some(match &finding.judged.verdict {
+        Verdict::Holds { scope: s, .. } => {
+            scope.threads.clone_from(&s.threads);
+            scope.data.clone_from(&s.data);
+            scope.unbounded.clone_from(&s.unbounded);
+            "holds"
+        }
+        Verdict::Violated { because } => {
+            if let Broken::NeverReached(_) = because {
+                r.reason = Some("no run ends like that".into());
+            }
+            "violated"
+        }
+        Verdict::Bounded { limits } => {
+            scope.unbounded.clear();
+            scope.buffered_stores = Some(limits.buffered_stores);
+            r.reason = Some(format!(
+                "no violation up to {} buffered stores; {}",
+                limits.buffered_stores, limits.cause
+            ));
+            "bounded"
+        }
+        Verdict::Undecided { reason, .. } => {
+            r.reason = Some(text::reason(reason, finding.seconds));
+            "undecided"
+        }
+    });
+    r.scope = Some(scope);
+    if let Some(trace) = finding.trace() {
+        r.end = Some(end(trace));
+        r.trace = instance.and_then(|i| events(&finding.task(i), trace));
+        r.reason = r.reason.or_else(|| match &trace.end {
+            End::Fault(f) => Some(f.kind.to_string()),
+            End::Deadlock => Some("deadlock".into()),
+            End::Target => None,
+        });
+    }
+    if let (Some(instance), Some(why)) = (instance, &finding.why) {
+        let overtakings = why.overtakings.iter();
+        r.why = Some(WhyReport {
+            sc_forbids: why.sc_forbids,
+            overtakings: overtakings.map(|o| overtaking(instance, o)).collect(),
+        });
+    }
+    r
+}
+
+fn end(trace: &Trace) -> String {
+    match trace.end {
+        End::Target => "target",
+        End::Fault(_) => "fault",
+        End::Deadlock => "deadlock",
+    }
+    .into()
+}
+
+fn overtaking(instance: &Instance, o: &crate::why::Overtaking) -> OvertakingReport {
+    OvertakingReport {
+        thread: instance.thread(o.thread).name.clone(),
+        store_event: o.store,
+        later_event: o.later,
+        store: instance.cell(o.store_cell).name.clone(),
+        later: instance.cell(o.later_cell).name.clone(),
+        later_is_load: o.later_is_load,
+    }
+}
+
+/// The events of a trace; `None` if it does not replay.
+pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
+    let instance = task.instance;
+    let states = trace.check(task).ok()?;
+    let report = |(i, event): (usize, &Event)| {
+        let (before, after) = (&states[i], states.get(i + 1));
+        let t = event.thread();
+        let (kind, cell, value) = match event {
+            Event::Drain { cell, value, .. } => ("drain", Some(*cell), Some(*value)),
+            Event::Step { step, value, .. } => {
+                let got =
+                    |r: &wattle_model::RegisterId| after.map(|s| s.registers[t.index()][r.index()]);
+                match &instance.thread(t).step(*step).action {
+                    Action::Load { register, place } => {
+                        ("load", words::cell(before, t, place), got(register))
+                    }
+                    Action::Store { place, value } => (
+                        "store",
+                        words::cell(before, t, place),
+                        words::value(before, t, value),
+                    ),
+                    Action::Assign { register, .. } => ("assign", None, got(register)),
+                    Action::Havoc { .. } => ("choose", None, *value),
+                    Action::Skip => ("skip", None, None),
+                    Action::Assume(_) => ("assume", None, None),
+                    Action::Assert { .. } => ("assert", None, None),
+                    Action::Fence(_) => ("fence", None, None),
+                    Action::AtomicBegin => ("atomic-begin", None, None),
+                    Action::AtomicEnd => ("atomic-end", None, None),
+                    Action::Lock => ("lock", None, None),
+                    Action::Unlock => ("unlock", None, None),
+                }
+            }
+        };
+        EventReport {
+            thread: instance.thread(t).name.clone(),
+            kind,
+            text: words::event(instance, event, before, after),
+            line: Some(table::line(instance, event)).filter(|l| *l > 0),
+            cell: cell.map(|c| instance.cell(c).name.clone()),
+            value,
+        }
+    };
+    Some(trace.events.iter().enumerate().map(report).collect())
+}

@@ -1,0 +1,239 @@
+//! What a person reads. The first line is the verdict with its scope.
+
+use crate::finding::Finding;
+use crate::table;
+use crate::why;
+use crate::words;
+use std::fmt::Write;
+use wattle_evidence::{Broken, End, Proof, Reason, Stop, Task, Trace, Verdict};
+use wattle_memory::reference::Snapshot;
+use wattle_model::Instance;
+
+/// How to print: line width and whether colour is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    pub width: usize,
+    pub colour: bool,
+}
+
+impl Style {
+    pub const PLAIN: Style = Style {
+        width: 120,
+        colour: false,
+    };
+
+    fn paint(self, code: &str, text: &str) -> String {
+        match self.colour {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text.to_string(),
+        }
+    }
+}
+
+/// The first line: verdict and scope.
+pub fn headline(finding: &Finding, style: Style) -> String {
+    let model = finding.model;
+    let audited = match finding.judged.checked {
+        true => "audited",
+        false => "not audited",
+    };
+    match &finding.judged.verdict {
+        Verdict::Holds { scope, proof } => {
+            let how = match proof {
+                Proof::Certificate(_) => format!("proved by {}, {audited}", finding.engine),
+                Proof::Witness(_) => format!("a run found by {}, replayed", finding.engine),
+            };
+            let data = match scope.data.as_str() {
+                "finite" => String::new(),
+                data => format!(" and {data}"),
+            };
+            let holds = style.paint("1;32", &format!("holds on {model}"));
+            format!("{holds} for {}{data} ({how})", scope.threads)
+        }
+        Verdict::Violated { because } => {
+            let violated = style.paint("1;31", &format!("violated on {model}"));
+            match because {
+                Broken::Trace(_) => violated,
+                Broken::NeverReached(_) => format!(
+                    "{violated}: no run ends like that (proved by {}, {audited})",
+                    finding.engine
+                ),
+            }
+        }
+        Verdict::Bounded { limits } => {
+            let stores = match limits.buffered_stores {
+                1 => "1 buffered store".to_string(),
+                n => format!("{n} buffered stores"),
+            };
+            let text = format!("no violation on {model} up to {stores} (NOT a proof)");
+            style.paint("1;33", &text)
+        }
+        Verdict::Undecided { reason, .. } => {
+            let undecided = style.paint("1;33", "undecided");
+            format!(
+                "{undecided} on {model}: {}",
+                self::reason(reason, finding.seconds)
+            )
+        }
+    }
+}
+
+/// Why there is no verdict, in one sentence.
+pub fn reason(reason: &Reason, seconds: f64) -> String {
+    match reason {
+        Reason::Stopped { stop, stage } => match stop {
+            Stop::Time => format!("out of time after {} in {stage}", duration(seconds)),
+            Stop::Memory => format!("out of memory after {} in {stage}", duration(seconds)),
+            Stop::Cancelled => format!("interrupted after {} in {stage}", duration(seconds)),
+        },
+        Reason::MachineOverflow { place } => {
+            format!("an integer outgrew the machine's 64 bits ({place})")
+        }
+        Reason::SolverUnknown(what) => format!("the solver gave up: {what}"),
+        Reason::Refused(refusal) => format!("no engine accepts the task: {}", refusal.0),
+        Reason::Other(what) => what.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s => format!("{s:.0} s"),
+    }
+}
+
+/// Everything about one finding: headline, property, trace, why, warnings.
+pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> String {
+    let mut out = headline(finding, style);
+    out.push('\n');
+    let property = match &finding.property {
+        Some(p) => p.clone(),
+        None => match finding.deadlock {
+            true => "no property: assertions, faults and deadlock only".into(),
+            false => "no property: assertions and faults only".into(),
+        },
+    };
+    let _ = writeln!(out, "  {property}");
+    for w in &finding.warnings {
+        let _ = writeln!(out, "  {} {w}", style.paint("1;33", "warning:"));
+    }
+    if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
+        out.push('\n');
+        let task = finding.task(instance);
+        out.push_str(&trace_text(&task, trace, finding.why.as_ref(), style));
+    }
+    match &finding.judged.verdict {
+        Verdict::Bounded { limits } => {
+            let _ = writeln!(out, "  the buffers are not bounded: {}", limits.cause);
+        }
+        Verdict::Undecided { so_far, .. } if so_far.states > 0 => {
+            let _ = writeln!(out, "  so far: {} states, no violation", so_far.states);
+        }
+        _ => {}
+    }
+    out
+}
+
+/// The table of a trace, its end and the closing words.
+pub fn trace_text(task: &Task<'_>, trace: &Trace, why: Option<&why::Why>, style: Style) -> String {
+    let states = match trace.check(task) {
+        Ok(states) => states,
+        Err(e) => return format!("the trace does not replay: {e}\n"),
+    };
+    let rows = table::rows(task, trace, &states);
+    let mut out = String::new();
+    let open = words::choices(task.instance, &states[0]);
+    if !open.is_empty() {
+        let _ = writeln!(out, "start {}", open.join(", "));
+    }
+    if rows.is_empty() {
+        out.push_str("the initial state already shows it\n");
+    } else {
+        out.push_str(&table::render(task.instance, &rows, style.width));
+    }
+    if let Some(last) = states.last() {
+        let _ = writeln!(out, "end   {}", end(task, trace, last));
+    }
+    if let Some(why) = why {
+        let number = |event: usize| table::row_number(&rows, event);
+        let mut keyword = "why";
+        for sentence in why::sentences(task, why, &number) {
+            let _ = writeln!(
+                out,
+                "{}   {sentence}",
+                style.paint("1", &format!("{keyword:3}"))
+            );
+            keyword = "";
+        }
+    }
+    out
+}
+
+fn end(task: &Task<'_>, trace: &Trace, last: &Snapshot) -> String {
+    let instance = task.instance;
+    match &trace.end {
+        End::Fault(fault) => {
+            let thread = instance.thread(fault.thread);
+            match thread.step(fault.step).span.line {
+                0 => format!("{}: {}", thread.name, fault.kind),
+                line => format!("{} at line {line}: {}", thread.name, fault.kind),
+            }
+        }
+        End::Deadlock => {
+            let stuck = instance
+                .thread_ids()
+                .filter(|t| !instance.thread(*t).ended(last.locations[t.index()]));
+            let place = |t: wattle_model::ThreadId| {
+                let thread = instance.thread(t);
+                let at = last.locations[t.index()];
+                match thread.locations[at.index()].span.line {
+                    0 => format!("{} at {at}", thread.name),
+                    line => format!("{} at line {line}", thread.name),
+                }
+            };
+            let stuck: Vec<String> = stuck.map(place).collect();
+            format!("deadlock: {} will never go on", stuck.join(", "))
+        }
+        End::Target => facts(task, last),
+    }
+}
+
+/// Where the threads are and what memory and registers hold, as far as the property looks at them.
+fn facts(task: &Task<'_>, state: &Snapshot) -> String {
+    use wattle_model::instance::Fact;
+    let Some(question) = task.question() else {
+        return String::new();
+    };
+    let instance = task.instance;
+    let mut seen: Vec<String> = Vec::new();
+    question.target.for_each_atom(&mut |fact| {
+        let text = match fact {
+            Fact::Cell(c) => format!("{} = {}", instance.cell(*c).name, state.memory[c.index()]),
+            Fact::CellAt { .. } => return,
+            Fact::Register(t, r) => {
+                let thread = instance.thread(*t);
+                let name = &thread.registers[r.index()].name;
+                format!(
+                    "{}.{name} = {}",
+                    thread.name,
+                    state.registers[t.index()][r.index()]
+                )
+            }
+            Fact::At(t, at) => {
+                let thread = instance.thread(*t);
+                let here = state.locations[t.index()];
+                match thread.locations[here.index()].labels.first() {
+                    Some(label) if at.contains(&here) => format!("{}@{label}", thread.name),
+                    _ => return,
+                }
+            }
+        };
+        if !seen.contains(&text) && seen.len() < MAX_FACTS {
+            seen.push(text);
+        }
+    });
+    seen.join(", ")
+}
+
+const MAX_FACTS: usize = 12;

@@ -1,0 +1,154 @@
+//! Steps and events in the program's own words.
+
+use wattle_memory::Event;
+use wattle_memory::reference::Snapshot;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Initial, Step, Thread};
+use wattle_model::{CellId, Expr, Fence, Instance, RegisterId, ThreadId};
+
+/// Registers made by a front-end, not by the author, have names no author can write.
+pub fn is_temporary(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+/// The value of a register expression in a state.
+pub fn value(state: &Snapshot, thread: ThreadId, e: &Expr<RegisterId>) -> Option<i64> {
+    let registers = &state.registers[thread.index()];
+    e.eval(&|r: &RegisterId| registers[r.index()]).ok()
+}
+
+/// The cell an operand means in a state.
+pub fn cell(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellId> {
+    match place {
+        Address::Cell(c) => Some(*c),
+        Address::Computed {
+            base,
+            length,
+            index,
+        } => {
+            let index = u32::try_from(value(state, thread, index)?).ok()?;
+            (index < *length).then(|| CellId(base.0 + index))
+        }
+    }
+}
+
+/// What a step does, without a state: for graphs.
+pub fn step(instance: &Instance, thread: &Thread, step: &Step) -> String {
+    let e = |e: &Expr<RegisterId>| expression(thread, e);
+    let r = |r: &RegisterId| thread.registers[r.index()].name.as_str();
+    let p = |p: &Address| place(instance, thread, p);
+    match &step.action {
+        Action::Skip => "skip".into(),
+        Action::Assign { register, value } => format!("{} = {}", r(register), e(value)),
+        Action::Havoc {
+            register,
+            range: Some((lo, hi)),
+        } => format!("{} = any {lo}..{hi}", r(register)),
+        Action::Havoc { register, .. } => format!("{} = any", r(register)),
+        Action::Assume(c) => format!("assume {}", e(c)),
+        Action::Assert { condition, .. } => format!("assert {}", e(condition)),
+        Action::Load { register, place } => format!("{} = {}", r(register), p(place)),
+        Action::Store { place, value } => format!("{} = {}", p(place), e(value)),
+        Action::Fence(Fence::Full) => "fence".into(),
+        Action::Fence(Fence::Store) => "fence store".into(),
+        Action::AtomicBegin => "atomic begin".into(),
+        Action::AtomicEnd => "atomic end".into(),
+        Action::Lock => "lock".into(),
+        Action::Unlock => "unlock".into(),
+    }
+}
+
+/// An expression with the registers' names.
+pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
+    let leaf = |r: &RegisterId, f: &mut std::fmt::Formatter<'_>| {
+        f.write_str(&thread.registers[r.index()].name)
+    };
+    e.display(&leaf).to_string()
+}
+
+fn place(instance: &Instance, thread: &Thread, place: &Address) -> String {
+    match place {
+        Address::Cell(c) => instance.cell(*c).name.clone(),
+        Address::Computed { base, index, .. } => {
+            let name = match instance.cells.get(base.index()) {
+                Some(cell) => cell.name.split('[').next().unwrap_or_default(),
+                None => "memory",
+            };
+            format!("{name}[{}]", expression(thread, index))
+        }
+    }
+}
+
+/// What an event did, with the values it saw. `after` is missing if the event is a fault.
+pub fn event(
+    instance: &Instance,
+    event: &Event,
+    before: &Snapshot,
+    after: Option<&Snapshot>,
+) -> String {
+    let (t, id) = match event {
+        Event::Drain { cell, value, .. } => {
+            return format!("drain {} = {value}", instance.cell(*cell).name);
+        }
+        Event::Step { thread, step, .. } => (*thread, *step),
+    };
+    let thread = instance.thread(t);
+    let taken = thread.step(id);
+    let plain = || step(instance, thread, taken);
+    let got = |r: &RegisterId| after.map(|s| s.registers[t.index()][r.index()]);
+    let name = |r: &RegisterId| thread.registers[r.index()].name.as_str();
+    match &taken.action {
+        Action::Store { place, value: e } => match (cell(before, t, place), value(before, t, e)) {
+            (Some(c), Some(v)) => format!("{} = {v}", instance.cell(c).name),
+            _ => plain(),
+        },
+        Action::Load { register, place } => match (cell(before, t, place), got(register)) {
+            (Some(c), Some(v)) if is_temporary(name(register)) => {
+                format!("{} → {v}", instance.cell(c).name)
+            }
+            (Some(c), Some(v)) => {
+                format!("{} = {} → {v}", name(register), instance.cell(c).name)
+            }
+            _ => plain(),
+        },
+        Action::Assign { register, value: e } => match (e, got(register)) {
+            (Expr::Const(_), _) | (_, None) => plain(),
+            (_, Some(v)) => format!("{} → {v}", plain()),
+        },
+        Action::Havoc { register, .. } => match got(register) {
+            Some(v) => format!("{} = any → {v}", name(register)),
+            None => plain(),
+        },
+        _ => plain(),
+    }
+}
+
+/// The initial values that the program leaves open, as chosen by a run.
+pub fn choices(instance: &Instance, start: &Snapshot) -> Vec<String> {
+    let mut open = Vec::new();
+    for (c, v) in instance.cells.iter().zip(&start.memory) {
+        if c.init == Initial::Any {
+            open.push(format!("{} = {v}", c.name));
+        }
+    }
+    for (t, values) in instance.threads.iter().zip(&start.registers) {
+        for (r, v) in t.registers.iter().zip(values) {
+            if r.init == Initial::Any && !is_temporary(&r.name) {
+                open.push(format!("{}.{} = {v}", t.name, r.name));
+            }
+        }
+    }
+    open
+}
+
+/// `[x=1 y=2]`, or nothing for an empty buffer.
+pub fn buffer(instance: &Instance, entries: &[(CellId, i64)]) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let entry = |(c, v): &(CellId, i64)| format!("{}={v}", instance.cell(*c).name);
+    format!(
+        "[{}]",
+        entries.iter().map(entry).collect::<Vec<_>>().join(" ")
+    )
+}

@@ -1,0 +1,296 @@
+//! One program, every memory model asked for, every property: the whole line from model to finding.
+
+use crate::options::{Options, Run, ThreadCount};
+use crate::{explain, plan, resources, vacuity};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use wattle_evidence::judge::scope;
+use wattle_evidence::{
+    Control, Judged, Progress, Reason, Refusal, Scope, Stop, Task, Unsound, Verdict,
+};
+use wattle_memory::MemoryModel;
+use wattle_model::array::ArraySystem;
+use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
+use wattle_report::Finding;
+
+/// What was found out about a program.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// Absent if the number of threads is open.
+    pub instance: Option<Instance>,
+    /// Model by model, and in each property by property.
+    pub results: Vec<Result<Finding, Unsound>>,
+}
+
+impl Checked {
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.results.iter().filter_map(|r| r.as_ref().ok())
+    }
+}
+
+/// Why a program cannot be checked as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CheckError {
+    NoThreads,
+    NoEngine {
+        name: String,
+        known: Vec<&'static str>,
+    },
+    Instance(InstanceError),
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckError::NoThreads => write!(f, "the program has no threads"),
+            CheckError::NoEngine { name, known } => write!(
+                f,
+                "there is no engine called `{name}`; there are auto, {}",
+                known.join(", ")
+            ),
+            CheckError::Instance(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}
+
+impl CheckError {
+    /// The place in the source it is about, if there is one.
+    pub fn span(&self) -> Span {
+        match self {
+            CheckError::Instance(
+                InstanceError::Unfixed { span, .. }
+                | InstanceError::BadInit { span, .. }
+                | InstanceError::InitLength { span, .. }
+                | InstanceError::NoThread { span, .. }
+                | InstanceError::NotConstant { span, .. },
+            ) => *span,
+            _ => Span::NONE,
+        }
+    }
+}
+
+/// Checks a program: every property under every memory model of the options.
+pub fn check(program: &Program, options: &Options) -> Result<Checked, CheckError> {
+    check_with(program, options, &Run::default())
+}
+
+/// Like [`check`], with a way to watch and to stop it.
+pub fn check_with(
+    program: &Program,
+    options: &Options,
+    run: &Run<'_>,
+) -> Result<Checked, CheckError> {
+    if let Some(name) = &options.engine {
+        let known = plan::names();
+        if !known.contains(&name.as_str()) {
+            let name = name.clone();
+            return Err(CheckError::NoEngine { name, known });
+        }
+    }
+    let program = &with_counts(program, options)?;
+    let instance = match program.instantiate(&options.counts()) {
+        Ok(instance) if instance.threads.is_empty() => return Err(CheckError::NoThreads),
+        Ok(instance) => Some(instance),
+        Err(InstanceError::Unfixed { .. }) => None,
+        Err(e) => return Err(CheckError::Instance(e)),
+    };
+    let questions: Vec<Option<usize>> = match program.properties.len() {
+        0 => vec![None],
+        n => (0..n).map(Some).collect(),
+    };
+    let asked: Vec<(MemoryModel, Option<usize>)> = options
+        .models
+        .iter()
+        .flat_map(|m| questions.iter().map(|q| (*m, *q)))
+        .collect();
+    let over = AtomicBool::new(false);
+    let started = Instant::now();
+    let results = resources::watching(options.memory, &over, || {
+        let mut results: Vec<Result<Finding, Unsound>> = Vec::new();
+        for (i, (model, question)) in asked.iter().enumerate() {
+            let left = options.timeout.map(|t| {
+                let rest = t.saturating_sub(started.elapsed());
+                rest / u32::try_from(asked.len() - i).unwrap_or(1)
+            });
+            let mut flags: Vec<&AtomicBool> = vec![&over];
+            flags.extend(run.cancel);
+            let mut control = Control::unlimited()
+                .with_timeout(left)
+                .with_memory(options.memory)
+                .with_cancel(&flags);
+            if let Some(sink) = run.sink {
+                control = control.with_sink(sink);
+            }
+            let finding = match &instance {
+                Some(instance) => {
+                    let task = Task {
+                        instance,
+                        model: *model,
+                        question: *question,
+                        deadlock: options.deadlock,
+                    };
+                    one(&task, &results, options, &control)
+                }
+                None => Ok(parameterised(program, *model, *question, options)),
+            };
+            results.push(finding.map(|mut f| {
+                f.property = question.map(|q| property_text(program, q));
+                if over.load(Ordering::Relaxed) {
+                    blame_memory(&mut f.judged.verdict);
+                }
+                f
+            }));
+        }
+        results
+    });
+    Ok(Checked { instance, results })
+}
+
+/// One question: the plan, then what a person wants to know about its answer.
+fn one(
+    task: &Task<'_>,
+    before: &[Result<Finding, Unsound>],
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<Finding, Unsound> {
+    let outcome = plan::run(task, options, control)?;
+    let mut finding = Finding {
+        model: task.model,
+        question: task.question,
+        deadlock: task.deadlock,
+        property: None,
+        scope: scope(task),
+        engine: outcome.engine,
+        seconds: control.elapsed().as_secs_f64(),
+        states: outcome.effort.states,
+        peak_memory: resources::peak_memory(),
+        why: None,
+        warnings: Vec::new(),
+        judged: outcome.judged,
+    };
+    finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
+    if let (true, Some(trace)) = (options.explain, finding.trace()) {
+        let same = before.iter().flatten();
+        let sc = same
+            .filter(|f| f.model == MemoryModel::Sc && f.question == task.question)
+            .map(|f| &f.judged.verdict)
+            .next();
+        if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
+            finding.why = explain::explain(task, trace, sc, options, control);
+        }
+    }
+    Ok(finding)
+}
+
+/// Any number of threads.
+fn parameterised(
+    program: &Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+) -> Finding {
+    let open = program.families.iter().filter(|f| f.count == Count::Any);
+    let mut hints = open.map(|f| format!("--threads {}=3", f.name));
+    let hint = hints.next().unwrap_or_default();
+    let why = format!(
+        "the number of threads is open, and no engine takes that; `{hint}` checks it for three"
+    );
+    parameterised_finding(model, question, options, why)
+}
+
+fn parameterised_finding(
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+    why: String,
+) -> Finding {
+    let so_far = Progress::default();
+    Finding {
+        model,
+        question,
+        deadlock: options.deadlock,
+        property: None,
+        scope: Scope {
+            threads: "any number of threads".into(),
+            data: "finite".into(),
+            unbounded: Vec::new(),
+        },
+        judged: Judged {
+            verdict: Verdict::Undecided {
+                reason: Reason::Refused(Refusal(why)),
+                so_far,
+            },
+            checked: true,
+        },
+        engine: "none",
+        seconds: 0.0,
+        states: 0,
+        peak_memory: resources::peak_memory(),
+        why: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// Array-based systems, for any number of threads.
+pub fn system(system: &ArraySystem, options: &Options, _run: &Run<'_>) -> Checked {
+    let why = "no engine takes array-based systems";
+    let finding = |model: &MemoryModel| {
+        let open = parameterised_finding(*model, None, options, why.into());
+        Ok(Finding {
+            property: (!system.bad.is_empty()).then(|| "unsafe".to_string()),
+            ..open
+        })
+    };
+    Checked {
+        instance: None,
+        results: options.models.iter().map(finding).collect(),
+    }
+}
+
+/// The program with `NAME=*` applied; numbers are applied when the instance is made.
+fn with_counts(program: &Program, options: &Options) -> Result<Program, CheckError> {
+    let mut program = program.clone();
+    let given: &BTreeMap<String, ThreadCount> = &options.threads;
+    for (name, count) in given {
+        let family = name.clone();
+        let Some(id) = program.family_named(name) else {
+            return Err(CheckError::Instance(InstanceError::NoFamily { family }));
+        };
+        let own = &mut program.families[id.index()].count;
+        match (*own, count) {
+            (Count::One, _) => {
+                return Err(CheckError::Instance(InstanceError::Single { family }));
+            }
+            (_, ThreadCount::Any) => *own = Count::Any,
+            (_, ThreadCount::Fixed(n)) => *own = Count::Fixed(*n),
+        }
+    }
+    Ok(program)
+}
+
+/// `never p[i]@critical && p[j]@critical`
+pub fn property_text(program: &Program, question: usize) -> String {
+    let p = &program.properties[question];
+    format!(
+        "{} {}",
+        p.kind.keyword(),
+        print::condition(program, &p.condition)
+    )
+}
+
+/// Engines see a raised flag; that it was memory is known only here.
+fn blame_memory(verdict: &mut Verdict) {
+    if let Verdict::Undecided {
+        reason: Reason::Stopped { stop, .. },
+        ..
+    } = verdict
+        && *stop == Stop::Cancelled
+    {
+        *stop = Stop::Memory;
+    }
+}

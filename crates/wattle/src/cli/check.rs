@@ -1,0 +1,357 @@
+//! `wattle check`: files in, verdicts out.
+
+use super::exit::Exit;
+use super::{output, progress, signals, subject, units};
+use clap::{Args, ValueEnum};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use wattle::input::{self, InputError, InputLanguage, Subject};
+use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
+use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
+use wattle_report::json::FileReport;
+use wattle_report::{json, text};
+use wattle_syntax::Diagnostic;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Programs, or directories of programs (`-` for standard input)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    model: Model,
+    /// The engine; `auto` runs a plan
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    engine: String,
+    /// How many threads a family has; `*` for any number
+    #[arg(long, value_name = "NAME=N|NAME=*", value_parser = units::threads)]
+    threads: Vec<(String, ThreadCount)>,
+    /// Time for each file (60s, 5m, 500ms)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+    /// Memory for the whole process (4G, 512M)
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<u64>,
+    /// Files checked at the same time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Look for deadlock too
+    #[arg(long)]
+    deadlock: bool,
+    /// The order of the search
+    #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
+    order: SearchOrder,
+    /// The input language, where the files' names do not tell it
+    #[arg(long = "lang", value_name = "LANG", value_parser = subject::language)]
+    language: Option<InputLanguage>,
+    /// Print one JSON object per file
+    #[arg(long)]
+    json: bool,
+    /// Write the trace of a violation here (one file only)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write the certificate of a proof here (one file only)
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// Believe proofs without re-checking them; the verdict says so
+    #[arg(long)]
+    no_audit: bool,
+    /// Only the verdict lines, no traces and no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Model {
+    Sc,
+    Tso,
+    Pso,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SearchOrder {
+    /// Breadth first: shortest traces
+    Bfs,
+    /// Depth first
+    Dfs,
+}
+
+impl Arguments {
+    fn options(&self) -> Options {
+        Options {
+            models: match self.model {
+                Model::Sc => vec![MemoryModel::Sc],
+                Model::Tso => vec![MemoryModel::Tso],
+                Model::Pso => vec![MemoryModel::Pso],
+                Model::All => MemoryModel::ALL.to_vec(),
+            },
+            engine: (self.engine != "auto").then(|| self.engine.clone()),
+            threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
+            timeout: self.timeout,
+            memory: self.memory,
+            deadlock: self.deadlock,
+            order: match self.order {
+                SearchOrder::Bfs => Order::BreadthFirst,
+                SearchOrder::Dfs => Order::DepthFirst,
+            },
+            audit: match self.no_audit {
+                true => AuditPolicy::Never,
+                false => AuditPolicy::Always,
+            },
+            explain: !self.quiet,
+        }
+    }
+
+    /// What is wrong with the arguments together.
+    fn complaint(&self, files: usize) -> Option<String> {
+        let names: BTreeSet<&str> = self.threads.iter().map(|(n, _)| n.as_str()).collect();
+        if names.len() < self.threads.len() {
+            return Some("--threads names a family twice".into());
+        }
+        let writes = self.trace.is_some() || self.certificate.is_some();
+        if writes && files != 1 {
+            return Some("--trace and --certificate need exactly one program".into());
+        }
+        let known = wattle::plan::names();
+        if self.engine != "auto" && !known.contains(&self.engine.as_str()) {
+            let (name, known) = (&self.engine, known.join(", "));
+            return Some(format!(
+                "there is no engine called `{name}`; there are auto, {known}"
+            ));
+        }
+        None
+    }
+}
+
+/// What is printed about one file, and its exit.
+struct Answer {
+    exit: Exit,
+    text: String,
+    /// For standard error.
+    notes: String,
+    json: FileReport,
+}
+
+pub fn run(arguments: &Arguments) -> Exit {
+    let (files, errors) = input::expand(&arguments.files);
+    if let Some(complaint) = arguments.complaint(files.len()) {
+        output::note(&format!("error: {complaint}\n"));
+        return Exit::Input;
+    }
+    signals::listen();
+    let line = progress::Line::new(arguments.quiet || arguments.json);
+    let mut exit = Exit::Holds;
+    let mut reports = Vec::new();
+    for (name, error) in errors {
+        output::error(&name, &error.reason, &error.messages);
+        reports.push(failed(&name, None, error).json);
+        exit = Exit::Input;
+    }
+    let several = files.len() > 1 || arguments.files.len() > 1;
+    let headed = several || arguments.files.iter().any(|f| !files.contains(f));
+    in_order(arguments, &files, &line, |name, answer| {
+        line.clear();
+        output::note(&answer.notes);
+        exit = exit.max(answer.exit);
+        if arguments.json {
+            reports.push(answer.json);
+            return true;
+        }
+        let header = if headed {
+            format!("{name}: ")
+        } else {
+            String::new()
+        };
+        answer.text.is_empty() || output::answer(&format!("{header}{}", answer.text))
+    });
+    if arguments.json {
+        let text = match (headed, reports.as_slice()) {
+            (false, [one]) => serde_json::to_string_pretty(one),
+            (_, all) => serde_json::to_string_pretty(all),
+        };
+        output::answer(&format!("{}\n", text.unwrap_or_default()));
+    }
+    exit
+}
+
+/// Checks the files, several at a time, and hands out the answers in the files' order until nobody
+/// wants them any more.
+fn in_order(
+    arguments: &Arguments,
+    files: &[String],
+    line: &progress::Line,
+    mut show: impl FnMut(&str, Answer) -> bool,
+) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments
+        .jobs
+        .map_or(cores, usize::from)
+        .min(files.len().max(1));
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Answer>>> = files.iter().map(|_| Mutex::new(None)).collect();
+    let (done, finished) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let done = done.clone();
+            let (next, slots) = (&next, &slots);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(name) = files.get(i) else { break };
+                    let answer = one(arguments, name, line);
+                    if let Ok(mut slot) = slots[i].lock() {
+                        *slot = Some(answer);
+                    }
+                    if done.send(()).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(done);
+        let mut shown = 0;
+        while finished.recv().is_ok() {
+            while let Some(answer) = slots.get(shown).and_then(|s| s.lock().ok()?.take()) {
+                if !show(&files[shown], answer) {
+                    // Nobody reads any more: let the workers stop.
+                    signals::interrupted().store(true, Ordering::Relaxed);
+                    next.store(files.len(), Ordering::Relaxed);
+                    return;
+                }
+                shown += 1;
+            }
+        }
+    });
+}
+
+/// One file, from its name to its answer.
+fn one(arguments: &Arguments, name: &str, line: &progress::Line) -> Answer {
+    let source = match input::read(name, arguments.language) {
+        Ok(source) => source,
+        Err(e) => return failed(name, None, e),
+    };
+    let language = source.language.name();
+    let (subject, warnings) = match input::parse(&source) {
+        Ok(parsed) => parsed,
+        Err(e) => return failed(name, Some(language), e),
+    };
+    let options = arguments.options();
+    let sink = |engine: &'static str, p| line.show(name, engine, p);
+    let run = Run {
+        cancel: Some(signals::interrupted()),
+        sink: Some(&sink),
+    };
+    let checked = match &subject {
+        Subject::Program(program) => wattle::check_with(program, &options, &run),
+        Subject::System(system) => Ok(wattle::check::system(system, &options, &run)),
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(e) => {
+            let message = Diagnostic::error(e.span(), e.to_string());
+            let messages = match e.span().is_some() {
+                true => vec![message.render(name, &source.text)],
+                false => Vec::new(),
+            };
+            let reason = e.to_string();
+            return failed(name, Some(language), InputError { reason, messages });
+        }
+    };
+    let mut answer = present(arguments, name, language, &checked);
+    answer.notes = warnings.join("\n") + &answer.notes;
+    if let Err(e) = keep(arguments, &options, &checked) {
+        answer.notes.push_str(&format!("error: {e}\n"));
+        answer.exit = answer.exit.max(Exit::Input);
+    }
+    answer
+}
+
+fn failed(name: &str, language: Option<&str>, e: InputError) -> Answer {
+    let mut notes = e.messages.join("\n");
+    if !notes.is_empty() {
+        notes.push('\n');
+    }
+    notes.push_str(&format!("error: {name}: {}\n", e.reason));
+    let language = language.map(String::from);
+    Answer {
+        exit: Exit::Input,
+        text: String::new(),
+        notes,
+        json: FileReport::failed(name.into(), language, e.reason, e.messages),
+    }
+}
+
+/// The answer about a file that was checked.
+fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked) -> Answer {
+    let style = output::style();
+    let instance = checked.instance.as_ref();
+    let mut exit = Exit::Holds;
+    let (mut texts, mut notes, mut results) = (Vec::new(), String::new(), Vec::new());
+    for result in &checked.results {
+        exit = exit.max(Exit::from(result));
+        match result {
+            Ok(finding) => {
+                texts.push(match arguments.quiet {
+                    true => text::headline(finding, style) + "\n",
+                    false => text::finding(instance, finding, style),
+                });
+                results.push(json::result(instance, finding));
+            }
+            Err(unsound) => {
+                notes.push_str(&format!("error: {name}: {unsound}\n"));
+                results.push(json::ResultReport {
+                    reason: Some(unsound.to_string()),
+                    ..json::ResultReport::default()
+                });
+            }
+        }
+    }
+    let gap = if arguments.quiet { "" } else { "\n" };
+    Answer {
+        exit,
+        text: texts.join(gap),
+        notes,
+        json: FileReport::new(name.into(), Some(language.into()), results),
+    }
+}
+
+/// Writes the first trace and the first certificate where they were asked for.
+fn keep(arguments: &Arguments, options: &Options, checked: &Checked) -> Result<(), String> {
+    let Some(instance) = &checked.instance else {
+        return Ok(());
+    };
+    let counts = options.counts();
+    let write = |path: &PathBuf, text: String| {
+        std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+    };
+    if let Some(path) = &arguments.trace
+        && let Some((f, trace)) = checked.findings().find_map(|f| Some((f, f.trace()?)))
+    {
+        let kept = EvidenceFile::new(&f.task(instance), &counts, trace.clone());
+        write(path, kept.to_json())?;
+    }
+    if let Some(path) = &arguments.certificate
+        && let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?)))
+    {
+        let kept = EvidenceFile::new(&f.task(instance), &counts, c.clone());
+        write(path, kept.to_json())?;
+    }
+    Ok(())
+}
+
+fn certificate(finding: &Finding) -> Option<&Certificate> {
+    match &finding.judged.verdict {
+        Verdict::Holds {
+            proof: Proof::Certificate(c),
+            ..
+        }
+        | Verdict::Violated {
+            because: Broken::NeverReached(c),
+        } => Some(c),
+        _ => None,
+    }
+}

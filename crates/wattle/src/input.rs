@@ -1,0 +1,218 @@
+//! From a file name to a model: reading, choosing the language, parsing. Every failure is a message
+//! a person can act on.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use wattle_model::Program;
+use wattle_model::array::ArraySystem;
+use wattle_syntax::{Diagnostic, Language, Severity};
+
+/// Larger files are refused: no program anyone wrote is that long.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// The language of an input. Array-based systems are a model of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputLanguage {
+    Program(Language),
+    Cubicle,
+}
+
+impl InputLanguage {
+    pub fn name(self) -> &'static str {
+        match self {
+            InputLanguage::Program(l) => l.name(),
+            InputLanguage::Cubicle => "cubicle",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "cubicle" | "cub" => Some(InputLanguage::Cubicle),
+            _ => Language::from_name(name)
+                .or_else(|| Language::from_extension(name))
+                .map(InputLanguage::Program),
+        }
+    }
+
+    pub fn from_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "cub" => Some(InputLanguage::Cubicle),
+            other => Language::from_extension(other).map(InputLanguage::Program),
+        }
+    }
+
+    /// Every language's name.
+    pub fn names() -> Vec<&'static str> {
+        let programs = Language::ALL.iter().map(|l| l.name());
+        programs.chain(["cubicle"]).collect()
+    }
+}
+
+/// A text and where it came from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As given on the command line; `-` for standard input.
+    pub name: String,
+    pub text: String,
+    pub language: InputLanguage,
+}
+
+/// What a text means.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    Program(Program),
+    System(Box<ArraySystem>),
+}
+
+/// Why there is no model.
+#[derive(Clone, Debug)]
+pub struct InputError {
+    /// One sentence.
+    pub reason: String,
+    /// Messages that point into the source, rendered.
+    pub messages: Vec<String>,
+}
+
+impl InputError {
+    pub fn new(reason: impl Into<String>) -> Self {
+        InputError {
+            reason: reason.into(),
+            messages: Vec::new(),
+        }
+    }
+}
+
+/// Reads a file (or standard input for `-`).
+pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, InputError> {
+    let path = Path::new(name);
+    let language = match (language, name) {
+        (Some(language), _) => language,
+        (None, "-") => {
+            let names = InputLanguage::names().join(", ");
+            let text = format!("standard input needs --lang (one of {names})");
+            return Err(InputError::new(text));
+        }
+        (None, _) => InputLanguage::from_path(path).ok_or_else(|| {
+            let names = InputLanguage::names().join(", ");
+            InputError::new(format!(
+                "the language is not clear from the file's name; use --lang (one of {names})"
+            ))
+        })?,
+    };
+    let too_large = || {
+        let limit = MAX_BYTES >> 20;
+        InputError::new(format!("the file is larger than {limit} MB"))
+    };
+    let mut bytes = Vec::new();
+    let cannot = |e: std::io::Error| InputError::new(format!("cannot be read: {e}"));
+    let count = if name == "-" {
+        let mut limited = std::io::stdin().lock().take(MAX_BYTES + 1);
+        limited.read_to_end(&mut bytes).map_err(cannot)?
+    } else {
+        let file = fs::File::open(path).map_err(cannot)?;
+        let mut limited = file.take(MAX_BYTES + 1);
+        limited.read_to_end(&mut bytes).map_err(cannot)?
+    };
+    if count as u64 > MAX_BYTES {
+        return Err(too_large());
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        InputError::new(format!(
+            "this is not text in UTF-8 (first bad byte at {at})"
+        ))
+    })?;
+    if text.trim().is_empty() {
+        return Err(InputError::new("the file is empty"));
+    }
+    Ok(Source {
+        name: name.to_string(),
+        text,
+        language,
+    })
+}
+
+/// Parses. Warnings come beside the model.
+pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
+    let (subject, diagnostics) = match source.language {
+        InputLanguage::Program(language) => {
+            let parsed = wattle_syntax::parse(language, &source.text);
+            (parsed.program.map(Subject::Program), parsed.diagnostics)
+        }
+        InputLanguage::Cubicle => {
+            let parsed = wattle_syntax::cubicle::parse(&source.text);
+            let system = parsed.system.map(|s| Subject::System(Box::new(s)));
+            (system, parsed.diagnostics)
+        }
+    };
+    let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error);
+    let count = errors.count();
+    let messages = render(&diagnostics, source);
+    match subject {
+        Some(subject) => Ok((subject, messages)),
+        None => Err(InputError {
+            reason: match count {
+                1 => "1 error".to_string(),
+                n => format!("{n} errors"),
+            },
+            messages,
+        }),
+    }
+}
+
+/// More messages than this about one file help nobody.
+const MAX_MESSAGES: usize = 100;
+
+fn render(diagnostics: &[Diagnostic], source: &Source) -> Vec<String> {
+    let shown = diagnostics.iter().take(MAX_MESSAGES);
+    let mut messages: Vec<String> = shown
+        .map(|d| d.render(&source.name, &source.text))
+        .collect();
+    if diagnostics.len() > MAX_MESSAGES {
+        messages.push(format!("… and {} more\n", diagnostics.len() - MAX_MESSAGES));
+    }
+    messages
+}
+
+/// Replaces directories by the programs in them, sorted by name, at any depth.
+pub fn expand(names: &[String]) -> (Vec<String>, Vec<(String, InputError)>) {
+    let mut files = Vec::new();
+    let mut errors = Vec::new();
+    for name in names {
+        if name == "-" || !Path::new(name).is_dir() {
+            files.push(name.clone());
+            continue;
+        }
+        let mut found = Vec::new();
+        if let Err(e) = walk(Path::new(name), &mut found, 0) {
+            let reason = format!("cannot be read: {e}");
+            errors.push((name.clone(), InputError::new(reason)));
+        } else if found.is_empty() {
+            let reason = "there are no programs in this directory";
+            errors.push((name.clone(), InputError::new(reason)));
+        }
+        found.sort();
+        files.extend(found.iter().map(|p| p.display().to_string()));
+    }
+    (files, errors)
+}
+
+/// Symbolic links could lead round in a circle.
+const MAX_DEPTH: usize = 32;
+
+fn walk(directory: &Path, found: &mut Vec<PathBuf>, depth: usize) -> std::io::Result<()> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            // One unreadable folder below does not hide the others.
+            let _ = walk(&path, found, depth + 1);
+        } else if InputLanguage::from_path(&path).is_some() {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What can be asked of a check, and what it may spend.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use wattle_evidence::{AuditPolicy, Progress};
+use wattle_memory::MemoryModel;
+use wattle_model::Counts;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub models: Vec<MemoryModel>,
+    /// One engine by name; without it the plan chooses.
+    pub engine: Option<String>,
+    /// Thread counts that override the program's own.
+    pub threads: BTreeMap<String, ThreadCount>,
+    /// For the whole program; its questions share it.
+    pub timeout: Option<Duration>,
+    pub memory: Option<u64>,
+    pub deadlock: bool,
+    pub order: Order,
+    pub audit: AuditPolicy,
+    /// Ask SC about every violation of a relaxed model.
+    pub explain: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            models: vec![MemoryModel::Tso],
+            engine: None,
+            threads: BTreeMap::new(),
+            timeout: None,
+            memory: None,
+            deadlock: false,
+            order: Order::default(),
+            audit: AuditPolicy::Always,
+            explain: true,
+        }
+    }
+}
+
+impl Options {
+    /// The counts that are numbers, as the model wants them.
+    pub fn counts(&self) -> Counts {
+        let fixed = self.threads.iter().filter_map(|(name, count)| match count {
+            ThreadCount::Fixed(n) => Some((name.clone(), *n)),
+            ThreadCount::Any => None,
+        });
+        Counts(fixed.collect())
+    }
+}
+
+/// In which order states are searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Shortest traces.
+    #[default]
+    BreadthFirst,
+    DepthFirst,
+}
+
+/// How many threads a family has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadCount {
+    Fixed(u32),
+    Any,
+}
+
+/// How a run can be watched and stopped from outside.
+#[derive(Clone, Copy, Default)]
+pub struct Run<'r> {
+    pub cancel: Option<&'r AtomicBool>,
+    pub sink: Option<&'r (dyn Fn(&'static str, Progress) + Sync)>,
+}
