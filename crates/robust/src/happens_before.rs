@@ -2,8 +2,10 @@
 //!
 //! Nodes are the loads and stores of the run; a store is one with its drain (↔). Edges: program
 //! order within a thread; conflicts between accesses of one cell in the order they reach memory. A
-//! load served by its own thread's buffer has no conflict but with that store. Stores still pending
-//! at the end count as draining then.
+//! load served by its own thread's buffer counts as made just after that store drains: it is before
+//! every store that overwrites the value. (The thesis gives such loads no edge to later stores; then
+//! `x = 1; z = 1; r = x` beside `x = 2; s = z` would have an acyclic relation for r = 1, s = 0, x = 2,
+//! which no SC run has.) Stores still pending at the end count as draining then.
 //!
 //! Two rules the thesis does not need: what is inside an atomic block happens together, so whatever
 //! comes before (after) one access of a block comes before (after) all of them; and no other store
@@ -27,8 +29,8 @@ pub struct Node {
     pub write: bool,
     /// When it reaches memory: an event's index, or past the end for a store still pending.
     pub time: usize,
-    /// A load served by its own thread's buffer.
-    pub early: bool,
+    /// The store in its own thread's buffer that served a load.
+    pub early: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,16 +122,14 @@ impl Build<'_> {
                     }
                     Action::Load { place, .. } => {
                         if let Some(cell) = address(before, thread, place) {
-                            let early = self
-                                .pending
-                                .get(&(thread, cell))
-                                .is_some_and(|p| !p.is_empty());
+                            let own = self.pending.get(&(thread, cell));
+                            let early = own.and_then(|p| p.last().copied());
                             self.node(i, thread, cell, false, early);
                         }
                     }
                     Action::Store { place, .. } => {
                         if let Some(cell) = address(before, thread, place) {
-                            let node = self.node(i, thread, cell, true, false);
+                            let node = self.node(i, thread, cell, true, None);
                             let atomic = self.instance.thread(thread).atomic[step.source.index()];
                             if self.model != MemoryModel::Sc && !atomic {
                                 self.pending.entry((thread, cell)).or_default().push(node);
@@ -157,7 +157,7 @@ impl Build<'_> {
         thread: ThreadId,
         cell: CellId,
         write: bool,
-        early: bool,
+        early: Option<usize>,
     ) -> usize {
         let index = self.nodes.len();
         if let Some(unit) = self.open.get(&thread) {
@@ -180,6 +180,11 @@ impl Build<'_> {
             self.nodes[*node].time = late;
             late += 1;
         }
+        for i in 0..self.nodes.len() {
+            if let Some(store) = self.nodes[i].early {
+                self.nodes[i].time = self.nodes[store].time;
+            }
+        }
         let mut edges = direct(&self.nodes);
         together(&self.nodes, &self.units, &mut edges);
         Relation {
@@ -201,7 +206,7 @@ fn direct(nodes: &[Node]) -> Vec<Edge> {
             });
         }
         for (j, b) in nodes.iter().enumerate() {
-            let conflict = a.cell == b.cell && (a.write || b.write) && !a.early && !b.early;
+            let conflict = a.cell == b.cell && (a.write || b.write);
             if conflict && a.time < b.time {
                 let kind = match (a.write, b.write) {
                     (true, false) => EdgeKind::ReadsFrom,

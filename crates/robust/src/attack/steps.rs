@@ -54,19 +54,25 @@ impl Steps<'_, '_> {
         let threads = self.plan.threads.len();
         let frozen = |t: usize| state.phase() == Phase::Committed && state.attacker() == t;
         let at = |t: usize| self.plan.threads[t].inside.get(state.location(t)).copied();
-        let mine = |t: usize| !frozen(t) && at(t).is_some();
-        let alone = (0..threads).find(|t| mine(*t) && at(*t) == Some(true));
+        let mine: Vec<bool> = (0..threads)
+            .map(|t| !frozen(t) && at(t).is_some())
+            .collect();
+        let alone = (0..threads).find(|t| mine[*t] && at(*t) == Some(true));
         if let Some(t) = alone {
             self.thread(state, t, true, out);
             return;
         }
-        let quick = |t: &usize| mine(*t) && self.plan.threads[*t].quick[state.location(*t)];
-        if let Some(t) = (0..threads).find(quick) {
-            self.thread(state, t, false, out);
-            return;
+        for t in 0..threads {
+            if mine[t] && self.plan.threads[t].quick[state.location(t)] {
+                self.thread(state, t, false, out);
+                // A thread that waits for its own registers waits for ever: the others go on.
+                if !out.is_empty() {
+                    return;
+                }
+            }
         }
         for t in 0..threads {
-            if mine(t) {
+            if mine[t] && !self.plan.threads[t].quick[state.location(t)] {
                 self.thread(state, t, false, out);
             }
         }

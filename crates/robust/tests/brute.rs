@@ -1,0 +1,257 @@
+//! Robustness against its definition: on small acyclic programs every run is listed, and a program is
+//! robust if and only if every run under TSO (PSO) has the program order, reads-from relation and
+//! store order of some SC run.
+
+mod random;
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use wattle_evidence::Control;
+use wattle_memory::layout::Layout;
+use wattle_memory::reference::{Machine, Outcome, State};
+use wattle_memory::{Event, Exact, MemoryModel, Pso, Sc, Start, Tso};
+use wattle_model::graph::Action;
+use wattle_model::instance::Address;
+use wattle_model::{CellId, Instance, StepId};
+use wattle_robust::{Finding, Goal, Options, happens_before, search};
+
+/// A store: thread and position among the thread's steps.
+type Store = (usize, usize);
+
+/// What happens-before is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct History {
+    steps: Vec<Vec<StepId>>,
+    reads: BTreeMap<(usize, usize), Option<Store>>,
+    order: BTreeMap<CellId, Vec<Store>>,
+    pending: BTreeMap<(usize, CellId), Vec<Store>>,
+}
+
+fn cell(address: &Address) -> CellId {
+    match address {
+        Address::Cell(c) => *c,
+        Address::Computed { base, .. } => *base,
+    }
+}
+
+fn extend<L: Layout>(instance: &Instance, history: &History, event: &Event) -> History {
+    let mut h = history.clone();
+    match *event {
+        Event::Drain { thread, cell, .. } => {
+            let list = h.pending.get_mut(&(thread.index(), cell)).unwrap();
+            let store = list.remove(0);
+            if list.is_empty() {
+                h.pending.remove(&(thread.index(), cell));
+            }
+            h.order.entry(cell).or_default().push(store);
+        }
+        Event::Step { thread, step, .. } => {
+            let t = thread.index();
+            let me = (t, h.steps[t].len());
+            h.steps[t].push(step);
+            let source = instance.thread(thread).step(step).source;
+            let atomic = instance.thread(thread).atomic[source.index()];
+            match &instance.thread(thread).step(step).action {
+                Action::Load { place, .. } => {
+                    let c = cell(place);
+                    let own = h.pending.get(&(t, c)).and_then(|p| p.last().copied());
+                    let memory = h.order.get(&c).and_then(|o| o.last().copied());
+                    h.reads.insert(me, own.or(memory));
+                }
+                Action::Store { place, .. } => {
+                    let c = cell(place);
+                    if atomic || L::MODEL == MemoryModel::Sc {
+                        h.order.entry(c).or_default().push(me);
+                    } else {
+                        h.pending.entry((t, c)).or_default().push(me);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    h
+}
+
+struct Runs {
+    histories: BTreeMap<History, Vec<Event>>,
+    complete: bool,
+}
+
+/// Every maximal run, up to its history.
+fn runs<L: Layout>(instance: &Instance, start: &Start, limit: usize) -> Runs {
+    let machine = Machine::<L, Exact>::new(instance, ()).unwrap();
+    let history = History {
+        steps: vec![Vec::new(); instance.threads.len()],
+        ..History::default()
+    };
+    let mut seen: HashSet<(State<L::Buffer<Exact>>, History)> = HashSet::new();
+    let mut work = vec![(machine.initial(start), history, Vec::new())];
+    let mut histories = BTreeMap::new();
+    while let Some((state, history, events)) = work.pop() {
+        if !seen.insert((state.clone(), history.clone())) {
+            continue;
+        }
+        if seen.len() > limit {
+            return Runs {
+                histories,
+                complete: false,
+            };
+        }
+        let enabled = machine.events(&state);
+        if enabled.is_empty() {
+            assert!(history.pending.is_empty());
+            histories.insert(history, events);
+            continue;
+        }
+        for event in enabled {
+            if let Outcome::Next(next) = machine.apply(&state, &event) {
+                let mut longer: Vec<Event> = events.clone();
+                longer.push(event);
+                work.push((next, extend::<L>(instance, &history, &event), longer));
+            }
+        }
+    }
+    Runs {
+        histories,
+        complete: true,
+    }
+}
+
+fn wtl(program: &wattle_model::Program) -> String {
+    wattle_model::print::to_wtl(program)
+}
+
+fn check(program: &wattle_model::Program, model: MemoryModel) -> Option<bool> {
+    let instance = program.instance().unwrap();
+    let start = wattle_memory::reference::starts(&instance)
+        .unwrap()
+        .remove(0);
+    let sc = runs::<Sc>(&instance, &start, 20_000);
+    let weak = match model {
+        MemoryModel::Pso => runs::<Pso>(&instance, &start, 60_000),
+        _ => runs::<Tso>(&instance, &start, 60_000),
+    };
+    if !sc.complete || !weak.complete {
+        return None;
+    }
+    let mut robust = true;
+    let mut checked = BTreeSet::new();
+    for (history, events) in &weak.histories {
+        let same = sc.histories.contains_key(history);
+        robust &= same;
+        if checked.len() < 40 && checked.insert(history) {
+            let relation = happens_before::relation(&instance, model, &start, events).unwrap();
+            assert_eq!(
+                relation.cycle().is_none(),
+                same,
+                "{}\n{events:?}",
+                wtl(program)
+            );
+        }
+    }
+    let control = Control::unlimited();
+    let found = search(
+        &instance,
+        Options {
+            goal: Goal::Robustness,
+            model,
+        },
+        &control,
+    );
+    match found {
+        Finding::Free { .. } => assert!(robust, "missed an attack ({model})\n{}", wtl(program)),
+        Finding::Found { attack, .. } => {
+            assert!(
+                !robust,
+                "invented an attack ({model})\n{}\n{attack:?}",
+                wtl(program)
+            );
+            assert!(!attack.cycle.is_empty() && !attack.crossings.is_empty());
+        }
+        Finding::Undecided { reason, .. } => {
+            assert!(!robust, "undecided ({model}) {reason:?}\n{}", wtl(program));
+            return None;
+        }
+    }
+    let race = search(
+        &instance,
+        Options {
+            goal: Goal::Triangular,
+            model,
+        },
+        &control,
+    );
+    if matches!(race, Finding::Free { .. }) {
+        assert!(robust, "no race but not robust\n{}", wtl(program));
+    }
+    Some(robust)
+}
+
+fn many(model: MemoryModel, seed: u64, programs: usize, shape: random::Shape) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let (mut robust, mut not, mut skipped) = (0, 0, 0);
+    for _ in 0..programs {
+        match check(&random::program(&mut rng, shape), model) {
+            Some(true) => robust += 1,
+            Some(false) => not += 1,
+            None => skipped += 1,
+        }
+    }
+    println!("{model}: {robust} robust, {not} not, {skipped} skipped");
+    assert!(robust > programs / 20 && not > programs / 20);
+}
+
+#[test]
+fn tso_two_threads() {
+    many(MemoryModel::Tso, 1, 3000, random::Shape::plain(2, 5));
+}
+
+#[test]
+fn tso_three_threads() {
+    many(MemoryModel::Tso, 2, 700, random::Shape::plain(3, 3));
+}
+
+#[test]
+fn tso_atomic_blocks() {
+    many(
+        MemoryModel::Tso,
+        3,
+        1500,
+        random::Shape::plain(2, 4).atomic(),
+    );
+    many(
+        MemoryModel::Tso,
+        4,
+        400,
+        random::Shape::plain(3, 3).atomic(),
+    );
+}
+
+#[test]
+fn tso_locks() {
+    many(
+        MemoryModel::Tso,
+        5,
+        1500,
+        random::Shape::plain(2, 4).locks(),
+    );
+    many(MemoryModel::Tso, 6, 300, random::Shape::plain(3, 3).locks());
+}
+
+#[test]
+fn pso_two_threads() {
+    many(MemoryModel::Pso, 7, 2000, random::Shape::plain(2, 5));
+}
+
+#[test]
+fn pso_three_threads_and_blocks() {
+    many(MemoryModel::Pso, 8, 400, random::Shape::plain(3, 3));
+    many(
+        MemoryModel::Pso,
+        9,
+        700,
+        random::Shape::plain(2, 4).atomic(),
+    );
+}
