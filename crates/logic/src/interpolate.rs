@@ -20,7 +20,7 @@ use crate::int::Int;
 use crate::model::Model;
 use crate::native::Native;
 use crate::project::project;
-use crate::proof::{FactId, Proof, Sum};
+use crate::proof::{End, FactId, Proof, Step, Sum};
 use crate::solver::{Answer, Reason, Solver};
 use crate::term::{Term, Var};
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,9 +191,47 @@ fn from_proof(trace: &[Formula], proof: &Proof) -> Option<Vec<Formula>> {
 impl Reader {
     /// The partial interpolants of a subproof, one per cut.
     fn read(&mut self, proof: &Proof) -> Option<Vec<Formula>> {
-        match proof {
-            Proof::Farkas(sum) => self.leaf(sum),
-            Proof::Absurd(id) => {
+        self.follow(&proof.steps, &proof.end)
+    }
+
+    fn follow(&mut self, steps: &[Step], end: &End) -> Option<Vec<Formula>> {
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                Step::Conjuncts { of, first } => {
+                    let Origin::Other(position, Formula::And(parts)) = self.facts.get(of)?.clone()
+                    else {
+                        return None;
+                    };
+                    for (k, part) in parts.iter().enumerate() {
+                        self.facts
+                            .insert(FactId(first.0 + k as u32), Origin::of(position, part));
+                    }
+                }
+                Step::Quotient { of, var, first } => self.quotient(*of, *var, *first)?,
+                Step::Cut { sum, divisor, fact } => {
+                    if let Some((position, rounded)) = self.cut(sum, divisor, *fact)? {
+                        self.facts
+                            .insert(*fact, Origin::at(position, -&rounded + 1));
+                        let mut contradiction = sum.clone();
+                        contradiction.push((*fact, divisor.clone()));
+                        let high = self.leaf(&contradiction)?;
+                        self.facts.insert(*fact, Origin::at(position, rounded));
+                        let low = self.follow(&steps[at + 1..], end)?;
+                        return Some(self.join(position, vec![low, high]));
+                    }
+                }
+                // Lemmas may mix positions; the search that makes them is not asked for traces.
+                Step::Lemma { .. } | Step::Unit { .. } => return None,
+            }
+        }
+        self.end(end)
+    }
+
+    fn end(&mut self, end: &End) -> Option<Vec<Formula>> {
+        match end {
+            End::Farkas(sum) => self.leaf(sum),
+            End::Refuted { .. } => None,
+            End::Absurd(id) => {
                 let Origin::Other(position, _) = self.facts.get(id)? else {
                     return None;
                 };
@@ -204,45 +242,7 @@ impl Reader {
                         .collect(),
                 )
             }
-            Proof::Conjuncts { of, first, then } => {
-                let Origin::Other(position, Formula::And(parts)) = self.facts.get(of)?.clone()
-                else {
-                    return None;
-                };
-                for (k, part) in parts.iter().enumerate() {
-                    self.facts
-                        .insert(FactId(first.0 + k as u32), Origin::of(position, part));
-                }
-                self.read(then)
-            }
-            Proof::Quotient {
-                of,
-                var,
-                first,
-                then,
-            } => {
-                let Origin::Other(position, Formula::Atom(atom)) = self.facts.get(of)?.clone()
-                else {
-                    return None;
-                };
-                self.scopes.spans.insert(*var, (position, position));
-                let rest = |m: &Int| atom.term().plus_scaled(&-m, &Term::from(*var));
-                match atom.rel() {
-                    Rel::Divides(m) => {
-                        self.facts.insert(*first, Origin::at(position, rest(m)));
-                    }
-                    Rel::NotDivides(m) => {
-                        self.facts
-                            .insert(*first, Origin::at(position, -rest(m) + 1));
-                        let high = rest(m) - (m - &Int::ONE);
-                        self.facts
-                            .insert(FactId(first.0 + 1), Origin::at(position, high));
-                    }
-                    _ => return None,
-                }
-                self.read(then)
-            }
-            Proof::Cases { of, fact, branches } => {
+            End::Cases { of, fact, branches } => {
                 let Origin::Other(position, formula) = self.facts.get(of)?.clone() else {
                     return None;
                 };
@@ -261,7 +261,7 @@ impl Reader {
                 }
                 Some(self.join(position, sides))
             }
-            Proof::Split {
+            End::Split {
                 term,
                 fact,
                 low,
@@ -274,13 +274,28 @@ impl Reader {
                 let high = self.read(high)?;
                 Some(self.join(position, vec![low, high]))
             }
-            Proof::Cut {
-                sum,
-                divisor,
-                fact,
-                then,
-            } => self.cut(sum, divisor, *fact, then),
         }
+    }
+
+    fn quotient(&mut self, of: FactId, var: Var, first: FactId) -> Option<()> {
+        let Origin::Other(position, Formula::Atom(atom)) = self.facts.get(&of)?.clone() else {
+            return None;
+        };
+        self.scopes.spans.insert(var, (position, position));
+        let rest = |m: &Int| atom.term().plus_scaled(&-m, &Term::from(var));
+        match atom.rel() {
+            Rel::Divides(m) => {
+                self.facts.insert(first, Origin::at(position, rest(m)));
+            }
+            Rel::NotDivides(m) => {
+                self.facts.insert(first, Origin::at(position, -rest(m) + 1));
+                let high = rest(m) - (m - &Int::ONE);
+                self.facts
+                    .insert(FactId(first.0 + 1), Origin::at(position, high));
+            }
+            _ => return None,
+        }
+        Some(())
     }
 
     /// Cases of a fact at `position`: on its own side any of them may be the one.
@@ -292,36 +307,26 @@ impl Reader {
         (0..self.cuts).map(at).collect()
     }
 
-    fn cut(
-        &mut self,
-        sum: &Sum,
-        divisor: &Int,
-        fact: FactId,
-        then: &Proof,
-    ) -> Option<Vec<Formula>> {
+    /// Takes a cut on board where it belongs to one position or rounds nothing;
+    /// else says which split stands for it: a position and `t` of `t <= 0`.
+    fn cut(&mut self, sum: &Sum, divisor: &Int, fact: FactId) -> Option<Option<(usize, Term)>> {
         let (parts, den) = self.add_up(sum)?;
         let total = parts.values().fold(Term::default(), |acc, t| acc + t);
         let whole = &den * divisor;
         if whole.divides(total.constant_part()) {
-            // Nothing is rounded: a rational multiple of the sum.
+            // A rational multiple of the sum.
             self.facts
                 .insert(fact, Origin::Linear { parts, den: whole });
-            return self.read(then);
+            return Some(None);
         }
         let rounded = total.map_parts(|a| a.div_exact(&whole), |c| c.div_ceil(&whole));
         if parts.len() <= 1 {
             let position = parts.keys().next().copied().unwrap_or(0);
             self.facts.insert(fact, Origin::at(position, rounded));
-            return self.read(then);
+            return Some(None);
         }
         let position = self.scopes.place(&rounded)?;
-        self.facts.insert(fact, Origin::at(position, -&rounded + 1));
-        let mut contradiction = sum.clone();
-        contradiction.push((fact, divisor.clone()));
-        let high = self.leaf(&contradiction)?;
-        self.facts.insert(fact, Origin::at(position, rounded));
-        let low = self.read(then)?;
-        Some(self.join(position, vec![low, high]))
+        Some(Some((position, rounded)))
     }
 
     fn leaf(&self, sum: &Sum) -> Option<Vec<Formula>> {

@@ -10,7 +10,7 @@ use super::facts::{Conflict, Ledger, Stop};
 use super::lattice::{Clash, Equation, Lattice, Row};
 use super::simplex::{Bound, Side, Simplex};
 use crate::int::Int;
-use crate::proof::Proof;
+use crate::proof::End;
 use crate::solver::Reason;
 use crate::term::{Term, Var};
 
@@ -126,22 +126,20 @@ impl Branch<'_> {
         if too_deep {
             return Err(Stop::GaveUp(Reason::Depth));
         }
-        used.sort_unstable();
-        used.dedup();
         let term = term - floor;
         let (Some(high), Some(low)) = (proofs.pop().map(Box::new), proofs.pop().map(Box::new))
         else {
             return Err(Stop::GaveUp(Reason::Budget));
         };
-        Err(Conflict {
-            proof: Proof::Split {
+        Err(Conflict::new(
+            End::Split {
                 term,
                 fact,
                 low,
                 high,
             },
             used,
-        }
+        )
         .into())
     }
 

@@ -3,10 +3,11 @@
 
 use super::Limits;
 use crate::int::Int;
-use crate::proof::{FactId, Proof, Sum};
+use crate::proof::{End, FactId, Proof, Step, Sum};
 use crate::solver::Reason;
 use crate::term::{Term, Var};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// `term <= 0`, or `term == 0`.
 #[derive(Clone, Debug)]
@@ -24,11 +25,16 @@ pub(super) struct Conflict {
 
 impl Conflict {
     pub(super) fn farkas(sum: Sum) -> Conflict {
-        let mut used: Vec<FactId> = sum.iter().map(|(id, _)| *id).collect();
+        let used = sum.iter().map(|(id, _)| *id).collect();
+        Conflict::new(End::Farkas(sum), used)
+    }
+
+    /// A conflict without steps.
+    pub(super) fn new(end: End, mut used: Vec<FactId>) -> Conflict {
         used.sort_unstable();
         used.dedup();
         Conflict {
-            proof: Proof::Farkas(sum),
+            proof: end.into(),
             used,
         }
     }
@@ -37,73 +43,66 @@ impl Conflict {
         self.used.binary_search(&id).is_ok()
     }
 
-    /// Puts the steps that introduced used facts around the proof, last first.
-    pub(super) fn wrapped(mut self, steps: Vec<Step>) -> Conflict {
-        for step in steps.into_iter().rev() {
-            let (first, end) = step.introduces();
-            if !self.used.iter().any(|id| (first..end).contains(&id.0)) {
-                continue;
-            }
-            self.used.retain(|id| !(first..end).contains(&id.0));
-            let then = Box::new(self.proof);
-            self.proof = match step {
-                Step::Conjuncts { of, first, .. } => {
-                    self.used.push(of);
-                    Proof::Conjuncts { of, first, then }
-                }
-                Step::Quotient { of, var, first, .. } => {
-                    self.used.push(of);
-                    Proof::Quotient {
-                        of,
-                        var,
-                        first,
-                        then,
-                    }
-                }
-                Step::Cut { sum, divisor, fact } => {
-                    self.used.extend(sum.iter().map(|(id, _)| *id));
-                    Proof::Cut {
-                        sum,
-                        divisor,
-                        fact,
-                        then,
-                    }
-                }
-            };
-            self.used.sort_unstable();
-            self.used.dedup();
+    /// Puts the steps that introduced used facts before the proof.
+    pub(super) fn wrapped(self, steps: Vec<Intro>) -> Conflict {
+        if steps.is_empty() {
+            return self;
         }
-        self
+        let Conflict { mut proof, used } = self;
+        let mut used: BTreeSet<FactId> = used.into_iter().collect();
+        let mut needed = Vec::new();
+        for intro in steps.into_iter().rev() {
+            let own = FactId(intro.first.0)..FactId(intro.first.0 + intro.count);
+            if used.range(own.clone()).next().is_some() {
+                used.retain(|id| !own.contains(id));
+                used.extend(intro.uses);
+                needed.push(intro.step);
+            }
+        }
+        needed.reverse();
+        needed.append(&mut proof.steps);
+        proof.steps = needed;
+        Conflict {
+            proof,
+            used: used.into_iter().collect(),
+        }
     }
 }
 
-/// A proof step that introduces facts without branching.
-pub(super) enum Step {
-    Conjuncts {
-        of: FactId,
-        first: FactId,
-        count: u32,
-    },
-    Quotient {
-        of: FactId,
-        var: Var,
-        first: FactId,
-        count: u32,
-    },
-    Cut {
-        sum: Sum,
-        divisor: Int,
-        fact: FactId,
-    },
+/// A proof step with what it introduces and what it uses.
+pub(super) struct Intro {
+    pub(super) step: Step,
+    pub(super) first: FactId,
+    pub(super) count: u32,
+    pub(super) uses: Vec<FactId>,
 }
 
-impl Step {
-    fn introduces(&self) -> (u32, u32) {
-        match self {
-            Step::Conjuncts { first, count, .. } | Step::Quotient { first, count, .. } => {
-                (first.0, first.0 + count)
-            }
-            Step::Cut { fact, .. } => (fact.0, fact.0 + 1),
+impl Intro {
+    pub(super) fn cut(sum: Sum, divisor: Int, fact: FactId) -> Intro {
+        let uses = sum.iter().map(|(id, _)| *id).collect();
+        Intro {
+            step: Step::Cut { sum, divisor, fact },
+            first: fact,
+            count: 1,
+            uses,
+        }
+    }
+
+    pub(super) fn conjuncts(of: FactId, first: FactId, count: u32) -> Intro {
+        Intro {
+            step: Step::Conjuncts { of, first },
+            first,
+            count,
+            uses: vec![of],
+        }
+    }
+
+    pub(super) fn quotient(of: FactId, var: Var, first: FactId, count: u32) -> Intro {
+        Intro {
+            step: Step::Quotient { of, var, first },
+            first,
+            count,
+            uses: vec![of],
         }
     }
 }

@@ -7,7 +7,7 @@
 //! times a known sum of facts, and the new variables are integer terms over the
 //! old ones, so rounding a row is a cut on the original facts.
 
-use super::facts::{Conflict, Ledger, Step, Stop, add_scaled};
+use super::facts::{Conflict, Intro, Ledger, Stop, add_scaled};
 use crate::int::Int;
 use crate::proof::Sum;
 
@@ -87,11 +87,7 @@ impl Clash {
             Clash::Constant(sum) => Conflict::farkas(sum),
             Clash::Gcd { g, plus, minus, .. } => {
                 let fact = ledger.fresh(1);
-                let cut = Step::Cut {
-                    sum: plus,
-                    divisor: g.clone(),
-                    fact,
-                };
+                let cut = Intro::cut(plus, g.clone(), fact);
                 let mut sum = vec![(fact, g)];
                 add_scaled(&mut sum, &Int::ONE, &minus);
                 Conflict::farkas(sum).wrapped(vec![cut])
@@ -106,7 +102,7 @@ pub(super) struct Lattice {
     pub(super) equations: Vec<Equation>,
     pub(super) inequalities: Vec<Inequality>,
     /// Cuts made so far, in order.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<Intro>,
     moves: Vec<Move>,
     /// `defs[i]`: local variable `i` over the original ones, once one changed.
     defs: Option<Vec<Vec<Int>>>,
@@ -198,16 +194,8 @@ impl Lattice {
         e.row.constant = e.row.constant.div_exact(g);
         let plus = std::mem::replace(&mut e.plus, vec![(first, Int::ONE)]);
         let minus = std::mem::replace(&mut e.minus, vec![(second, Int::ONE)]);
-        self.steps.push(Step::Cut {
-            sum: plus,
-            divisor: g.clone(),
-            fact: first,
-        });
-        self.steps.push(Step::Cut {
-            sum: minus,
-            divisor: g.clone(),
-            fact: second,
-        });
+        self.steps.push(Intro::cut(plus, g.clone(), first));
+        self.steps.push(Intro::cut(minus, g.clone(), second));
     }
 
     /// Removes equation `at` and the variable with a unit coefficient in it.
@@ -302,11 +290,7 @@ impl Lattice {
                 e.row.constant = e.row.constant.div_ceil(&g);
                 let fact = ledger.fresh(1);
                 let sum = std::mem::replace(&mut e.sum, vec![(fact, Int::ONE)]);
-                self.steps.push(Step::Cut {
-                    sum,
-                    divisor: g,
-                    fact,
-                });
+                self.steps.push(Intro::cut(sum, g, fact));
             }
             i += 1;
         }

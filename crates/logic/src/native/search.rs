@@ -1,13 +1,13 @@
 //! Case splitting over disjunctions and disequalities.
 
 use super::Limits;
-use super::facts::{Conflict, Fact, Ledger, Step, Stop};
+use super::facts::{Conflict, Fact, Intro, Ledger, Stop};
 use super::theory;
 use crate::atom::{Atom, Rel};
 use crate::formula::Formula;
 use crate::int::Int;
 use crate::model::Model;
-use crate::proof::{FactId, Proof};
+use crate::proof::{End, FactId};
 use crate::solver::{Answer, Reason, Refutation};
 use crate::term::{Term, Var};
 use std::borrow::Cow;
@@ -81,24 +81,17 @@ impl<'a> Search<'a> {
     }
 
     /// Takes a formula on board, taking conjunctions apart.
-    fn assume(&mut self, id: FactId, f: &'a Formula, steps: &mut Vec<Step>) -> Result<(), Stop> {
+    fn assume(&mut self, id: FactId, f: &'a Formula, steps: &mut Vec<Intro>) -> Result<(), Stop> {
         match f {
             Formula::True => {}
             Formula::False => {
-                let conflict = Conflict {
-                    proof: Proof::Absurd(id),
-                    used: vec![id],
-                };
+                let conflict = Conflict::new(End::Absurd(id), vec![id]);
                 return Err(conflict.wrapped(std::mem::take(steps)).into());
             }
             Formula::Or(parts) => self.pending.push(Pending::new(id, Choice::Or(parts))),
             Formula::And(parts) => {
                 let first = self.ledger.fresh(parts.len() as u32);
-                steps.push(Step::Conjuncts {
-                    of: id,
-                    first,
-                    count: parts.len() as u32,
-                });
+                steps.push(Intro::conjuncts(id, first, parts.len() as u32));
                 for (k, part) in parts.iter().enumerate() {
                     self.assume(FactId(first.0 + k as u32), part, steps)?;
                 }
@@ -112,7 +105,7 @@ impl<'a> Search<'a> {
         &mut self,
         id: FactId,
         atom: &'a Atom,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<Intro>,
     ) -> Result<(), Stop> {
         match atom.rel() {
             Rel::Le | Rel::Eq => self.facts.push(Fact {
@@ -124,12 +117,7 @@ impl<'a> Search<'a> {
             Rel::Divides(m) => {
                 let var = self.fresh_var()?;
                 let first = self.ledger.fresh(1);
-                steps.push(Step::Quotient {
-                    of: id,
-                    var,
-                    first,
-                    count: 1,
-                });
+                steps.push(Intro::quotient(id, var, first, 1));
                 let term = atom.term().plus_scaled(&-m, &Term::from(var));
                 self.facts.push(Fact {
                     id: first,
@@ -140,12 +128,7 @@ impl<'a> Search<'a> {
             Rel::NotDivides(m) => {
                 let var = self.fresh_var()?;
                 let first = self.ledger.fresh(2);
-                steps.push(Step::Quotient {
-                    of: id,
-                    var,
-                    first,
-                    count: 2,
-                });
+                steps.push(Intro::quotient(id, var, first, 2));
                 let rest = atom.term().plus_scaled(&-m, &Term::from(var));
                 let low = -&rest + 1;
                 let high = rest - (m - &Int::ONE);
@@ -226,13 +209,7 @@ impl<'a> Search<'a> {
         if too_deep {
             return Err(Stop::GaveUp(Reason::Depth));
         }
-        used.sort_unstable();
-        used.dedup();
-        Err(Conflict {
-            proof: Proof::Cases { of, fact, branches },
-            used,
-        }
-        .into())
+        Err(Conflict::new(End::Cases { of, fact, branches }, used).into())
     }
 
     fn case(
@@ -262,7 +239,7 @@ impl<'a> Search<'a> {
     }
 }
 
-fn wrap(outcome: Result<Model, Stop>, steps: Vec<Step>) -> Result<Model, Stop> {
+fn wrap(outcome: Result<Model, Stop>, steps: Vec<Intro>) -> Result<Model, Stop> {
     match outcome {
         Err(Stop::Conflict(c)) => Err(c.wrapped(steps).into()),
         other => other,

@@ -1,7 +1,7 @@
-//! The proof checker: about a hundred lines that share nothing with the solver
-//! but the data types.
+//! The proof checker: a hundred and some lines that share nothing with the
+//! solver but the data types.
 
-use super::{FactId, Proof, Sum};
+use super::{End, FactId, Proof, Step, Sum};
 use crate::atom::Rel;
 use crate::formula::Formula;
 use crate::int::Int;
@@ -12,7 +12,7 @@ use std::fmt;
 /// A proof step that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofError {
-    /// The step, in words.
+    /// What does not hold, in words.
     pub step: &'static str,
     /// The fact it concerns, if one.
     pub fact: Option<FactId>,
@@ -29,10 +29,11 @@ impl fmt::Display for ProofError {
 
 impl std::error::Error for ProofError {}
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 enum Fact {
     Le(Term),
     Eq(Term),
+    Clause(Vec<Formula>),
     Other(Formula),
 }
 
@@ -46,9 +47,10 @@ impl Fact {
     }
 }
 
-/// The facts in scope and every variable spoken of so far.
+/// The facts in scope, in the order they came, and every variable spoken of.
 struct Scope {
     facts: BTreeMap<FactId, Fact>,
+    order: Vec<FactId>,
     vars: BTreeSet<Var>,
 }
 
@@ -56,122 +58,198 @@ struct Scope {
 pub fn check(assertions: &[Formula], proof: &Proof) -> Result<(), ProofError> {
     let mut scope = Scope {
         facts: BTreeMap::new(),
+        order: Vec::new(),
         vars: BTreeSet::new(),
     };
     for (i, formula) in assertions.iter().enumerate() {
         formula.collect_vars(&mut scope.vars);
-        scope.facts.insert(FactId(i as u32), Fact::new(formula));
+        scope.add(FactId(i as u32), Fact::new(formula))?;
     }
     scope.refutes(proof)
 }
 
-fn fail<T>(step: &'static str, fact: Option<FactId>) -> Result<T, ProofError> {
-    Err(ProofError { step, fact })
+fn fail<T>(step: &'static str, fact: FactId) -> Result<T, ProofError> {
+    Err(ProofError {
+        step,
+        fact: Some(fact),
+    })
 }
 
 impl Scope {
     fn refutes(&mut self, proof: &Proof) -> Result<(), ProofError> {
-        match proof {
-            Proof::Farkas(sum) => match self.add_up(sum)?.as_constant() {
-                Some(c) if c.is_positive() => Ok(()),
-                _ => fail("the sum is not a positive constant", None),
-            },
-            Proof::Absurd(id) => match self.facts.get(id) {
-                Some(Fact::Other(Formula::False)) => Ok(()),
-                _ => fail("the fact is not false", Some(*id)),
-            },
-            Proof::Cut {
-                sum,
-                divisor,
-                fact,
-                then,
-            } => {
+        let mark = self.order.len();
+        proof.steps.iter().try_for_each(|step| self.follow(step))?;
+        self.end(&proof.end)?;
+        self.order
+            .split_off(mark)
+            .iter()
+            .for_each(|id| drop(self.facts.remove(id)));
+        Ok(())
+    }
+
+    fn refutes_with(
+        &mut self,
+        facts: Vec<(FactId, Fact)>,
+        proof: &Proof,
+    ) -> Result<(), ProofError> {
+        let mark = self.order.len();
+        facts
+            .into_iter()
+            .try_for_each(|(id, fact)| self.add(id, fact))?;
+        self.refutes(proof)?;
+        self.order
+            .split_off(mark)
+            .iter()
+            .for_each(|id| drop(self.facts.remove(id)));
+        Ok(())
+    }
+
+    fn add(&mut self, id: FactId, fact: Fact) -> Result<(), ProofError> {
+        self.order.push(id);
+        match self.facts.insert(id, fact) {
+            None => Ok(()),
+            Some(_) => fail("a fact's name is already taken", id),
+        }
+    }
+
+    fn follow(&mut self, step: &Step) -> Result<(), ProofError> {
+        match step {
+            Step::Cut { sum, divisor, fact } => {
                 let total = self.add_up(sum)?;
                 if !divisor.is_positive() || total.coeffs().iter().any(|(_, a)| !divisor.divides(a))
                 {
-                    return fail("the cut's divisor does not divide", Some(*fact));
+                    return fail("the cut's divisor does not divide", *fact);
                 }
                 let coeffs = total
                     .coeffs()
                     .iter()
                     .map(|(v, a)| (*v, a.div_exact(divisor)));
                 let rounded = total.constant_part().div_ceil(divisor);
-                self.with(
-                    *fact,
-                    vec![Fact::Le(Term::linear(coeffs.collect(), rounded))],
-                    then,
-                )
+                self.add(*fact, Fact::Le(Term::linear(coeffs.collect(), rounded)))
             }
-            Proof::Split {
+            Step::Conjuncts { of, first } => match self.facts.get(of) {
+                Some(Fact::Other(Formula::And(parts))) => {
+                    let parts = parts.clone();
+                    (first.0..)
+                        .zip(parts.iter())
+                        .try_for_each(|(id, f)| self.add(FactId(id), Fact::new(f)))
+                }
+                _ => fail("the fact is not a conjunction", *of),
+            },
+            Step::Quotient { of, var, first } => {
+                if !self.vars.insert(*var) {
+                    return fail("the quotient is not a new variable", *of);
+                }
+                let atom = match self.facts.get(of) {
+                    Some(Fact::Other(Formula::Atom(a))) => a.clone(),
+                    _ => return fail("the fact is not a divisibility", *of),
+                };
+                let rest = |m: &Int| atom.term().plus_scaled(&-m, &Term::from(*var));
+                match atom.rel() {
+                    Rel::Divides(m) => self.add(*first, Fact::Eq(rest(m))),
+                    Rel::NotDivides(m) => {
+                        self.add(*first, Fact::Le(-rest(m) + 1))?;
+                        self.add(FactId(first.0 + 1), Fact::Le(rest(m) - (m - &Int::ONE)))
+                    }
+                    _ => fail("the fact is not a divisibility", *of),
+                }
+            }
+            Step::Lemma {
+                literals,
+                assume,
+                proof,
+                fact,
+            } => {
+                if literals.len() != assume.len() {
+                    return fail("a literal of the lemma is not assumed away", *fact);
+                }
+                literals.iter().for_each(|f| f.collect_vars(&mut self.vars));
+                let facts = assume
+                    .iter()
+                    .copied()
+                    .zip(literals.iter().map(|f| Fact::new(&f.negated())));
+                self.refutes_with(facts.collect(), proof)?;
+                self.add(*fact, Fact::Clause(literals.clone()))
+            }
+            Step::Unit {
+                of,
+                keep,
+                against,
+                fact,
+            } => {
+                let mut disjuncts = self.disjuncts(*of)?;
+                if *keep >= disjuncts.len() {
+                    return fail("there is no such disjunct", *of);
+                }
+                let kept = disjuncts.remove(*keep);
+                self.excluded(*of, &disjuncts, against)?;
+                self.add(*fact, Fact::new(&kept))
+            }
+        }
+    }
+
+    fn end(&mut self, end: &End) -> Result<(), ProofError> {
+        match end {
+            End::Farkas(sum) => match self.add_up(sum)?.as_constant() {
+                Some(c) if c.is_positive() => Ok(()),
+                _ => Err(ProofError {
+                    step: "the sum is not a positive constant",
+                    fact: None,
+                }),
+            },
+            End::Absurd(id) => match self.facts.get(id) {
+                Some(Fact::Other(Formula::False)) => Ok(()),
+                _ => fail("the fact is not false", *id),
+            },
+            End::Refuted { of, against } => self.excluded(*of, &self.disjuncts(*of)?, against),
+            End::Split {
                 term,
                 fact,
                 low,
                 high,
             } => {
                 term.collect_vars(&mut self.vars);
-                self.with(*fact, vec![Fact::Le(term.clone())], low)?;
-                self.with(*fact, vec![Fact::Le(-term + 1)], high)
+                self.refutes_with(vec![(*fact, Fact::Le(term.clone()))], low)?;
+                self.refutes_with(vec![(*fact, Fact::Le(-term + 1))], high)
             }
-            Proof::Cases { of, fact, branches } => {
-                let cases = match self.facts.get(of) {
-                    Some(Fact::Other(Formula::Or(parts))) => parts.iter().map(Fact::new).collect(),
+            End::Cases { of, fact, branches } => {
+                let cases: Vec<Fact> = match self.facts.get(of) {
                     Some(Fact::Other(Formula::Atom(a))) if *a.rel() == Rel::Ne => {
                         vec![Fact::Le(a.term() + 1), Fact::Le(-a.term() + 1)]
                     }
-                    _ => return fail("the fact has no cases", Some(*of)),
+                    _ => self.disjuncts(*of)?.iter().map(Fact::new).collect(),
                 };
                 if cases.len() != branches.len() {
-                    return fail("a case is missing", Some(*of));
+                    return fail("a case is missing", *of);
                 }
-                cases
-                    .into_iter()
-                    .zip(branches)
-                    .try_for_each(|(c, p)| self.with(*fact, vec![c], p))
-            }
-            Proof::Conjuncts { of, first, then } => match self.facts.get(of) {
-                Some(Fact::Other(Formula::And(parts))) => {
-                    let parts = parts.iter().map(Fact::new).collect();
-                    self.with(*first, parts, then)
-                }
-                _ => fail("the fact is not a conjunction", Some(*of)),
-            },
-            Proof::Quotient {
-                of,
-                var,
-                first,
-                then,
-            } => {
-                if !self.vars.insert(*var) {
-                    return fail("the quotient is not a new variable", Some(*of));
-                }
-                let atom = match self.facts.get(of) {
-                    Some(Fact::Other(Formula::Atom(a))) => a.clone(),
-                    _ => return fail("the fact is not a divisibility", Some(*of)),
-                };
-                let rest = |m: &Int| atom.term().plus_scaled(&-m, &Term::from(*var));
-                let facts = match atom.rel() {
-                    Rel::Divides(m) => vec![Fact::Eq(rest(m))],
-                    Rel::NotDivides(m) => {
-                        vec![Fact::Le(-rest(m) + 1), Fact::Le(rest(m) - (m - &Int::ONE))]
-                    }
-                    _ => return fail("the fact is not a divisibility", Some(*of)),
-                };
-                self.with(*first, facts, then)
+                let mut cases = cases.into_iter().zip(branches);
+                cases.try_for_each(|(case, proof)| self.refutes_with(vec![(*fact, case)], proof))
             }
         }
     }
 
-    /// Refutes with further facts named from `first` on, which then go out of scope.
-    fn with(&mut self, first: FactId, facts: Vec<Fact>, proof: &Proof) -> Result<(), ProofError> {
-        let end = first.0 + facts.len() as u32;
-        for (id, fact) in (first.0..end).map(FactId).zip(facts) {
-            if self.facts.insert(id, fact).is_some() {
-                return fail("a fact's name is already taken", Some(id));
-            }
+    fn disjuncts(&self, of: FactId) -> Result<Vec<Formula>, ProofError> {
+        match self.facts.get(&of) {
+            Some(Fact::Clause(parts)) => Ok(parts.clone()),
+            Some(Fact::Other(Formula::Or(parts))) => Ok(parts.to_vec()),
+            _ => fail("the fact has no disjuncts", of),
         }
-        self.refutes(proof)?;
-        (first.0..end).for_each(|id| drop(self.facts.remove(&FactId(id))));
-        Ok(())
+    }
+
+    /// Whether each disjunct is the negation of the fact at its place.
+    fn excluded(
+        &self,
+        of: FactId,
+        disjuncts: &[Formula],
+        against: &[FactId],
+    ) -> Result<(), ProofError> {
+        let excludes = |f: &Formula, id| self.facts.get(id) == Some(&Fact::new(&f.negated()));
+        if disjuncts.len() == against.len()
+            && disjuncts.iter().zip(against).all(|(f, id)| excludes(f, id))
+        {
+            return Ok(());
+        }
+        fail("a disjunct is not excluded", of)
     }
 
     fn add_up(&self, sum: &Sum) -> Result<Term, ProofError> {
@@ -180,10 +258,8 @@ impl Scope {
             total = match self.facts.get(id) {
                 Some(Fact::Eq(t)) => total.plus_scaled(k, t),
                 Some(Fact::Le(t)) if !k.is_negative() => total.plus_scaled(k, t),
-                Some(Fact::Le(_)) => {
-                    return fail("an inequality with a negative multiplier", Some(*id));
-                }
-                _ => return fail("the fact is not linear", Some(*id)),
+                Some(Fact::Le(_)) => return fail("an inequality with a negative multiplier", *id),
+                _ => return fail("the fact is not linear", *id),
             };
         }
         Ok(total)

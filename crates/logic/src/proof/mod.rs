@@ -1,15 +1,16 @@
-//! Refutations: Farkas sums, integer cuts and case splits.
+//! Refutations: Farkas sums, integer cuts, case splits and lemmas.
 //!
-//! A proof is a tree. Every node works on *facts* named by [`FactId`]s: the
-//! assertions are facts `0..n`, and nodes introduce further facts for their
-//! subtrees. Leaves add facts up to a contradiction. The language is complete
-//! for quantifier-free linear integer arithmetic and small enough that
-//! [`check`] fits on two screens; it knows nothing of how proofs are found.
+//! A proof works on *facts* named by [`FactId`]s: the assertions are facts
+//! `0..n`, [`Step`]s introduce further ones, and an [`End`] refutes what is in
+//! scope, possibly by cases with a proof each. The language is complete for
+//! quantifier-free linear integer arithmetic and small enough that [`check`]
+//! fits on three screens; it knows nothing of how proofs are found.
 
 mod check;
 
 pub use check::{ProofError, check};
 
+use crate::formula::Formula;
 use crate::int::Int;
 use crate::term::{Term, Var};
 
@@ -23,11 +24,16 @@ pub type Sum = Vec<(FactId, Int)>;
 
 /// A refutation of the facts in scope.
 #[derive(Clone, Debug)]
-pub enum Proof {
-    /// The sum is a positive constant, yet at most zero.
-    Farkas(Sum),
-    /// The fact is `false`.
-    Absurd(FactId),
+pub struct Proof {
+    /// Facts that follow, in order.
+    pub steps: Vec<Step>,
+    /// Why they cannot all hold.
+    pub end: End,
+}
+
+/// Facts that follow from those in scope.
+#[derive(Clone, Debug)]
+pub enum Step {
     /// The sum's coefficients are multiples of `divisor`; over the integers its
     /// constant may be rounded up after division. Introduces that inequality.
     Cut {
@@ -37,8 +43,63 @@ pub enum Proof {
         divisor: Int,
         /// The name of the rounded inequality.
         fact: FactId,
-        /// The rest of the proof.
-        then: Box<Proof>,
+    },
+    /// All conjuncts of the `And` fact `of`, named `first`, `first + 1`, …
+    Conjuncts {
+        /// The conjunction.
+        of: FactId,
+        /// The name of its first conjunct.
+        first: FactId,
+    },
+    /// A quotient for a divisibility fact: `m | t` gives `t - m·k == 0`, its
+    /// negation gives `1 <= t - m·k` (named `first`) and `t - m·k <= m - 1`.
+    Quotient {
+        /// The divisibility or its negation.
+        of: FactId,
+        /// The variable `k`, which nothing else mentions.
+        var: Var,
+        /// The name of the first fact.
+        first: FactId,
+    },
+    /// One of the literals, because their negations are refuted.
+    Lemma {
+        /// The clause.
+        literals: Vec<Formula>,
+        /// The names of the literals' negations, in the lemma's proof.
+        assume: Vec<FactId>,
+        /// Refutes the negations.
+        proof: Proof,
+        /// The name of the clause.
+        fact: FactId,
+    },
+    /// The disjunct number `keep` of `of`, because the others, in order, are the
+    /// negations of the facts `against`.
+    Unit {
+        /// A lemma or an `Or`.
+        of: FactId,
+        /// Which disjunct remains.
+        keep: usize,
+        /// The facts that exclude the other disjuncts.
+        against: Vec<FactId>,
+        /// The name of the remaining disjunct.
+        fact: FactId,
+    },
+}
+
+/// Why facts cannot all hold.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// The sum is a positive constant, yet at most zero.
+    Farkas(Sum),
+    /// The fact is `false`.
+    Absurd(FactId),
+    /// All disjuncts of the lemma or `Or`, in order, are the negations of the
+    /// facts `against`.
+    Refuted {
+        /// The lemma or `Or`.
+        of: FactId,
+        /// The facts that exclude its disjuncts.
+        against: Vec<FactId>,
     },
     /// Either `term <= 0` or `term >= 1`.
     Split {
@@ -61,39 +122,29 @@ pub enum Proof {
         /// One proof per case, in order.
         branches: Vec<Proof>,
     },
-    /// All conjuncts of the `And` fact `of`, named `first`, `first + 1`, …
-    Conjuncts {
-        /// The conjunction.
-        of: FactId,
-        /// The name of its first conjunct.
-        first: FactId,
-        /// The rest of the proof.
-        then: Box<Proof>,
-    },
-    /// A quotient for a divisibility fact: `m | t` gives `t - m·k == 0`, its
-    /// negation gives `1 <= t - m·k` (named `first`) and `t - m·k <= m - 1`.
-    Quotient {
-        /// The divisibility or its negation.
-        of: FactId,
-        /// The variable `k`, which nothing else mentions.
-        var: Var,
-        /// The name of the first fact.
-        first: FactId,
-        /// The rest of the proof.
-        then: Box<Proof>,
-    },
 }
 
 impl Proof {
-    /// How many nodes the proof has.
+    /// How many steps and ends the proof has.
     pub fn size(&self) -> usize {
-        match self {
-            Proof::Farkas(_) | Proof::Absurd(_) => 1,
-            Proof::Cut { then, .. }
-            | Proof::Conjuncts { then, .. }
-            | Proof::Quotient { then, .. } => 1 + then.size(),
-            Proof::Split { low, high, .. } => 1 + low.size() + high.size(),
-            Proof::Cases { branches, .. } => 1 + branches.iter().map(Proof::size).sum::<usize>(),
+        let steps = self.steps.iter().map(|step| match step {
+            Step::Lemma { proof, .. } => 1 + proof.size(),
+            _ => 1,
+        });
+        let end = match &self.end {
+            End::Split { low, high, .. } => low.size() + high.size(),
+            End::Cases { branches, .. } => branches.iter().map(Proof::size).sum(),
+            _ => 0,
+        };
+        1 + steps.sum::<usize>() + end
+    }
+}
+
+impl From<End> for Proof {
+    fn from(end: End) -> Proof {
+        Proof {
+            steps: Vec::new(),
+            end,
         }
     }
 }
