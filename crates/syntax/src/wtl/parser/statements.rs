@@ -142,7 +142,9 @@ impl Parser<'_> {
             "choose" => {
                 self.advance();
                 let mut blocks = vec![self.block()?];
-                while self.take_word("or") {
+                // `or` may also be a name or a label.
+                while self.is_word("or") && self.ahead_is_sign(1, "{") {
+                    self.advance();
                     blocks.push(self.block()?);
                 }
                 return Ok(StatementKind::Choose(blocks));

@@ -1,0 +1,17 @@
+//! Random small programs for cross-checking parsers, machines and engines, and a shrinker for those
+//! that fail a check.
+//!
+//! [`program`] makes programs that are worth running: small values, few cells, a bounded state space
+//! if asked for. [`wild`] makes programs worth printing and parsing: any graph, any expression, any
+//! name. Both are valid and canonical, and depend on nothing but the seed and the shape.
+
+mod program;
+mod property;
+mod rng;
+mod shrink;
+mod wild;
+
+pub use program::{Loops, Shape, program};
+pub use rng::Rng;
+pub use shrink::shrink;
+pub use wild::wild;
