@@ -108,7 +108,8 @@ pub fn program(seed: u64, shape: &Shape) -> Program {
 
 fn ty(rng: &mut Rng, shape: &Shape) -> Type {
     if shape.wraps && rng.one_in(4) {
-        let bits = 64 - (shape.greatest.max(1) as u64).leading_zeros() as u8;
+        // Never wider than the range, so that what is read from it fits everywhere.
+        let bits = (shape.greatest.max(1) as u64 + 1).ilog2() as u8;
         return Type::Wrap {
             bits,
             signed: false,
@@ -386,8 +387,7 @@ impl<'m> Maker<'m> {
         Place::Region(id, index)
     }
 
-    /// A value in range, unless faults are wanted. Registers hold values from 0 to about twice the
-    /// greatest (wrap-around types), so sums are reduced.
+    /// A value in range, unless faults are wanted.
     fn value(&mut self) -> Expr<Local> {
         let size = self.shape.greatest + 1;
         let reduced = |e| Expr::binary(Op2::Rem, e, Expr::Const(size));
