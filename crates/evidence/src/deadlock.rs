@@ -1,6 +1,10 @@
 //! Deadlock: from a state on, whatever happens, no store reaches memory and no thread ends, though
 //! some thread has not ended. A thread that spins on a cell nobody will change again is in deadlock
 //! even though it takes steps.
+//!
+//! An `assume` that is false for good ends a run that is then no run of the program: a state from
+//! which such an end can be reached is not called a deadlock. Inside an atomic block a false
+//! assumption means that the block cannot be entered yet, which is waiting like any other.
 
 use crate::task::Task;
 use crate::trace::TraceError;
@@ -8,7 +12,7 @@ use rustc_hash::FxHashSet;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Start, Tso};
 use wattle_model::graph::Action;
-use wattle_model::{Instance, LocationId};
+use wattle_model::{Instance, LocationId, RegisterId};
 
 /// Whether the event changes what the rest of the world can see: a store reaches memory, or a
 /// thread ends.
@@ -28,6 +32,25 @@ pub fn is_progress(instance: &Instance, model: MemoryModel, event: &Event) -> bo
 pub fn unfinished(instance: &Instance, locations: &[LocationId]) -> bool {
     let mut threads = instance.threads.iter().zip(locations);
     threads.any(|(thread, at)| !thread.ended(*at))
+}
+
+/// Whether some thread stands before nothing but false assumptions, outside atomic blocks: its
+/// registers will never change, so the run is to be discarded.
+pub fn is_discarded<B>(instance: &Instance, state: &State<B>) -> bool {
+    let inside = |(t, at): (&wattle_model::instance::Thread, &LocationId)| t.atomic[at.index()];
+    if instance.threads.iter().zip(&state.locations).any(inside) {
+        return false;
+    }
+    let mut threads = instance.thread_ids();
+    threads.any(|t| {
+        let (thread, registers) = (instance.thread(t), &state.registers[t.index()]);
+        let out = thread.outgoing(state.locations[t.index()]);
+        !out.is_empty()
+            && out.iter().all(|s| match &thread.step(*s).action {
+                Action::Assume(e) => e.eval(&|r: &RegisterId| registers[r.index()]) == Ok(0),
+                _ => false,
+            })
+    })
 }
 
 /// More states than this after the last one of a trace are not looked at.
@@ -73,6 +96,9 @@ pub fn is_deadlock<L: Layout>(
     seen.insert(state.clone());
     let mut work = vec![state.clone()];
     while let Some(state) = work.pop() {
+        if is_discarded(instance, &state) {
+            return false;
+        }
         for event in machine.events(&state) {
             if is_progress(instance, L::MODEL, &event) {
                 return false;

@@ -1,17 +1,165 @@
-//! Deadlock: states from which no progress can be reached, though some thread has not ended.
+//! Deadlock: states from which no progress can be reached, though some thread has not ended (see
+//! [`wattle_evidence::deadlock`] for what counts as progress).
 //!
-//! The search runs without chaining, so that every edge is one event and what counts as progress can
-//! be asked event by event. Edges are made again from the stored states rather than kept.
+//! The search runs without chaining, so that every edge is one event and can be asked whether it is
+//! progress. Registers that are dead are left out: states that differ in them only have the same
+//! future. Edges are made again from the stored states rather than kept while searching; a state is
+//! *alive* if it has progress or an edge to one that is alive.
 
 use crate::explicit::Explicit;
-use wattle_evidence::{Answer, Control, Progress, Task};
+use crate::explore::{Ended, Look, Search};
+use crate::rounds::{self, Cut, Plan, Sizes};
+use wattle_evidence::deadlock::is_progress;
+use wattle_evidence::{Answer, Control, End, Progress, Reason, Stop, Task, Trace};
+use wattle_memory::compiled::{Flaw, Machine, Reductions, Sink, View};
 use wattle_memory::reference::Refusal;
+use wattle_memory::{Event, MemoryModel};
+use wattle_model::Instance;
 
+struct Nothing;
+
+impl Look for Nothing {
+    fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
+        Ok(false)
+    }
+}
+
+/// Collects the successors of one state.
+struct Successors<'s, 'm, 'i> {
+    search: &'s Search<'m, 'i>,
+    instance: &'i Instance,
+    model: MemoryModel,
+    /// The event on the way is progress.
+    progress: bool,
+    alive: bool,
+    targets: Vec<u32>,
+}
+
+impl Sink for Successors<'_, '_, '_> {
+    fn begin(&mut self) {
+        self.progress = false;
+    }
+
+    fn event(&mut self, event: impl FnOnce() -> Event) {
+        self.progress |= is_progress(self.instance, self.model, &event());
+    }
+
+    fn next(&mut self, state: &[u64]) {
+        self.alive |= self.progress;
+        self.targets.extend(self.search.store.find(state));
+    }
+}
+
+/// The first state, in order of discovery, that is not alive though a thread has not ended.
+fn first_deadlock(search: &Search<'_, '_>, control: &Control<'_>) -> Result<Option<u32>, Stop> {
+    let machine = search.machine;
+    let n = search.store.len() as u32;
+    let mut notes = machine.notes();
+    let mut scratch = vec![0; machine.words];
+    let mut alive = vec![false; n as usize];
+    // `(target, source)`, to go backwards from what is alive.
+    let mut edges: Vec<(u32, u32)> = Vec::new();
+    let mut found = Successors {
+        search,
+        instance: machine.instance,
+        model: machine.model,
+        progress: false,
+        alive: false,
+        targets: Vec::new(),
+    };
+    for source in 0..n {
+        if source.is_multiple_of(1 << 12) {
+            let mut progress = search.progress();
+            progress.memory += 8 * edges.capacity() as u64;
+            control.poll("explicit", progress)?;
+        }
+        let state = search.store.state(source);
+        found.alive = machine.is_discarded(state);
+        found.targets.clear();
+        // A fault would have been found before.
+        let cut = machine.expand(state, &mut scratch, &mut notes, &mut found);
+        alive[source as usize] = found.alive || cut.is_err();
+        if !alive[source as usize] {
+            edges.extend(found.targets.iter().map(|t| (*t, source)));
+        }
+    }
+    edges.sort_unstable();
+    let mut work: Vec<u32> = (0..n).filter(|s| alive[*s as usize]).collect();
+    while let Some(target) = work.pop() {
+        let from = edges.partition_point(|(t, _)| *t < target);
+        for (_, source) in edges[from..].iter().take_while(|(t, _)| *t == target) {
+            if !alive[*source as usize] {
+                alive[*source as usize] = true;
+                work.push(*source);
+            }
+        }
+    }
+    Ok((0..n).find(|s| {
+        let state = search.store.state(*s);
+        !alive[*s as usize]
+            && machine.inside_atomic(state).is_none()
+            && machine.is_unfinished(state)
+    }))
+}
+
+/// The answer when every state was seen, none was bad, and deadlocks count too.
 pub fn search(
     engine: &Explicit,
     task: &Task<'_>,
     control: &Control<'_>,
     effort: Progress,
 ) -> Result<Answer, Refusal> {
-    crate::certificate::proof(engine, task, control, effort)
+    let view = View::nothing(task.instance);
+    let plan = Plan {
+        instance: task.instance,
+        model: task.model,
+        view: &view,
+        reductions: Reductions {
+            chaining: false,
+            dead_registers: engine.options.dead_registers,
+        },
+        order: engine.options.order,
+        most_buffered: engine.options.most_buffered,
+    };
+    let mut sizes = Sizes::guess(task.instance, task.model);
+    let outcome = rounds::run(
+        &plan,
+        &mut sizes,
+        control,
+        |_| Nothing,
+        |search, ended, _| {
+            if *ended != Ended::Exhausted || search.notes.full.contains(&true) {
+                return Ok(None);
+            }
+            let found = first_deadlock(search, control)?;
+            Ok(found.map(|index| search.run_to(index)))
+        },
+    )?;
+    let undecided = |reason| Ok(Answer::Undecided { reason, effort });
+    let stopped = |stop| Reason::Stopped {
+        stop,
+        stage: "explicit (deadlock)".into(),
+    };
+    match (outcome.ended, outcome.cut, outcome.value) {
+        (_, _, Err(stop)) => undecided(stopped(stop)),
+        (_, _, Ok(Some(Some(run)))) => Ok(Answer::Reached {
+            trace: Trace {
+                model: task.model,
+                start: run.start,
+                events: run.events,
+                end: End::Deadlock,
+            },
+            effort: outcome.effort,
+        }),
+        (Ended::Exhausted, Cut::Nothing, Ok(None)) => {
+            crate::certificate::proof(engine, task, control, effort)
+        }
+        (Ended::Exhausted, Cut::Buffers(limits), Ok(None)) => {
+            Ok(Answer::Bounded { limits, effort })
+        }
+        (Ended::Stopped(stop), ..) => undecided(stopped(stop)),
+        _ => undecided(Reason::Other(
+            "the search for deadlocks was cut short".into(),
+        )),
+    }
 }

@@ -204,6 +204,23 @@ impl Store {
         }
     }
 
+    /// The number of a state that is there.
+    pub fn find(&self, state: &[u64]) -> Option<u32> {
+        let hash = hash(state);
+        let mut slot = self.slot(hash);
+        loop {
+            let entry = self.table[slot];
+            if entry == 0 {
+                return None;
+            }
+            let index = (entry >> TAG).wrapping_sub(1) as u32;
+            if entry & TAG_MASK == hash & TAG_MASK && self.state(index) == state {
+                return Some(index);
+            }
+            slot = (slot + 1) % self.table.len();
+        }
+    }
+
     /// The store cannot number more states.
     pub fn is_full(&self) -> bool {
         self.count >= ROOT as usize - (1 << 20)

@@ -64,7 +64,7 @@ fn disagreement(s: &Sample) -> Option<String> {
     let instance = s.program().instance().ok()?;
     let mut sets = Vec::new();
     for model in MemoryModel::ALL {
-        let found = explore(&instance, model, MOST_STATES)?;
+        let found = explore(&instance, model, MOST_STATES, false)?;
         let wanted = expected(&found);
         let got = finals(&instance, model, Reductions::ALL);
         if got != wanted {
@@ -101,18 +101,10 @@ fn final_states_agree_on_random_programs() {
     let mut number = 0;
     while tried < programs {
         number += 1;
-        let s = sample(
-            &mut rng,
-            Taste {
-                faults: number % 4 == 0,
-                threads: if number % 8 == 0 { 3 } else { 2 },
-                statements: 4,
-            },
-        );
+        let s = sample(&mut rng, Taste::number(number));
         let Ok(instance) = s.program().instance() else {
             continue;
         };
-        let _ = &instance;
         if let Some(_why) = disagreement(&s) {
             fail(&s, seed, number, &disagreement);
         }
@@ -149,29 +141,29 @@ fn fences_make_all_models_equal() {
     println!("seed {seed}, {programs} programs");
     let mut rng = rng(seed);
     for number in 1..=programs {
-        let taste = Taste {
-            faults: number % 4 == 0,
-            threads: if number % 8 == 0 { 3 } else { 2 },
-            statements: 4,
-        };
-        let s = sample(&mut rng, taste);
+        let s = sample(&mut rng, Taste::number(number));
         if fences_differ(&s).is_some() {
             fail(&s, seed, number, &fences_differ);
         }
     }
 }
 
-fn all_options() -> Vec<Options> {
+/// Options, and whether to look for deadlocks.
+fn all_options() -> Vec<(Options, bool)> {
     let mut all = Vec::new();
     for order in [Order::BreadthFirst, Order::DepthFirst] {
         for chaining in [false, true] {
             for dead_registers in [false, true] {
-                all.push(Options {
+                let options = Options {
                     order,
                     chaining,
                     dead_registers,
                     ..Options::default()
-                });
+                };
+                all.push((options, false));
+                if chaining {
+                    all.push((options, true));
+                }
             }
         }
     }
@@ -181,7 +173,7 @@ fn all_options() -> Vec<Options> {
 fn verdicts_differ(s: &Sample) -> Option<String> {
     let instance = s.program().instance().ok()?;
     for model in MemoryModel::ALL {
-        let found = explore(&instance, model, MOST_STATES)?;
+        let found = explore(&instance, model, MOST_STATES, true)?;
         if found.no_value {
             continue;
         }
@@ -191,11 +183,13 @@ fn verdicts_differ(s: &Sample) -> Option<String> {
             question: Some(0),
             deadlock: false,
         };
-        for options in all_options() {
+        for (options, deadlock) in all_options() {
+            let task = Task { deadlock, ..task };
+            let bad = found.fault || found.target || deadlock && found.deadlock;
             let answer = Explicit { options }.run(&task, &Control::unlimited());
             match &answer {
                 Answer::Reached { trace, .. } => {
-                    if !found.fault && !found.target {
+                    if !bad {
                         return Some(format!("{model} {options:?}: reached the unreachable"));
                     }
                     if let Err(e) = trace.check(&task) {
@@ -203,7 +197,7 @@ fn verdicts_differ(s: &Sample) -> Option<String> {
                     }
                 }
                 Answer::Unreachable { certificate, .. } => {
-                    if found.fault || found.target {
+                    if bad {
                         return Some(format!("{model} {options:?}: missed it"));
                     }
                     let wattle_evidence::Certificate::ClosedStates(set) = certificate else {
@@ -233,12 +227,7 @@ fn verdicts_agree_whatever_the_reductions() {
     println!("seed {seed}, {programs} programs, three models");
     let mut rng = rng(seed.wrapping_add(77));
     for number in 1..=programs {
-        let taste = Taste {
-            faults: number % 4 == 0,
-            threads: if number % 8 == 0 { 3 } else { 2 },
-            statements: 4,
-        };
-        let s = sample(&mut rng, taste);
+        let s = sample(&mut rng, Taste::number(number));
         if verdicts_differ(&s).is_some() {
             fail(&s, seed, number, &verdicts_differ);
         }

@@ -139,7 +139,8 @@ impl<L: Coded> Auditor<'_, L> {
         }
         if let Some(edges) = edges.as_mut() {
             let unfinished = visible && deadlock::unfinished(self.task.instance, &state.locations);
-            edges.add(me, &next, progress, unfinished);
+            let discarded = deadlock::is_discarded(self.task.instance, &state);
+            edges.add(me, &next, progress || discarded, unfinished);
         }
         Ok(())
     }

@@ -73,6 +73,25 @@ impl Machine<'_> {
             .all(|t| t.nodes[t.location.index(state)].edges.is_empty() && t.buffer.is_empty(state))
     }
 
+    /// Some thread has not ended.
+    pub fn is_unfinished(&self, state: &[u64]) -> bool {
+        let mut threads = self.threads.iter();
+        threads.any(|t| !t.nodes[t.location.index(state)].edges.is_empty())
+    }
+
+    /// Some thread stands before nothing but false assumptions, outside atomic blocks.
+    pub fn is_discarded(&self, state: &[u64]) -> bool {
+        let false_assumption = |e: &Edge| match &e.op {
+            Op::Assume(e) => e.eval(state, &self.cells) == Ok(0),
+            _ => false,
+        };
+        self.inside_atomic(state).is_none()
+            && self.threads.iter().any(|t| {
+                let edges = &t.nodes[t.location.index(state)].edges;
+                !edges.is_empty() && edges.iter().all(false_assumption)
+            })
+    }
+
     /// The thread inside an atomic block.
     #[inline]
     pub fn inside_atomic(&self, state: &[u64]) -> Option<usize> {

@@ -1,8 +1,9 @@
 //! Everything the reference machine can reach, with nothing clever.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use wattle_evidence::certificate::Coded;
+use wattle_evidence::deadlock;
 use wattle_memory::reference::{Machine, Outcome, State, evaluate};
 use wattle_memory::{Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::Instance;
@@ -18,18 +19,24 @@ pub struct Everything {
     /// The question's target is true where it is looked at.
     pub target: bool,
     pub no_value: bool,
+    pub deadlock: bool,
 }
 
 /// `None` if there are more than `most` states.
-pub fn explore(instance: &Instance, model: MemoryModel, most: usize) -> Option<Everything> {
+pub fn explore(
+    instance: &Instance,
+    model: MemoryModel,
+    most: usize,
+    everything: bool,
+) -> Option<Everything> {
     match model {
-        MemoryModel::Sc => run::<Sc>(instance, most),
-        MemoryModel::Tso => run::<Tso>(instance, most),
-        MemoryModel::Pso => run::<Pso>(instance, most),
+        MemoryModel::Sc => run::<Sc>(instance, most, everything),
+        MemoryModel::Tso => run::<Tso>(instance, most, everything),
+        MemoryModel::Pso => run::<Pso>(instance, most, everything),
     }
 }
 
-fn run<L: Coded>(instance: &Instance, most: usize) -> Option<Everything> {
+fn run<L: Coded>(instance: &Instance, most: usize, everything: bool) -> Option<Everything> {
     let machine = Machine::<L, Exact>::new(instance, ()).ok()?;
     let mut found = Everything::default();
     let mut seen: FxHashSet<State<<L as Layout>::Buffer<Exact>>> = FxHashSet::default();
@@ -40,6 +47,12 @@ fn run<L: Coded>(instance: &Instance, most: usize) -> Option<Everything> {
             work.push(state);
         }
     }
+    let mut edges = deadlock::Edges::default();
+    let mut numbers: FxHashMap<State<<L as Layout>::Buffer<Exact>>, u64> = FxHashMap::default();
+    let mut number = |s: &State<<L as Layout>::Buffer<Exact>>| {
+        let n = numbers.len() as u64;
+        *numbers.entry(s.clone()).or_insert(n)
+    };
     let question = instance.questions.first();
     while let Some(state) = work.pop() {
         if seen.len() > most {
@@ -60,9 +73,15 @@ fn run<L: Coded>(instance: &Instance, most: usize) -> Option<Everything> {
                 Err(_) => found.no_value = true,
             }
         }
+        let mut progress = deadlock::is_discarded(instance, &state);
+        let mut targets = Vec::new();
         for event in machine.events(&state) {
+            progress |= deadlock::is_progress(instance, L::MODEL, &event);
             match machine.apply(&state, &event) {
                 Outcome::Next(next) => {
+                    if everything {
+                        targets.push(number(&next));
+                    }
                     if !seen.contains(&next) {
                         seen.insert(next.clone());
                         work.push(next);
@@ -72,8 +91,15 @@ fn run<L: Coded>(instance: &Instance, most: usize) -> Option<Everything> {
                 Outcome::Full(_) => return None,
             }
         }
+        if everything {
+            let visible = machine.inside_atomic(&state).is_none();
+            let unfinished = visible && deadlock::unfinished(instance, &state.locations);
+            edges.add(number(&state), &targets, progress, unfinished);
+        }
     }
-    for state in &seen {
+    found.deadlock = everything && edges.first_deadlock().is_some();
+    // Only those who ask about everything want to see everything.
+    for state in seen.iter().filter(|_| everything) {
         let mut row = Vec::new();
         L::encode(state, &mut row);
         found.states.insert(row);

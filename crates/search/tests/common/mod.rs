@@ -35,8 +35,24 @@ pub struct Sample {
 pub struct Taste {
     /// Values outside ranges, failing assertions, indices outside arrays.
     pub faults: bool,
+    /// Loads, stores and fences only, as in a litmus test.
+    pub litmus: bool,
     pub threads: usize,
     pub statements: usize,
+}
+
+impl Taste {
+    /// A mixed diet: every fourth program may fault, every third is a litmus test, every eighth has a
+    /// third thread.
+    pub fn number(n: u64) -> Taste {
+        let third = n.is_multiple_of(8);
+        Taste {
+            faults: n.is_multiple_of(4),
+            litmus: n.is_multiple_of(3),
+            threads: if third { 3 } else { 2 },
+            statements: if third { 3 } else { 4 },
+        }
+    }
 }
 
 pub fn rng(seed: u64) -> SmallRng {
@@ -56,7 +72,7 @@ struct Gen<'r> {
 }
 
 pub fn sample(rng: &mut SmallRng, taste: Taste) -> Sample {
-    let scalars = rng.random_range(1..=3);
+    let scalars = [1, 2, 2, 2, 3][rng.random_range(0..5)];
     let types = [
         Type::Range { lo: 0, hi: 2 },
         Type::Wrap {
@@ -96,7 +112,7 @@ pub fn sample(rng: &mut SmallRng, taste: Taste) -> Sample {
     let mut threads = Vec::new();
     let count = rng.random_range(2..=taste.threads);
     for _ in 0..count {
-        let n = rng.random_range(1..=3);
+        let n = rng.random_range(2..=3);
         let mut registers = Vec::new();
         for i in 0..n {
             let ty = types[rng.random_range(1..types.len())];
@@ -107,7 +123,7 @@ pub fn sample(rng: &mut SmallRng, taste: Taste) -> Sample {
                 span: Span::NONE,
             });
         }
-        let statements = rng.random_range(1..=taste.statements);
+        let statements = rng.random_range(taste.statements - 2..=taste.statements);
         let mut g = Gen {
             rng,
             taste,
@@ -182,7 +198,7 @@ impl Gen<'_> {
     }
 
     fn statement(&mut self, depth: usize) -> Stmt {
-        let nested = depth > 0 && self.rng.random_bool(0.2);
+        let nested = depth > 0 && !self.taste.litmus && self.rng.random_bool(0.2);
         if !nested {
             return Stmt::Do(self.action());
         }
@@ -259,8 +275,22 @@ impl Gen<'_> {
     }
 
     fn action(&mut self) -> Action<Local, Place> {
-        match self.rng.random_range(0..14) {
-            0..=3 => Action::Load {
+        let to = if self.taste.litmus { 0 } else { 14 };
+        match self.rng.random_range(-14..to) {
+            ..=-13 => Action::Fence(if self.rng.random_bool(0.3) {
+                Fence::Full
+            } else {
+                Fence::Store
+            }),
+            ..=-7 => Action::Load {
+                register: self.register(),
+                place: self.place(),
+            },
+            -6..=-1 if !self.looping => Action::Store {
+                place: self.place(),
+                value: Expr::Const(self.rng.random_range(1..=2)),
+            },
+            ..=3 => Action::Load {
                 register: self.register(),
                 place: self.place(),
             },
