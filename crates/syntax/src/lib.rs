@@ -78,12 +78,14 @@ pub mod rmm;
 mod tokens;
 pub mod trencher;
 pub mod wtl;
+pub mod x86;
 pub mod x86_core;
 
 languages! {
     Wtl "wtl" ["wtl"] wtl::parse;
     Rmm "rmm" ["rmm"] rmm::parse;
     Litmus "litmus" ["litmus"] litmus::parse;
+    X86 "x86" ["asm"] x86::parse;
     Bitchaku "bitchaku" ["bit"] bitchaku::parse;
     Imp "imp" ["imp"] imp::parse;
     Trencher "trencher" ["trench"] trencher::parse;

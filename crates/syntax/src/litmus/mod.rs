@@ -94,8 +94,10 @@ pub fn parse_test(text: &str) -> ParsedLitmus {
     let columns = code::code(&mut cursor, &mut diagnostics);
     let question = condition::question(&mut cursor, &mut diagnostics);
     let built = build::build(&header, &init, &columns, &question, &mut diagnostics);
-    diagnostics.sort_by_key(|d| (d.span.start, d.severity));
+    // Errors survive the cut.
+    diagnostics.sort_by_key(|d| (d.severity, d.span.start));
     diagnostics.truncate(MAX_DIAGNOSTICS);
+    diagnostics.sort_by_key(|d| (d.span.start, d.severity));
     let (program, test) = built.unzip();
     let concluded = conclude(program, diagnostics);
     ParsedLitmus {

@@ -71,6 +71,75 @@ pub struct Pointer {
     pub offset: i64,
 }
 
+impl Code {
+    /// Registers that every path to the label has written.
+    pub fn written_before(&self, label: &str) -> BTreeSet<Base> {
+        let Some(at) = self.labels.iter().find(|l| l.name == label) else {
+            return BTreeSet::new();
+        };
+        let n = self.instructions.len();
+        // `None`: not reached yet.
+        let mut before: Vec<Option<BTreeSet<Base>>> = vec![None; n + 1];
+        before[0] = Some(BTreeSet::new());
+        let mut work = vec![0];
+        while let Some(i) = work.pop() {
+            let Some(x) = self.instructions.get(i) else {
+                continue;
+            };
+            let mut after = before[i].clone().unwrap_or_default();
+            after.extend(x.written());
+            let jump = x.target.as_ref().and_then(|(name, _)| {
+                let label = self.labels.iter().find(|l| l.name == *name)?;
+                Some(label.at)
+            });
+            let next = (x.op != Op::Jmp).then_some(i + 1);
+            for s in next.into_iter().chain(jump) {
+                let met = match &before[s] {
+                    Some(known) => known.intersection(&after).copied().collect(),
+                    None => after.clone(),
+                };
+                if before[s].as_ref() != Some(&met) {
+                    before[s] = Some(met);
+                    work.push(s);
+                }
+            }
+        }
+        before.swap_remove(at.at).unwrap_or_default()
+    }
+
+    /// Registers that may be read before they are written, in general.
+    pub fn read_first(&self) -> BTreeSet<Base> {
+        let n = self.instructions.len();
+        let target = |x: &Instruction| {
+            let name = &x.target.as_ref()?.0;
+            self.labels.iter().find(|l| l.name == *name).map(|l| l.at)
+        };
+        let mut live: Vec<BTreeSet<Base>> = vec![BTreeSet::new(); n + 1];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (i, x) in self.instructions.iter().enumerate().rev() {
+                let mut out = match x.op {
+                    Op::Jmp => BTreeSet::new(),
+                    _ => live[i + 1].clone(),
+                };
+                if let Some(t) = target(x) {
+                    out.extend(&live[t]);
+                }
+                for base in x.written() {
+                    out.remove(&base);
+                }
+                out.extend(x.read());
+                if out != live[i] {
+                    live[i] = out;
+                    changed = true;
+                }
+            }
+        }
+        live.swap_remove(0)
+    }
+}
+
 impl Operand {
     pub fn span(&self) -> Span {
         match self {

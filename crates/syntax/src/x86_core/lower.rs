@@ -44,6 +44,8 @@ pub struct Machine<'a> {
 
 pub struct Lowered {
     pub registers: Vec<Register>,
+    /// Flags that may be read before any instruction sets them.
+    pub unset: Vec<RegisterId>,
     pub locations: Vec<Location>,
     pub steps: Vec<Step>,
     pub entry: LocationId,
@@ -100,9 +102,12 @@ pub fn lower(
     }
     let mut thread = Translation::new(code, widths, machine, targets, graph);
     thread.run(diagnostics);
+    let early = thread.live[0];
+    let unset = early.iter().map(|f| thread.graph.flag(f)).collect();
     let (registers, locations, steps, entry) = thread.finish();
     Lowered {
         registers,
+        unset,
         locations,
         steps,
         entry,

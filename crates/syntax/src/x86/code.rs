@@ -1,0 +1,267 @@
+//! Lines of code: `label: lock add dword [x], eax`.
+
+use super::cursor::{Cursor, Result};
+use super::data::Variable;
+use super::token::{Kind, Token};
+use crate::diagnostics::{Diagnostic, nearest};
+use crate::x86_core::{
+    Code, Element, Immediate, Instruction, Label, Memory, Name, Operand, Size, check_shape,
+    mnemonics, operation_size, parse_mnemonic,
+};
+use wattle_model::{RegionId, Span};
+
+/// Reads code line by line; names are resolved at once because all data stands before.
+pub struct Reader<'a> {
+    pub variables: &'a [Variable],
+    /// Numbers are mathematical: only whole registers make sense.
+    pub mathematical: bool,
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+    /// What the code calls the running thread, with `$`.
+    own: Option<(String, Span)>,
+}
+
+pub struct Read {
+    pub code: Code,
+    /// Where `start_threads` stands.
+    pub started: Option<(usize, Span)>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(
+        variables: &'a [Variable],
+        mathematical: bool,
+        diagnostics: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        Reader {
+            variables,
+            mathematical,
+            diagnostics,
+            own: None,
+        }
+    }
+
+    pub fn read(&mut self, lines: &[Vec<Token<'_>>]) -> Read {
+        let mut read = Read {
+            code: Code::default(),
+            started: None,
+        };
+        for line in lines {
+            if let Err(d) = self.line(line, &mut read) {
+                self.diagnostics.push(d);
+            }
+        }
+        read
+    }
+
+    fn line(&mut self, line: &[Token<'_>], read: &mut Read) -> Result<()> {
+        let mut c = Cursor::new(line);
+        while c.peek().kind == Kind::Name && c.ahead(1).is(":") {
+            let t = c.next();
+            c.next();
+            read.code.labels.push(Label {
+                name: t.text.to_string(),
+                at: read.code.instructions.len(),
+                span: t.span,
+            });
+        }
+        if c.at_end() {
+            return Ok(());
+        }
+        if c.peek().is_word("start_threads") {
+            let t = c.next();
+            read.started = Some((read.code.instructions.len(), t.span));
+            return c.finish("the end of the line");
+        }
+        let x = self.instruction(&mut c)?;
+        read.code.instructions.push(x);
+        Ok(())
+    }
+
+    fn instruction(&mut self, c: &mut Cursor<'_, '_>) -> Result<Instruction> {
+        let start = c.peek().span;
+        let lock = c.peek().is_word("lock");
+        if lock {
+            c.next();
+        }
+        let word = c.name("an instruction")?;
+        let Some((op, suffix)) = parse_mnemonic(word.text) else {
+            return Err(unknown_mnemonic(word));
+        };
+        let mut x = Instruction {
+            op,
+            suffix,
+            lock,
+            operands: Vec::new(),
+            target: None,
+            span: start.to(word.span),
+        };
+        if op.is_jump() {
+            let t = c.name("a label")?;
+            x.target = Some((t.text.to_string(), t.span));
+            x.span = start.to(t.span);
+        } else if !c.at_end() {
+            loop {
+                let operand = self.operand(c)?;
+                x.span = start.to(operand.span());
+                x.operands.push(operand);
+                if !c.eat(",") {
+                    break;
+                }
+            }
+        }
+        c.finish("`,` or the end of the line")?;
+        check_shape(&x)?;
+        operation_size(&x)?;
+        Ok(x)
+    }
+
+    fn operand(&mut self, c: &mut Cursor<'_, '_>) -> Result<Operand> {
+        let t = c.peek();
+        let size = size_keyword(c);
+        if c.peek().is("[") {
+            return self.memory(c, size, t.span);
+        }
+        if size.is_some() {
+            return Err(c.unexpected("`[`"));
+        }
+        if let Some(n) = c.number()? {
+            return Ok(Operand::Immediate(Immediate::Number(n), t.span));
+        }
+        let t = c.name("a register, a number or a memory operand")?;
+        if t.text == "N" {
+            return Ok(Operand::Immediate(Immediate::Count, t.span));
+        }
+        match Name::parse(t.text) {
+            Some(n) => {
+                self.check_register(n, t)?;
+                Ok(Operand::Register(n, t.span))
+            }
+            None => Err(self.unknown_operand(t)),
+        }
+    }
+
+    /// Only 32-bit registers and, with wrap-around numbers, their parts.
+    fn check_register(&self, n: Name, t: Token<'_>) -> Result<()> {
+        let whole = n.size == Size::Dword;
+        if whole || (n.size < Size::Dword && !self.mathematical) {
+            return Ok(());
+        }
+        let message = if n.size == Size::Qword {
+            format!("register `{}` has 64 bits, but programs are 32-bit", t.text)
+        } else {
+            format!(
+                "register `{}` is a part, which mathematical integers do not have",
+                t.text
+            )
+        };
+        let whole = n.base.name(Size::Dword).to_ascii_lowercase();
+        Err(Diagnostic::error(t.span, message).hint(format!("use `{whole}`")))
+    }
+
+    fn unknown_operand(&self, t: Token<'_>) -> Diagnostic {
+        let d = Diagnostic::error(t.span, format!("unknown register `{}`", t.text));
+        if self.variables.iter().any(|v| v.name == t.text) {
+            return d.hint(format!("the variable is written `[{}]`", t.text));
+        }
+        match nearest(t.text, ["eax", "ebx", "ecx", "edx", "esi", "edi"]) {
+            Some(near) => d.hint(format!("did you mean `{near}`?")),
+            None => d.expected("a register, a number, `N` or `[variable]`"),
+        }
+    }
+
+    /// `[x]` or `[x + $t]`.
+    fn memory(
+        &mut self,
+        c: &mut Cursor<'_, '_>,
+        size: Option<Size>,
+        start: Span,
+    ) -> Result<Operand> {
+        c.expect("[")?;
+        let t = c.name("a variable")?;
+        let Some(i) = self.variables.iter().position(|v| v.name == t.text) else {
+            return Err(self.unknown_variable(t));
+        };
+        let v = &self.variables[i];
+        let mut own = v.per_thread;
+        if c.eat("+") {
+            let thread = c.peek();
+            if thread.kind != Kind::Thread {
+                return Err(c.unexpected("a thread such as `$t`"));
+            }
+            c.next();
+            if !v.per_thread {
+                let message = format!("`{}` is one variable, not one per thread", v.name);
+                return Err(
+                    Diagnostic::error(thread.span, message).hint("declare it in `thread_data`")
+                );
+            }
+            self.check_own(thread)?;
+            own = true;
+        }
+        let end = c.expect("]")?;
+        let id = RegionId::new(i);
+        Ok(Operand::Memory(Memory {
+            at: if own {
+                Element::Own(id)
+            } else {
+                Element::Number(id, 0)
+            },
+            size,
+            span: start.to(end.span),
+        }))
+    }
+
+    /// The code has one name for the running thread, and no way to name another.
+    fn check_own(&mut self, t: Token<'_>) -> Result<()> {
+        match &self.own {
+            Some((name, first)) if name != t.text => {
+                let message = format!("`${}` is not the running thread", t.text);
+                let hint = format!("line {} calls it `${name}`", first.line);
+                Err(Diagnostic::error(t.span, message).hint(hint))
+            }
+            _ => {
+                self.own = Some((t.text.to_string(), t.span));
+                Ok(())
+            }
+        }
+    }
+
+    fn unknown_variable(&self, t: Token<'_>) -> Diagnostic {
+        let d = Diagnostic::error(t.span, format!("there is no variable `{}`", t.text));
+        if Name::parse(t.text).is_some() {
+            return d.hint("addresses in registers are not part of the language");
+        }
+        match nearest(t.text, self.variables.iter().map(|v| v.name.as_str())) {
+            Some(near) => d.hint(format!("did you mean `{near}`?")),
+            None => d.hint(format!("declare it: `{} dd 0` in `shared_data`", t.text)),
+        }
+    }
+}
+
+fn size_keyword(c: &mut Cursor<'_, '_>) -> Option<Size> {
+    let t = c.peek();
+    if t.kind != Kind::Name {
+        return None;
+    }
+    let size = match t.text.to_ascii_lowercase().as_str() {
+        "byte" => Size::Byte,
+        "word" => Size::Word,
+        "dword" => Size::Dword,
+        "qword" => Size::Qword,
+        _ => return None,
+    };
+    c.next();
+    if c.peek().is_word("ptr") {
+        c.next();
+    }
+    Some(size)
+}
+
+fn unknown_mnemonic(t: Token<'_>) -> Diagnostic {
+    let d = Diagnostic::error(t.span, format!("unknown instruction `{}`", t.text));
+    let all = mnemonics();
+    match nearest(t.text, all.iter().map(String::as_str)) {
+        Some(near) => d.hint(format!("did you mean `{near}`?")),
+        None => d.hint("see the list of instructions in the language's page"),
+    }
+}

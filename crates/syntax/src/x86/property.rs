@@ -1,0 +1,281 @@
+//! `unsafe_prop`: what must never be reached, over different threads `$t1`, `$t2`, ….
+
+use super::build::Layout;
+use super::cursor::{Cursor, Result};
+use super::token::{Kind, Token};
+use crate::diagnostics::{Diagnostic, nearest};
+use crate::flow::junction;
+use crate::x86_core::{Base, Code, Name, Size};
+use std::collections::BTreeSet;
+use wattle_model::{
+    Condition, Expr, FamilyId, IndexId, IndexVariable, Observation, Op2, Property, PropertyKind,
+    RegionId, RegisterId, Span, ThreadIndex, ThreadRef,
+};
+
+pub struct Reader<'a> {
+    pub layout: &'a Layout<'a>,
+    pub code: &'a Code,
+    /// Positions of the thread's registers.
+    pub register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
+    indices: Vec<(String, String)>,
+    /// Registers that a state may show before the thread has written them.
+    pub exposed: BTreeSet<Base>,
+    /// Registers and labels of threads in the current alternative.
+    registers: Vec<(IndexId, Base)>,
+    labels: Vec<(IndexId, String)>,
+}
+
+const FAMILY: FamilyId = FamilyId(0);
+
+/// Registers a property speaks of, so that the threads have them.
+pub fn names(lines: &[Vec<Token<'_>>]) -> Vec<Name> {
+    let mut found = Vec::new();
+    for line in lines {
+        for pair in line.windows(2) {
+            if pair[0].kind == Kind::Name && pair[1].is("[") {
+                found.extend(Name::parse(pair[0].text));
+            }
+        }
+    }
+    found
+}
+
+enum Term {
+    Eip(ThreadRef, Span),
+    Value(Expr<Observation>),
+    /// A name that may be a label.
+    Name(String, Span),
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(
+        layout: &'a Layout<'a>,
+        code: &'a Code,
+        register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
+    ) -> Self {
+        Reader {
+            layout,
+            code,
+            register,
+            indices: Vec::new(),
+            exposed: BTreeSet::new(),
+            registers: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// Notes which registers of an alternative may be seen before they are written: those without
+    /// a label of the same thread beside them that says otherwise.
+    fn end_alternative(&mut self) {
+        let labels = std::mem::take(&mut self.labels);
+        for (thread, base) in std::mem::take(&mut self.registers) {
+            let covered = labels
+                .iter()
+                .any(|(t, label)| *t == thread && self.code.written_before(label).contains(&base));
+            if !covered {
+                self.exposed.insert(base);
+            }
+        }
+    }
+
+    pub fn property(&mut self, lines: &[Vec<Token<'_>>], span: Span) -> Result<Property> {
+        let mut tokens: Vec<Token<'_>> = Vec::new();
+        for line in lines {
+            if tokens.last().is_some_and(|t| t.kind == Kind::End) {
+                tokens.pop();
+            }
+            tokens.extend(line);
+        }
+        if tokens.is_empty() {
+            return Err(Diagnostic::error(span, "this section is empty")
+                .expected("conditions such as `eip[$t1] = cs && eip[$t2] = cs`"));
+        }
+        let mut c = Cursor::new(&tokens);
+        let mut alternatives = Vec::new();
+        loop {
+            let mut parts = vec![self.atom(&mut c)?];
+            while c.eat("&&") {
+                parts.push(self.atom(&mut c)?);
+            }
+            alternatives.extend(junction(Op2::And, parts));
+            self.end_alternative();
+            if !c.eat("||") {
+                break;
+            }
+        }
+        c.finish("`&&` or `||`")?;
+        let whole = tokens[0].span.to(tokens[tokens.len() - 1].span);
+        Ok(Property {
+            kind: PropertyKind::Never,
+            condition: Condition {
+                indices: self
+                    .indices
+                    .iter()
+                    .map(|(_, name)| IndexVariable {
+                        name: name.clone(),
+                        family: FAMILY,
+                    })
+                    .collect(),
+                expr: junction(Op2::Or, alternatives).unwrap_or(Expr::FALSE),
+            },
+            span: whole,
+        })
+    }
+
+    fn atom(&mut self, c: &mut Cursor<'_, '_>) -> Result<Expr<Observation>> {
+        let left = self.term(c)?;
+        let t = c.peek();
+        let op = match t.text {
+            "=" | "==" => Op2::Eq,
+            "<>" | "!=" => Op2::Ne,
+            "<" => Op2::Lt,
+            ">" => Op2::Gt,
+            "<=" => Op2::Le,
+            ">=" => Op2::Ge,
+            _ => return Err(c.unexpected("`=`, `<>`, `<`, `>`, `<=` or `>=`")),
+        };
+        c.next();
+        let right = self.term(c)?;
+        match (left, right) {
+            (Term::Eip(thread, _), Term::Name(label, span))
+            | (Term::Name(label, span), Term::Eip(thread, _)) => {
+                self.check_label(&label, span)?;
+                let here = match thread.index {
+                    ThreadIndex::Variable(i) => Some((i, label.clone())),
+                    ThreadIndex::Number(_) => None,
+                };
+                let at = Expr::Atom(Observation::At(thread, label));
+                match op {
+                    Op2::Eq => {
+                        self.labels.extend(here);
+                        Ok(at)
+                    }
+                    Op2::Ne => Ok(at.negate()),
+                    _ => Err(
+                        Diagnostic::error(t.span, "places in the code have no order")
+                            .expected("`=` or `<>`"),
+                    ),
+                }
+            }
+            (Term::Eip(_, span), _) | (_, Term::Eip(_, span)) => {
+                Err(Diagnostic::error(span, "`eip` is compared with a label"))
+            }
+            (left, right) => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                Ok(Expr::binary(op, left, right))
+            }
+        }
+    }
+
+    fn value(&self, t: Term) -> Result<Expr<Observation>> {
+        match t {
+            Term::Value(e) => Ok(e),
+            Term::Name(name, span) => self.cell(&name, Expr::Const(0), false, span),
+            Term::Eip(_, span) => Err(Diagnostic::error(span, "`eip` is compared with a label")),
+        }
+    }
+
+    fn check_label(&self, label: &str, span: Span) -> Result<()> {
+        let labels = || self.code.labels.iter().map(|l| l.name.as_str());
+        if labels().any(|l| l == label) {
+            return Ok(());
+        }
+        let d = Diagnostic::error(span, format!("there is no label `{label}`"));
+        Err(match nearest(label, labels()) {
+            Some(near) => d.hint(format!("did you mean `{near}`?")),
+            None => d.expected("a label of `thread_code`"),
+        })
+    }
+
+    /// `eip[$t]`, `eax[$t]`, `x`, `x[$t]`, a number, `N`.
+    fn term(&mut self, c: &mut Cursor<'_, '_>) -> Result<Term> {
+        if let Some(n) = c.number()? {
+            return Ok(Term::Value(Expr::Const(n)));
+        }
+        let t = c.peek();
+        if t.kind == Kind::Thread && c.ahead(1).is(":") {
+            let message = "a thread's own view of a variable cannot be asked for";
+            return Err(Diagnostic::error(t.span, message)
+                .hint("name the variable alone for its value in memory"));
+        }
+        let t = c.name("`eip[$t]`, a register, a variable or a number")?;
+        if !c.eat("[") {
+            if t.text == "N" {
+                return Ok(Term::Value(Expr::Atom(Observation::Count(FAMILY))));
+            }
+            return Ok(Term::Name(t.text.to_string(), t.span));
+        }
+        let thread = c.peek();
+        if thread.kind != Kind::Thread {
+            return Err(c.unexpected("a thread such as `$t1`"));
+        }
+        c.next();
+        let end = c.expect("]")?;
+        let span = t.span.to(end.span);
+        let index = self.index(thread.text);
+        let thread = ThreadRef {
+            family: FAMILY,
+            index: ThreadIndex::Variable(index),
+        };
+        if t.is_word("eip") {
+            return Ok(Term::Eip(thread, span));
+        }
+        if let Some(name) = Name::parse(t.text) {
+            let found = (self.register)(name).filter(|_| name.size <= Size::Dword);
+            let Some(e) = found else {
+                let message = format!("the threads have no register `{}`", t.text);
+                return Err(Diagnostic::error(span, message).expected("a 32-bit register"));
+            };
+            self.registers.push((index, name.base));
+            let observed: std::result::Result<_, Diagnostic> =
+                e.substitute(&mut |r| Ok(Expr::Atom(Observation::Register(thread.clone(), *r))));
+            return Ok(Term::Value(observed?));
+        }
+        let own = Expr::Atom(Observation::Index(index));
+        Ok(Term::Value(self.cell(t.text, own, true, span)?))
+    }
+
+    fn cell(
+        &self,
+        name: &str,
+        index: Expr<Observation>,
+        per_thread: bool,
+        span: Span,
+    ) -> Result<Expr<Observation>> {
+        let variables = self.layout.variables;
+        let Some(i) = variables.iter().position(|v| v.name == name) else {
+            let d = Diagnostic::error(span, format!("there is no variable `{name}`"));
+            return Err(
+                match nearest(name, variables.iter().map(|v| v.name.as_str())) {
+                    Some(near) => d.hint(format!("did you mean `{near}`?")),
+                    None => d.expected("a variable, or `eip[$t]` next to a label"),
+                },
+            );
+        };
+        if variables[i].per_thread != per_thread {
+            let d = Diagnostic::error(span, format!("`{name}` is used like what it is not"));
+            return Err(if per_thread {
+                d.hint(format!("it is shared: write `{name}` without a thread"))
+            } else {
+                d.hint(format!("every thread has one: write `{name}[$t]`"))
+            });
+        }
+        let id = RegionId::new(i);
+        Ok(Expr::Atom(Observation::Cell(id, Box::new(index))))
+    }
+
+    fn index(&mut self, name: &str) -> IndexId {
+        if let Some(i) = self.indices.iter().position(|(n, _)| n == name) {
+            return IndexId::new(i);
+        }
+        let mut shown = name.to_string();
+        let variables = self.layout.variables;
+        while variables.iter().any(|v| v.name == shown)
+            || self.indices.iter().any(|(_, s)| *s == shown)
+        {
+            shown.push('_');
+        }
+        self.indices.push((name.to_string(), shown));
+        IndexId::new(self.indices.len() - 1)
+    }
+}

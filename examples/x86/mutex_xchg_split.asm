@@ -1,0 +1,27 @@
+; The lock of mutex_xchg.asm with the exchange split into a load and a store (conchon-2017,
+; section 5): two threads may both find the lock free.
+; expect: sc violated
+; expect: tso violated
+
+begin shared_data
+    Lock dd 0
+end shared_data
+
+begin unsafe_prop
+    eip[$t1] = cs && eip[$t2] = cs
+end unsafe_prop
+
+begin init_code
+    start_threads
+end init_code
+
+begin thread_code
+acquire: mov ebx, 1
+         mov eax, dword [Lock]
+         mov dword [Lock], ebx
+         cmp eax, 0
+         jne acquire
+cs:      nop
+         mov dword [Lock], 0
+         jmp acquire
+end thread_code
