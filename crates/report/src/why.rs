@@ -85,15 +85,28 @@ pub fn overtakings(task: &Task<'_>, trace: &Trace, states: &[Snapshot]) -> Vec<O
             _ => {}
         }
     }
-    let matters = |o: &&Overtaking| {
-        let end = drained_at[o.store];
-        let meanwhile = trace.events[o.store..end.min(trace.events.len())]
+    // The least a person needs: late stores that another thread missed (it loaded the old value
+    // meanwhile), else those it wrote over, else all.
+    let meanwhile = |o: &Overtaking, kinds: &[Kind]| {
+        let until = drained_at[o.store];
+        let mut events = trace.events[o.store..until]
             .iter()
-            .zip(&accesses[o.store..])
-            .any(|(e, a)| e.thread() != o.thread && a.is_some_and(|(c, _)| c == o.store_cell));
-        meanwhile || !o.later_is_load
+            .zip(&accesses[o.store..]);
+        events.any(|(e, access)| {
+            let touched = access.is_some_and(|(c, k)| c == o.store_cell && kinds.contains(&k));
+            e.thread() != o.thread && touched
+        })
     };
-    let mut chosen: Vec<Overtaking> = all.iter().filter(matters).cloned().collect();
+    let pick = |kinds: &[Kind]| -> Vec<Overtaking> {
+        all.iter()
+            .filter(|o| meanwhile(o, kinds))
+            .cloned()
+            .collect()
+    };
+    let mut chosen = pick(&[Kind::Load]);
+    if chosen.is_empty() {
+        chosen = pick(&[Kind::Store, Kind::Drain]);
+    }
     if chosen.is_empty() {
         chosen = all;
     }
@@ -178,35 +191,44 @@ pub fn sentences(task: &Task<'_>, why: &Why, number: &dyn Fn(usize) -> usize) ->
         let more = why.overtakings.len() - MAX_SHOWN;
         lines.push(format!("… and {more} more."));
     }
-    match why.sc_forbids {
-        Some(true) => lines.push("SC forbids it.".into()),
-        Some(false) => lines.push("SC allows the same outcome by another run.".into()),
-        None => {}
+    let sc = match why.sc_forbids {
+        Some(true) => " SC forbids it.",
+        Some(false) => " SC allows the same end by another run.",
+        None => "",
+    };
+    match lines.last_mut() {
+        Some(last) => last.push_str(sc),
+        None if sc.is_empty() => {}
+        None => lines.push(sc.trim_start().to_string()),
     }
-    if why.sc_forbids == Some(true)
+    if why.sc_forbids != Some(false)
         && let Some(o) = why.overtakings.first()
     {
-        let thread = instance.thread(o.thread);
-        let line = |s: StepId| thread.step(s).span.line;
-        let place = match (line(o.fence_after), line(o.fence_before)) {
-            (0, 0) => format!(
-                "before `{}`",
-                words::step(instance, thread, thread.step(o.fence_before))
-            ),
-            (0, before) => format!("before line {before}"),
-            (after, _) => format!("after line {after}"),
-        };
-        let kind = if o.later_is_load {
-            "fence"
-        } else {
-            "store fence"
-        };
         lines.push(format!(
-            "A {kind} in {} {place} stops this run; `wattle fences` finds the least set.",
-            thread.name
+            "{} stops this run; `wattle fences` finds the least set.",
+            advice(task, o)
         ));
     }
     lines
+}
+
+/// `A fence after line 8`
+fn advice(task: &Task<'_>, o: &Overtaking) -> String {
+    let thread = task.instance.thread(o.thread);
+    let line = |s: StepId| thread.step(s).span.line;
+    let kind = match o.later_is_load {
+        true => "A fence",
+        false => "A store fence",
+    };
+    let before = words::step(task.instance, thread, thread.step(o.fence_before));
+    match (line(o.fence_after), line(o.fence_before)) {
+        (0, 0) => format!("{kind} in {} before `{before}`", thread.name),
+        (0, line) => format!("{kind} before line {line}"),
+        (after, before) if after == before => {
+            format!("{kind} in line {after} between the two")
+        }
+        (after, _) => format!("{kind} after line {after}"),
+    }
 }
 
 const MAX_SHOWN: usize = 4;

@@ -6,9 +6,10 @@ use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Initial, Step, Thread};
 use wattle_model::{CellId, Expr, Fence, Instance, RegisterId, ThreadId};
 
-/// Registers made by a front-end, not by the author, have names no author can write.
+/// Front-ends call the registers they need in between `_1`, `_2`, …
 pub fn is_temporary(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    let digits = name.strip_prefix('_').unwrap_or("x");
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The value of a register expression in a state.

@@ -8,7 +8,7 @@ use wattle_memory::MemoryModel;
 use wattle_report::why::{Why, overtakings};
 
 /// What asking SC may cost.
-const BUDGET: Duration = Duration::from_secs(5);
+const BUDGET: Duration = Duration::from_secs(2);
 
 /// The overtakings of a trace. `sc` is what is known about the same question under SC already.
 pub fn explain(

@@ -4,15 +4,28 @@
 //! engine that refuses is passed over, one that does not decide makes room for the next. Every
 //! engine but the last one left gets at most half of the time that remains.
 
-use crate::options::Options;
+use crate::options::{Options, Order};
 use crate::reference::Reference;
 use wattle_evidence::{
     Answer, Control, Engine, Judged, Progress, Reason, Refusal, Task, Unsound, Verdict, judge,
 };
+use wattle_search::Explicit;
 
 /// Every engine, in the order of the plan. The flag says whether `auto` asks it.
-pub fn engines(_options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
-    vec![(true, Box::new(Reference))]
+pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
+    vec![
+        (true, Box::new(explicit(options))),
+        (false, Box::new(Reference)),
+    ]
+}
+
+fn explicit(options: &Options) -> Explicit {
+    let mut explicit = Explicit::default();
+    explicit.options.order = match options.order {
+        Order::BreadthFirst => wattle_search::Order::BreadthFirst,
+        Order::DepthFirst => wattle_search::Order::DepthFirst,
+    };
+    explicit
 }
 
 /// The names that `--engine` knows.

@@ -130,10 +130,28 @@ impl Arguments {
 /// What is printed about one file, and its exit.
 struct Answer {
     exit: Exit,
-    text: String,
+    /// One for each property and memory model.
+    texts: Vec<String>,
     /// For standard error.
     notes: String,
     json: FileReport,
+}
+
+impl Answer {
+    /// With several files, the file's name before each verdict.
+    fn text(&self, name: &str, headed: bool) -> String {
+        let mut out = String::new();
+        for (i, text) in self.texts.iter().enumerate() {
+            if i > 0 && text.lines().count() > 1 {
+                out.push('\n');
+            }
+            if headed {
+                out.push_str(&format!("{name}: "));
+            }
+            out.push_str(text);
+        }
+        out
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -161,12 +179,7 @@ pub fn run(arguments: &Arguments) -> Exit {
             reports.push(answer.json);
             return true;
         }
-        let header = if headed {
-            format!("{name}: ")
-        } else {
-            String::new()
-        };
-        answer.text.is_empty() || output::answer(&format!("{header}{}", answer.text))
+        answer.texts.is_empty() || output::answer(&answer.text(name, headed))
     });
     if arguments.json {
         let text = match (headed, reports.as_slice()) {
@@ -279,7 +292,7 @@ fn failed(name: &str, language: Option<&str>, e: InputError) -> Answer {
     let language = language.map(String::from);
     Answer {
         exit: Exit::Input,
-        text: String::new(),
+        texts: Vec::new(),
         notes,
         json: FileReport::failed(name.into(), language, e.reason, e.messages),
     }
@@ -310,10 +323,9 @@ fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked)
             }
         }
     }
-    let gap = if arguments.quiet { "" } else { "\n" };
     Answer {
         exit,
-        text: texts.join(gap),
+        texts,
         notes,
         json: FileReport::new(name.into(), Some(language.into()), results),
     }
