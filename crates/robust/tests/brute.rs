@@ -189,7 +189,15 @@ fn check(program: &wattle_model::Program, model: MemoryModel) -> Option<bool> {
     Some(robust)
 }
 
+/// `WATTLE_FUZZ=20` runs twenty times as many programs, with other seeds.
 fn many(model: MemoryModel, seed: u64, programs: usize, shape: random::Shape) {
+    let more = std::env::var("WATTLE_FUZZ")
+        .ok()
+        .and_then(|v| v.parse::<usize>().ok());
+    let (seed, programs) = match more {
+        Some(n) => (seed + 1000 * n as u64, programs * n),
+        None => (seed, programs),
+    };
     let mut rng = SmallRng::seed_from_u64(seed);
     let (mut robust, mut not, mut skipped) = (0, 0, 0);
     for _ in 0..programs {

@@ -227,7 +227,7 @@ impl Steps<'_, '_> {
         let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
         let private = state.private(&self.shape, c).filter(|_| attacking);
         if attacking && private.is_none() {
-            self.commit(state, c, READ, label(Kind::Commit), out);
+            self.commit(state, c, None, label(Kind::Commit), out);
         }
         if attacking && !self.plan.threads[t].can_commit[step.target.index()] {
             return Ok(());
@@ -291,7 +291,7 @@ impl Steps<'_, '_> {
             if !pso || !unlocked || !overtakes {
                 return Ok(());
             }
-            self.commit(state, c, WRITTEN, label(Kind::Commit), out);
+            self.commit(state, c, Some(word), label(Kind::Commit), out);
         } else if !unlocked {
             return Ok(());
         }
@@ -327,7 +327,15 @@ impl Steps<'_, '_> {
         (l < self.plan.threads[t].inside.len()).then_some(l)
     }
 
-    fn commit(&mut self, state: &Work, c: usize, mark: u32, label: Label, out: &mut Vec<Next>) {
+    /// The attacker overtakes its first delayed store: with a load, or by storing a value (PSO).
+    fn commit(
+        &mut self,
+        state: &Work,
+        c: usize,
+        stored: Option<u32>,
+        label: Label,
+        out: &mut Vec<Next>,
+    ) {
         let me = state.attacker();
         let plan = &self.plan.threads;
         let others = || (0..plan.len()).filter(|u| *u != me);
@@ -341,8 +349,7 @@ impl Steps<'_, '_> {
                 set[l].has(c)
             })
         };
-        let read_only = mark == READ;
-        if !others().any(|u| of(u, read_only, c)) {
+        if !others().any(|u| of(u, stored.is_none(), c)) {
             return;
         }
         if !self.is_race() && !others().any(|u| of(u, false, state.delayed())) {
@@ -350,7 +357,13 @@ impl Steps<'_, '_> {
         }
         let mut next = state.clone();
         next.commit(&self.shape);
-        next.raise_mark(&self.shape, c, mark);
+        match stored {
+            None => next.raise_mark(&self.shape, c, READ),
+            Some(word) => {
+                next.raise_mark(&self.shape, c, WRITTEN);
+                next.set_memory(&self.shape, c, word);
+            }
+        }
         out.push(Next::Go(next, label));
     }
 

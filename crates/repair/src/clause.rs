@@ -1,0 +1,266 @@
+//! From a violating run to "a fence at one of these sites".
+//!
+//! A store is *overtaken* by a later access of its thread that takes effect before the store drains:
+//! a load (TSO, PSO) or a store of another cell (PSO). A fence at any location between the two stops
+//! the run; a fence anywhere else does not, because the thread can wait there until its buffer is
+//! empty without anybody noticing. So every repair has one of these sites.
+
+use crate::insert::Fenced;
+use crate::site::{Places, Site, SiteKind};
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_evidence::{Task, Trace};
+use wattle_memory::reference::Snapshot;
+use wattle_memory::{Event, MemoryModel};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Fact};
+use wattle_model::{CellId, Expr, FamilyId, Instance, RegisterId, StepId, ThreadId};
+use wattle_robust::Attack;
+
+/// Longer traces are not tightened.
+const MAX_TIGHTEN: usize = 300;
+
+/// The sites that stop an attack on robustness.
+pub fn of_attack(
+    fenced: &Fenced,
+    places: &Places,
+    instance: &Instance,
+    attack: &Attack,
+) -> BTreeSet<Site> {
+    let family = instance.thread(attack.attacker).family;
+    let mut clause = BTreeSet::new();
+    for c in &attack.crossings {
+        let at = places.of(family, fenced.location(family, c.location));
+        clause.insert(site(family, SiteKind::Fence(at)));
+        if c.store_fence {
+            clause.insert(site(family, SiteKind::StoreFence(at)));
+        }
+    }
+    let swaps = attack.stores.iter().filter_map(|s| fenced.step(family, *s));
+    clause.extend(swaps.map(|s| site(family, SiteKind::Swap(s))));
+    clause
+}
+
+/// A step of the run that matters here.
+struct Moment {
+    event: usize,
+    thread: ThreadId,
+    step: StepId,
+    access: Option<(CellId, bool)>,
+    /// When a store reached memory; past the end if it did not.
+    drained: usize,
+}
+
+/// The sites that stop a violating run. Empty only if no store is overtaken: then the run is one of
+/// SC in disguise.
+pub fn of_trace(
+    fenced: &Fenced,
+    places: &Places,
+    task: &Task<'_>,
+    trace: &Trace,
+    states: &[Snapshot],
+) -> BTreeSet<Site> {
+    let moments = moments(task.instance, trace, states);
+    let sees_memory = task.question().is_some_and(|q| sees_memory(&q.target));
+    let mut clause = BTreeSet::new();
+    for (i, store) in moments.iter().enumerate() {
+        let Some((cell, true)) = store.access else {
+            continue;
+        };
+        let later: Vec<&Moment> = moments[i + 1..]
+            .iter()
+            .filter(|m| m.thread == store.thread && m.event < store.drained)
+            .collect();
+        let pending = store.drained == usize::MAX;
+        let overtakes = |m: &Moment| match m.access {
+            Some((_, false)) => true,
+            Some((c, true)) => {
+                task.model == MemoryModel::Pso && c != cell && m.drained < store.drained
+            }
+            None => false,
+        };
+        // A state that is looked at with the store pending is overtaken by the look itself.
+        let last = if pending && sees_memory {
+            later.len().checked_sub(1)
+        } else {
+            later.iter().rposition(|m| overtakes(m))
+        };
+        let Some(last) = last else { continue };
+        let last_store = later
+            .iter()
+            .rposition(|m| overtakes(m) && m.access.is_some_and(|(_, write)| write));
+        let family = task.instance.thread(store.thread).family;
+        let steps = &task.instance.thread(store.thread).steps;
+        for (j, m) in later.iter().enumerate().take(last + 1) {
+            let source = steps[m.step.index()].source;
+            let at = places.of(family, fenced.location(family, source));
+            clause.insert(site(family, SiteKind::Fence(at)));
+            if last_store.is_some_and(|s| j <= s) {
+                clause.insert(site(family, SiteKind::StoreFence(at)));
+            }
+        }
+        let between = later[..last]
+            .iter()
+            .filter(|m| matches!(m.access, Some((_, true))));
+        for m in between.copied().chain([store]) {
+            if let Some(s) = fenced.step(family, m.step) {
+                clause.insert(site(family, SiteKind::Swap(s)));
+            }
+        }
+    }
+    clause
+}
+
+fn site(family: FamilyId, kind: SiteKind) -> Site {
+    Site { family, kind }
+}
+
+fn moments(instance: &Instance, trace: &Trace, states: &[Snapshot]) -> Vec<Moment> {
+    let mut moments: Vec<Moment> = Vec::new();
+    let mut pending: BTreeMap<(ThreadId, CellId), Vec<usize>> = BTreeMap::new();
+    for (i, event) in trace.events.iter().enumerate() {
+        match *event {
+            Event::Drain { thread, cell, .. } => {
+                if let Some(list) = pending.get_mut(&(thread, cell))
+                    && !list.is_empty()
+                {
+                    let m = list.remove(0);
+                    moments[m].drained = i;
+                }
+            }
+            Event::Step { thread, step, .. } => {
+                let t = instance.thread(thread);
+                let action = &t.step(step).action;
+                let access = match action {
+                    Action::Load { place, .. } => {
+                        cell(&states[i], thread, place).map(|c| (c, false))
+                    }
+                    Action::Store { place, .. } => {
+                        cell(&states[i], thread, place).map(|c| (c, true))
+                    }
+                    _ => None,
+                };
+                let direct = t.atomic[t.step(step).source.index()];
+                let mut drained = i;
+                if let Some((c, true)) = access
+                    && !direct
+                    && trace.model != MemoryModel::Sc
+                {
+                    pending.entry((thread, c)).or_default().push(moments.len());
+                    drained = usize::MAX;
+                }
+                moments.push(Moment {
+                    event: i,
+                    thread,
+                    step,
+                    access,
+                    drained,
+                });
+            }
+        }
+    }
+    moments
+}
+
+fn cell(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellId> {
+    match place {
+        Address::Cell(c) => Some(*c),
+        Address::Computed {
+            base,
+            length,
+            index,
+        } => {
+            let registers = &state.registers[thread.index()];
+            let index = index.eval(&|r: &RegisterId| registers[r.index()]).ok()?;
+            let inside = u32::try_from(index).ok().filter(|i| i < length)?;
+            Some(CellId(base.0 + inside))
+        }
+    }
+}
+
+/// Whether the target looks at memory.
+pub fn sees_memory(target: &Expr<Fact>) -> bool {
+    let mut sees = false;
+    target.for_each_atom(&mut |f| sees |= matches!(f, Fact::Cell(_) | Fact::CellAt { .. }));
+    sees
+}
+
+/// The same run with every drain as early as the violation allows, so that only the delays it needs
+/// are left.
+pub fn tighten(task: &Task<'_>, trace: &Trace) -> Trace {
+    let mut best = trace.clone();
+    if best.events.len() > MAX_TIGHTEN {
+        return best;
+    }
+    let mut at = 0;
+    while at < best.events.len() {
+        let Event::Step { thread, .. } = best.events[at] else {
+            at += 1;
+            continue;
+        };
+        let Ok(states) = best.check(task) else {
+            return trace.clone();
+        };
+        let put = |s: &Snapshot| s.buffers[thread.index()].len();
+        let stored = states
+            .get(at + 1)
+            .is_some_and(|after| put(after) > put(&states[at]));
+        if stored {
+            best = earlier(task, best, at, &states);
+        }
+        at += 1;
+    }
+    best
+}
+
+/// Moves the drain of the store made at `at` to the first place where the run still shows the same.
+fn earlier(task: &Task<'_>, trace: Trace, at: usize, states: &[Snapshot]) -> Trace {
+    let thread = trace.events[at].thread();
+    let entries = |s: &Snapshot| s.buffers[thread.index()].clone();
+    let (before, after) = (entries(&states[at]), entries(&states[at + 1]));
+    let Some(entry) = after
+        .iter()
+        .find(|e| count(&after, e) > count(&before, e))
+        .copied()
+    else {
+        return trace;
+    };
+    let drain = Event::Drain {
+        thread,
+        cell: entry.0,
+        value: entry.1,
+        keep: false,
+    };
+    // Entries of the same cell drain in order: this store's drain comes after those of the earlier.
+    let ahead = before.iter().filter(|e| e.0 == entry.0).count();
+    let same = |e: &Event| matches!(e, Event::Drain { thread: t, cell, .. } if *t == thread && *cell == entry.0);
+    let drains = trace
+        .events
+        .iter()
+        .enumerate()
+        .skip(at + 1)
+        .filter(|(_, e)| same(e));
+    let old = drains.map(|(i, _)| i).nth(ahead);
+    let last = old.unwrap_or(trace.events.len());
+    for to in at + 1..=last {
+        if Some(to) == old {
+            break;
+        }
+        let mut events = trace.events.clone();
+        if let Some(i) = old {
+            events.remove(i);
+        }
+        events.insert(to, drain);
+        let moved = Trace {
+            events,
+            ..trace.clone()
+        };
+        if moved.check(task).is_ok() {
+            return moved;
+        }
+    }
+    trace
+}
+
+fn count(entries: &[(CellId, i64)], entry: &(CellId, i64)) -> usize {
+    entries.iter().filter(|e| *e == entry).count()
+}

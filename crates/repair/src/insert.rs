@@ -1,0 +1,141 @@
+//! A program with fences in.
+
+use crate::site::{Site, SiteKind};
+use std::collections::BTreeSet;
+use wattle_model::graph::{Action, Location};
+use wattle_model::program::{Family, Step};
+use wattle_model::{FamilyId, Fence, LocationId, Program, StepId};
+
+/// The program with its fences, and where its parts come from.
+#[derive(Clone, Debug)]
+pub struct Fenced {
+    pub program: Program,
+    origins: Vec<Origin>,
+}
+
+#[derive(Clone, Debug)]
+struct Origin {
+    locations: Vec<LocationId>,
+    steps: Vec<Option<StepId>>,
+}
+
+impl Fenced {
+    /// The location of the original program that this one belongs to.
+    pub fn location(&self, family: FamilyId, l: LocationId) -> LocationId {
+        self.origins[family.index()].locations[l.index()]
+    }
+
+    /// The step of the original program, unless it is part of a fence.
+    pub fn step(&self, family: FamilyId, s: StepId) -> Option<StepId> {
+        self.origins[family.index()].steps[s.index()]
+    }
+}
+
+/// Puts the fences in. Numbers of old locations stay; a fenced location gets a twin that its steps
+/// now leave from.
+pub fn fenced(program: &Program, sites: &BTreeSet<Site>) -> Fenced {
+    let mut program = program.clone();
+    let mut origins = Vec::new();
+    for (f, family) in program.families.iter_mut().enumerate() {
+        let mine = sites.iter().filter(|s| s.family == FamilyId::new(f));
+        origins.push(insert(family, mine.map(|s| s.kind)));
+    }
+    Fenced { program, origins }
+}
+
+fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin {
+    let mut origin = Origin {
+        locations: (0..family.locations.len()).map(LocationId::new).collect(),
+        steps: (0..family.steps.len())
+            .map(|s| Some(StepId::new(s)))
+            .collect(),
+    };
+    let mut fences: Vec<(LocationId, Fence)> = Vec::new();
+    let mut swaps = Vec::new();
+    for site in sites {
+        match site {
+            SiteKind::Fence(l) => fences.push((l, Fence::Full)),
+            SiteKind::StoreFence(l) => fences.push((l, Fence::Store)),
+            SiteKind::Swap(s) => swaps.push(s),
+        }
+    }
+    for s in swaps {
+        swap(family, s, &mut origin);
+    }
+    for (l, fence) in fences {
+        let twin = fresh(family, l, &mut origin);
+        for step in family.steps.iter_mut().filter(|s| s.source == l) {
+            step.source = twin;
+        }
+        let span = family.locations[l.index()].span;
+        push(
+            family,
+            l,
+            twin,
+            Action::Fence(fence),
+            span,
+            None,
+            &mut origin,
+        );
+    }
+    origin
+}
+
+/// `store` becomes `atomic { store }`.
+fn swap(family: &mut Family, s: StepId, origin: &mut Origin) {
+    let Some(step) = family.steps.get(s.index()).cloned() else {
+        return;
+    };
+    let begun = fresh(family, step.source, origin);
+    let done = fresh(family, step.source, origin);
+    let span = step.span;
+    // The old step is the one that stores, so that traces keep their words.
+    family.steps[s.index()].source = begun;
+    family.steps[s.index()].target = done;
+    push(
+        family,
+        step.source,
+        begun,
+        Action::AtomicBegin,
+        span,
+        None,
+        origin,
+    );
+    push(
+        family,
+        done,
+        step.target,
+        Action::AtomicEnd,
+        span,
+        None,
+        origin,
+    );
+}
+
+fn fresh(family: &mut Family, like: LocationId, origin: &mut Origin) -> LocationId {
+    let id = LocationId::new(family.locations.len());
+    family.locations.push(Location {
+        labels: Vec::new(),
+        span: family.locations[like.index()].span,
+    });
+    origin.locations.push(like);
+    id
+}
+
+fn push(
+    family: &mut Family,
+    source: LocationId,
+    target: LocationId,
+    action: wattle_model::program::Action,
+    span: wattle_model::Span,
+    from: Option<StepId>,
+    origin: &mut Origin,
+) {
+    family.steps.push(Step {
+        source,
+        target,
+        action,
+        span,
+    });
+    origin.steps.push(from);
+}
