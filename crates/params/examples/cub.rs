@@ -26,6 +26,13 @@ fn main() {
         let (outcome, effort) = check(&system, model, Options::default(), &|_| {
             started.elapsed() > deadline
         });
+        if std::env::var_os("SHOW").is_some()
+            && let (Outcome::Holds(cubes), Ok(compiled)) = (&outcome, wattle_params::compile::Compiled::new(&system, model))
+        {
+            for c in cubes {
+                println!("    {}", wattle_params::display::show(&compiled, c));
+            }
+        }
         let verdict = match &outcome {
             Outcome::Holds(cubes) => format!("holds ({} cubes)", cubes.len()),
             Outcome::Violated(run) => format!(

@@ -277,7 +277,7 @@ impl<'c, 'a> Builder<'c, 'a> {
 }
 
 /// A constraint that the others imply is dropped.
-fn simplify_numbers(list: &mut Vec<Lin>, integer: bool) {
+pub fn simplify_numbers(list: &mut Vec<Lin>, integer: bool) {
     let mut i = 0;
     while list.len() > 1 && i < list.len() {
         let l = list.remove(i);

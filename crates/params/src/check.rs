@@ -2,7 +2,7 @@
 //! guesses; every violation is replayed.
 
 use crate::compile::{Compiled, Unsupported};
-use crate::concrete::{Run, concretise, replays};
+use crate::concrete::{Run, along, concretise, replays};
 use crate::cube::Cube;
 use crate::forward::{Limits, explore};
 use crate::guess::Guesser;
@@ -99,6 +99,8 @@ impl<'a> Check<'a> {
             states,
             buffer: 6,
             depth: 200,
+            starts: 2000,
+            walks: 0,
         };
         let found = explore(&machine, &candidates, limits, true, &|| (self.stop)(0));
         let (start, events) = found.bad?;
@@ -141,14 +143,23 @@ impl<'a> Check<'a> {
                 }
                 Finding::Stopped if plain && !(self.stop)(0) => {
                     plain = false;
-                    self.sample(compiled, &mut guesser);
+                    self.sample(compiled, &mut guesser, 0);
                 }
                 Finding::Stopped => return Ok(Outcome::Undecided("out of budget".into())),
                 Finding::Path { nodes, start } => {
                     let root = nodes[nodes.len() - 1].root;
                     restarts += 1;
                     match root {
-                        Root::Guess(number) => guesser.refute(number),
+                        Root::Guess(number) => {
+                            guesser.refute(number);
+                            let stop = || (self.stop)(0);
+                            if let Some((machine, states)) = along(compiled, &nodes, &start, &stop) {
+                                guesser.add_sample(machine, states);
+                            }
+                            if restarts == 2 {
+                                self.sample(compiled, &mut guesser, 1);
+                            }
+                        }
                         Root::Claimed(i) => refuted.push(i),
                         Root::Bad => {
                             let stop = || (self.stop)(0);
@@ -171,22 +182,22 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Small instances under the real memory model for the guesser.
-    fn sample(&self, compiled: &Compiled<'a>, guesser: &mut Guesser<'a>) {
+    /// A small instance under the real memory model for the guesser: two threads, or `more`.
+    fn sample(&self, compiled: &Compiled<'a>, guesser: &mut Guesser<'a>, more: u8) {
         let candidates = Candidates::of(self.system);
-        let sizes = match self.system.threads {
-            Some(n) if n <= 3 => vec![n as u8],
-            _ => vec![compiled.constants as u8 + 2, compiled.constants as u8 + 3],
+        let threads = match self.system.threads {
+            Some(n) if n <= 3 => n as u8,
+            _ => compiled.constants as u8 + 2 + more,
         };
-        for (i, n) in sizes.into_iter().enumerate() {
-            let machine = Machine::new(self.system, compiled.model, n);
-            let limits = Limits {
-                states: if i == 0 { 20_000 } else { 40_000 },
-                buffer: 3,
-                depth: 60,
-            };
-            let explored = explore(&machine, &candidates, limits, false, &|| (self.stop)(0));
-            guesser.add_sample(machine, explored.states);
-        }
+        let machine = Machine::new(self.system, compiled.model, threads);
+        let limits = Limits {
+            states: 20_000,
+            buffer: 3,
+            depth: 60,
+            starts: 8,
+            walks: 300,
+        };
+        let explored = explore(&machine, &candidates, limits, false, &|| (self.stop)(0));
+        guesser.add_sample(machine, explored.states);
     }
 }

@@ -29,12 +29,44 @@ enum Actor {
 /// States tried before giving up.
 const TRIED: usize = 60_000;
 
+/// A run along the path that ends in a bad state.
 pub fn concretise(
     compiled: &Compiled<'_>,
     nodes: &[Node],
     start: &Cube,
     stop: &dyn Fn() -> bool,
 ) -> Option<Run> {
+    let plan = plan(compiled, nodes, start)?;
+    let mut starts = plan.starts.into_iter();
+    starts.find_map(|s| {
+        let mut seen = Vec::new();
+        guided(&plan.machine, s, &plan.steps, true, &mut seen, stop)
+    })
+}
+
+/// States on runs along the path, for samples: the number of threads and what was seen.
+pub fn along<'a>(
+    compiled: &Compiled<'a>,
+    nodes: &[Node],
+    start: &Cube,
+    stop: &dyn Fn() -> bool,
+) -> Option<(Machine<'a>, Vec<State>)> {
+    let plan = plan(compiled, nodes, start)?;
+    let mut all = Vec::new();
+    for s in plan.starts.into_iter().take(4) {
+        guided(&plan.machine, s, &plan.steps, false, &mut all, stop);
+    }
+    Some((plan.machine, all))
+}
+
+/// An instance, its initial states and the steps to take.
+struct Plan<'a> {
+    machine: Machine<'a>,
+    starts: Vec<State>,
+    steps: Vec<(usize, Vec<u8>)>,
+}
+
+fn plan<'a>(compiled: &Compiled<'a>, nodes: &[Node], start: &Cube) -> Option<Plan<'a>> {
     let mut free = 0;
     let mut fresh = |fixed: u16| match fixed {
         0 => {
@@ -102,10 +134,12 @@ pub fn concretise(
     let (starts, _) = machine.initial_among(&candidates, &|p| {
         wish.iter().find(|(q, _)| *q == p).map(|(_, v)| v.clone())
     });
-    starts
-        .into_iter()
-        .take(64)
-        .find_map(|s| guided(&machine, s, &steps, &candidates, stop))
+    let starts = starts.into_iter().take(64).collect();
+    Some(Plan {
+        machine,
+        starts,
+        steps,
+    })
 }
 
 fn note_order(cube: &Cube, ids: &[Actor], orders: &mut Vec<(usize, usize)>) {
@@ -206,9 +240,11 @@ fn guided(
     machine: &Machine<'_>,
     start: State,
     steps: &[(usize, Vec<u8>)],
-    candidates: &Candidates,
+    stop_at_bad: bool,
+    visited: &mut Vec<State>,
     stop: &dyn Fn() -> bool,
 ) -> Option<Run> {
+    let candidates = &Candidates::of(machine.system);
     // Under SC the order of the path is the order of the run.
     let lane = |(t, args): &(usize, Vec<u8>)| match (
         machine.model,
@@ -230,7 +266,7 @@ fn guided(
     seen.insert((list[0].0.clone(), start.clone()));
     let mut at = 0;
     let mut found = machine.bad(&start).map(|_| 0);
-    while found.is_none() && at < list.len() && list.len() < TRIED {
+    while (found.is_none() || !stop_at_bad) && at < list.len() && list.len() < TRIED {
         if at % 256 == 255 && stop() {
             return None;
         }
@@ -260,6 +296,9 @@ fn guided(
             }
         }
         at += 1;
+    }
+    if !stop_at_bad {
+        visited.extend(list.iter().map(|(_, s, _)| s.clone()));
     }
     let mut i = found?;
     let mut events = Vec::new();

@@ -20,6 +20,10 @@ pub struct Limits {
     /// Longest buffer; longer ones are not followed.
     pub buffer: usize,
     pub depth: usize,
+    /// Initial states taken, evenly spread over all.
+    pub starts: usize,
+    /// Random walks after a search that was cut off, to see states farther away.
+    pub walks: usize,
 }
 
 /// Breadth-first. Stops at a bad state, at the limits, or when `stop` says so.
@@ -30,7 +34,12 @@ pub fn explore(
     stop_at_bad: bool,
     stop: &dyn Fn() -> bool,
 ) -> Explored {
-    let (initial, mut complete) = machine.initial(candidates);
+    let (mut initial, mut complete) = machine.initial(candidates);
+    if initial.len() > limits.starts {
+        let every = initial.len().div_ceil(limits.starts.max(1));
+        initial = initial.into_iter().rev().step_by(every).collect();
+        complete = false;
+    }
     let mut index: FxHashMap<State, u32> = FxHashMap::default();
     let mut states: Vec<State> = Vec::new();
     let mut parents: Vec<Option<(u32, Event)>> = Vec::new();
@@ -74,6 +83,10 @@ pub fn explore(
         });
         at += 1;
     }
+    if !complete && bad.is_none() {
+        walk(machine, candidates, limits, &mut states, &mut index);
+        parents.resize(states.len(), None);
+    }
     let bad = bad.map(|mut s| {
         let mut events = Vec::new();
         while let Some((parent, event)) = &parents[s] {
@@ -87,5 +100,41 @@ pub fn explore(
         states,
         complete,
         bad,
+    }
+}
+
+/// Follows random successors from states seen, deterministically.
+fn walk(
+    machine: &Machine<'_>,
+    candidates: &Candidates,
+    limits: Limits,
+    states: &mut Vec<State>,
+    index: &mut FxHashMap<State, u32>,
+) {
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n.max(1)
+    };
+    let known = states.len();
+    for _ in 0..limits.walks {
+        let Some(mut state) = states.get(random(known)).cloned() else {
+            return;
+        };
+        for _ in 0..limits.depth {
+            let mut next = Vec::new();
+            machine.successors(&state, candidates, &mut |_, s| next.push(s));
+            if next.is_empty() {
+                break;
+            }
+            state = next.swap_remove(random(next.len()));
+            if state.buffers.iter().any(|b| b.len() > limits.buffer) {
+                break;
+            }
+            if !index.contains_key(&state) {
+                index.insert(state.clone(), states.len() as u32);
+                states.push(state.clone());
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ pub mod compile;
 pub mod concrete;
 pub mod cover;
 pub mod cube;
+pub mod display;
 pub mod forward;
 pub mod guess;
 pub mod initial;

@@ -3,7 +3,9 @@
 
 use crate::compile::{Compiled, Unsupported};
 use crate::cover::covers;
-use crate::cube::Cube;
+use crate::build::simplify_numbers;
+use crate::cube::{Consistent, Contradiction, Cube};
+use crate::lin::{self, Lin};
 use crate::guess::Guesser;
 use crate::initial::{cubes_of, initial_part};
 use crate::pre::{Predecessor, Predecessors, predecessors};
@@ -60,6 +62,9 @@ pub struct Search<'c, 'a> {
     queue: BinaryHeap<Reverse<(usize, usize, usize, u32)>>,
     /// Excluded by axioms on constants.
     axioms: Vec<Cube>,
+    /// Negations of claims that are one linear constraint on scalars: every cube may assume them,
+    /// for the claim itself is in the search.
+    bounds: Vec<Lin>,
 }
 
 /// Counts for reports.
@@ -84,6 +89,7 @@ impl<'c, 'a> Search<'c, 'a> {
             nodes: Vec::new(),
             queue: BinaryHeap::new(),
             axioms,
+            bounds: Vec::new(),
         })
     }
 
@@ -97,6 +103,7 @@ impl<'c, 'a> Search<'c, 'a> {
     ) -> Result<Finding, Unsupported> {
         self.nodes.clear();
         self.queue.clear();
+        self.bounds.clear();
         let system = self.compiled.system;
         let claims = system
             .assumed
@@ -109,9 +116,11 @@ impl<'c, 'a> Search<'c, 'a> {
             .collect();
         for (root, q) in roots {
             for cube in cubes_of(self.compiled, q)? {
+                let bound = bound_of(&cube).filter(|_| matches!(root, Root::Claimed(_)));
                 if let Some(path) = self.add(cube, None, root, guesser, effort) {
                     return Ok(path);
                 }
+                self.bounds.extend(bound);
             }
         }
         let mut out = Predecessors::default();
@@ -127,6 +136,9 @@ impl<'c, 'a> Search<'c, 'a> {
                 self.nodes[index as usize].root,
             );
             effort.cubes += 1;
+            if std::env::var_os("TRACE").is_some() {
+                eprintln!("{:?} {}", root, crate::display::show(self.compiled, &cube));
+            }
             out.list.clear();
             for t in 0..self.compiled.transitions.len() {
                 predecessors(self.compiled, &cube, t, &mut out);
@@ -170,6 +182,10 @@ impl<'c, 'a> Search<'c, 'a> {
         guesser: &mut Guesser<'_>,
         effort: &mut Effort,
     ) -> Option<Finding> {
+        let mut cube = cube;
+        if !self.bounds.is_empty() && strengthen(&mut cube, &self.bounds).is_err() {
+            return None;
+        }
         let signature = signature(&cube);
         let kinds = &self.compiled.kinds;
         let covered =
@@ -245,4 +261,35 @@ fn signature(cube: &Cube) -> u64 {
         bits |= 1 << (array % 64);
     }
     bits
+}
+
+/// The negation of a cube that is one integer constraint on scalars.
+fn bound_of(cube: &Cube) -> Option<Lin> {
+    let alone = cube.doms.is_empty() && cube.rels.is_empty() && cube.reals.is_empty() && cube.threads() == 0;
+    match &cube.ints[..] {
+        [l] if alone && l.terms.iter().all(|(s, _)| s.is_cell()) => match &l.negated(true)[..] {
+            [not] => Some(not.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Adds the bounds on scalars that the cube speaks of.
+fn strengthen(cube: &mut Cube, bounds: &[Lin]) -> Consistent {
+    let before = cube.ints.len();
+    for b in bounds {
+        let spoken = |s| cube.ints.iter().any(|l| l.coefficient(s) != 0);
+        if b.terms.iter().any(|(s, _)| spoken(*s)) && !cube.ints.contains(b) {
+            cube.ints.push(b.clone());
+        }
+    }
+    if cube.ints.len() > before {
+        cube.ints.sort();
+        if !lin::satisfiable(&cube.ints, true) {
+            return Err(Contradiction);
+        }
+        simplify_numbers(&mut cube.ints, true);
+    }
+    Ok(())
 }

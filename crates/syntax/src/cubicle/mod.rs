@@ -5,9 +5,9 @@
 //! value, `p @ X` and the older `read(p, X)`, `fence()` and the older `fence(p)`, thread constants
 //! `#1`. The acting thread is the bracketed parameter, or the first one in older files.
 //!
-//! Two readings differ from a literal one. The body of `forall_other` reaches as far right as it
-//! can; its conjuncts that do not speak of the variable are taken out of it. Real numbers must be
-//! whole.
+//! The body of `forall_other` reaches as far right as it can, and nothing in it is demanded when
+//! there is no other thread; a `fence()` in it belongs to the transition all the same. Real numbers
+//! must be whole.
 
 mod lexer;
 mod parse;

@@ -522,27 +522,16 @@ impl Resolver<'_> {
                     readers: scope.readers,
                 };
                 let body = self.formula(body, &inner, fence, false);
-                self.hoist(variable, body, scope.names.len() as u8)
+                if body.is_true() {
+                    return body;
+                }
+                Formula::ForallOther {
+                    variable: variable.text.clone(),
+                    body: Box::new(body),
+                }
             }
             Expr::Compare(l, op, r, span) => self.compare(l, *op, r, *span, scope),
         }
-    }
-
-    /// Conjuncts that do not speak of the bound variable leave the quantifier.
-    fn hoist(&mut self, variable: &Name, body: Formula, bound: u8) -> Formula {
-        let parts = match body {
-            Formula::And(parts) => parts,
-            other => vec![other],
-        };
-        let (inside, mut outside): (Vec<_>, Vec<_>) =
-            parts.into_iter().partition(|f| mentions(f, bound));
-        if !inside.is_empty() {
-            outside.push(Formula::ForallOther {
-                variable: variable.text.clone(),
-                body: Box::new(Formula::And(inside).simplified()),
-            });
-        }
-        Formula::And(outside).simplified()
     }
 
     fn compare(
@@ -782,16 +771,6 @@ fn named_actor(t: &tree::Transition) -> Option<&Name> {
 
 fn same_names(a: &[Name], b: &[Name]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.text == y.text)
-}
-
-fn mentions(f: &Formula, bound: u8) -> bool {
-    let bound = ThreadTerm::Param(bound);
-    let mut found = false;
-    f.for_each_literal(&mut |l| {
-        found |= l.left == Term::Thread(bound) || l.right == Term::Thread(bound);
-        l.for_each_access(&mut |a| found |= a.args.contains(&bound));
-    });
-    found
 }
 
 fn first_span(e: &Expr) -> Span {

@@ -86,14 +86,14 @@ fn wrong_language_and_truncated_files_are_refused() {
 }
 
 #[test]
-fn the_fence_and_conjuncts_leave_the_quantifier() {
+fn the_fence_leaves_the_quantifier() {
     let text = "type l = A | B\narray PC[proc] : l\nweak array R[proc] : bool\ninit (p) { PC[p] = A && R[p] = False }\nunsafe (p q) { PC[p] = B && PC[q] = B }\ntransition t ([p])\nrequires { forall_other q. R[q] = False && PC[p] = A && fence() }\n{ PC[p] := B }\n";
     let printed = parse(text)
         .system
         .map(|s| s.to_string())
         .unwrap_or_default();
     assert!(
-        printed.contains("requires { fence() && (PC[p] = A && (forall_other q. (R[q] = False))) }"),
+        printed.contains("requires { fence() && (forall_other q. (R[q] = False && PC[p] = A)) }"),
         "{printed}"
     );
 }
