@@ -14,7 +14,8 @@ where
 {
     let machine = Machine::<L, Exact>::new(instance, ()).expect("a machine");
     let starts = machine.starts().expect("starts");
-    let mut work: std::collections::VecDeque<_> = starts.iter().map(|s| machine.initial(s)).collect();
+    let mut work: std::collections::VecDeque<_> =
+        starts.iter().map(|s| machine.initial(s)).collect();
     let mut seen: BTreeSet<_> = work.iter().cloned().collect();
     while let Some(state) = work.pop_front() {
         if machine.inside_atomic(&state).is_none() {
@@ -52,10 +53,18 @@ fn few_threads_agree() {
     files.sort();
     let mut wrong = Vec::new();
     for file in &files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().to_string();
+        let name = file
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_string();
         let text = std::fs::read_to_string(file).expect("a file");
         let parsed = wattle_syntax::x86::parse(&text);
-        assert!(parsed.diagnostics.is_empty(), "{}", parsed.render(&name, &text));
+        assert!(
+            parsed.diagnostics.is_empty(),
+            "{}",
+            parsed.render(&name, &text)
+        );
         let program = parsed.program.expect("a program");
         let expected: Vec<(&str, &str)> = text
             .lines()
