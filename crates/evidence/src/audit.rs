@@ -2,6 +2,8 @@
 //! It shares no code with any engine: one file per kind of certificate.
 
 mod closed_states;
+mod load_buffers;
+mod robust;
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
@@ -90,6 +92,8 @@ pub fn audit(
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
     match certificate {
+        Certificate::Robust(c) => robust::audit_robust(task, c, control),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
+        Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
     }
 }

@@ -4,10 +4,14 @@
 mod base64;
 mod closed_states;
 mod encoding;
+mod load_buffers;
+mod robust;
 
 pub use base64::as_base64;
 pub use closed_states::{ClosedStates, Corrupt};
 pub use encoding::Coded;
+pub use load_buffers::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
+pub use robust::Robust;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +21,26 @@ use serde::{Deserialize, Serialize};
 pub enum Certificate {
     /// A set of states that contains the initial ones and is closed under every event.
     ClosedStates(ClosedStates),
+    /// A basis of the configurations with load buffers that lead to a bad state under TSO.
+    LoadBuffers(LoadBuffers),
+    /// The program is robust, so SC answers for TSO.
+    Robust(Robust),
 }
 
 impl Certificate {
     /// What it is, for a person.
     pub fn describe(&self) -> String {
         match self {
+            Certificate::Robust(r) => {
+                format!("robustness, and {} under SC", r.under_sc.describe())
+            }
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+            Certificate::LoadBuffers(c) => {
+                format!(
+                    "a basis of {} configurations with load buffers",
+                    c.basis.len()
+                )
+            }
         }
     }
 }

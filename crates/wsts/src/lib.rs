@@ -1,1 +1,13 @@
-//! Backward coverability: multiset buffers and exact TSO.
+//! Backward coverability over well-structured systems: TSO with load buffers (the `exact` engine)
+//! and TSO with multiset buffers (the `multiset` engine).
+//!
+//! Both run on threads unfolded to finite automata ([`wattle_memory::automaton`]) and share one
+//! backward search ([`backward`]): from the bad configurations through minimal predecessors, with
+//! minimal bases, until an initial configuration is covered or nothing new appears.
+
+pub mod backward;
+pub mod dual;
+pub mod local;
+pub mod targets;
+
+pub use dual::Exact;

@@ -1,0 +1,414 @@
+//! Checks that a program is robust against TSO, by a plain search for attacks (calin-2016 Theorem 10,
+//! Fig. 3.4) on the reference machine of SC, and that SC does not reach the target.
+//!
+//! No reductions: sets of states and nothing else. A lock region counts as touched as a whole once
+//! one of its accesses comes after the attacker's load, and so does an atomic block.
+
+use super::{AuditError, Audited, audit};
+use crate::certificate::Robust;
+use crate::control::{Control, Progress};
+use crate::task::Task;
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_memory::reference::{Machine, Outcome, State};
+use wattle_memory::{Event, Exact, FaultKind, MemoryModel, Sc};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Fact};
+use wattle_model::{CellId, Fence, RegisterId, ThreadId};
+
+pub(super) fn audit_robust(
+    task: &Task<'_>,
+    certificate: &Robust,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let other = |why: &str| Err(AuditError::Other(why.to_string()));
+    if task.model != MemoryModel::Tso {
+        return Err(AuditError::WrongModel(MemoryModel::Tso));
+    }
+    if task.deadlock {
+        return other("robustness says nothing about deadlocks");
+    }
+    if let Some(q) = task.question()
+        && !q.only_final
+    {
+        let mut memory = false;
+        q.target.for_each_atom(&mut |f| {
+            memory |= matches!(f, Fact::Cell(_) | Fact::CellAt { .. });
+        });
+        if memory {
+            return other("robustness says nothing about memory while stores are pending");
+        }
+    }
+    let under_sc = Task {
+        model: MemoryModel::Sc,
+        ..*task
+    };
+    let mut audited = audit(&under_sc, &certificate.under_sc, control)?;
+    let machine = Machine::<Sc, Exact>::new(task.instance, ())
+        .map_err(|e| AuditError::Refused(e.to_string()))?;
+    audited.checked += Search { machine }.run(control)?;
+    Ok(audited)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Read,
+    Written,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Before,
+    /// The attacker's stores, newest value per cell; the first one was to `delayed`.
+    Delaying {
+        attacker: ThreadId,
+        delayed: CellId,
+        private: BTreeMap<CellId, i64>,
+    },
+    Committed {
+        attacker: ThreadId,
+        delayed: CellId,
+        marks: BTreeMap<CellId, Mark>,
+        after: BTreeSet<ThreadId>,
+        debt: bool,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Config {
+    phase: Phase,
+    /// What the current lock region (or block in debt) has touched.
+    region: BTreeMap<CellId, Mark>,
+    /// Threads that a faulting load has ended.
+    stopped: BTreeSet<ThreadId>,
+    state: State<()>,
+}
+
+struct Search<'i> {
+    machine: Machine<'i, Sc, Exact>,
+}
+
+enum Next {
+    Go(Config),
+    Attack,
+}
+
+impl Search<'_> {
+    fn run(&self, control: &Control<'_>) -> Result<u64, AuditError> {
+        let starts = self.machine.starts();
+        let starts = starts.map_err(|e| AuditError::Refused(e.to_string()))?;
+        let mut seen = BTreeSet::new();
+        let mut work = Vec::new();
+        let push = |config: Config, seen: &mut BTreeSet<Config>, work: &mut Vec<Config>| {
+            if seen.insert(config.clone()) {
+                work.push(config);
+            }
+        };
+        for start in &starts {
+            let config = Config {
+                phase: Phase::Before,
+                region: BTreeMap::new(),
+                stopped: BTreeSet::new(),
+                state: self.machine.initial(start),
+            };
+            push(config, &mut seen, &mut work);
+        }
+        while let Some(config) = work.pop() {
+            if seen.len() % 256 == 0 {
+                let progress = Progress {
+                    states: seen.len() as u64,
+                    frontier: work.len() as u64,
+                    memory: 0,
+                };
+                control.poll("audit", progress)?;
+            }
+            for next in self.successors(&config)? {
+                match next {
+                    Next::Go(next) => push(next, &mut seen, &mut work),
+                    Next::Attack => {
+                        return Err(AuditError::Other("the program is not robust".into()));
+                    }
+                }
+            }
+        }
+        Ok(seen.len() as u64)
+    }
+
+    fn successors(&self, config: &Config) -> Result<Vec<Next>, AuditError> {
+        let mut out = Vec::new();
+        for t in self.machine.instance.thread_ids() {
+            if config.stopped.contains(&t) {
+                continue;
+            }
+            match &config.phase {
+                Phase::Delaying { attacker, .. } if *attacker == t => {
+                    self.attacker(config, t, &mut out)?;
+                }
+                Phase::Committed { attacker, .. } if *attacker == t => {}
+                phase => {
+                    for event in self.events(&config.state, t) {
+                        self.step(config, t, &event, &mut out)?;
+                    }
+                    if *phase == Phase::Before && config.state.holder != Some(t) {
+                        self.start(config, t, &mut out)?;
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn events(&self, state: &State<()>, t: ThreadId) -> Vec<Event> {
+        let events = self.machine.events(state).into_iter();
+        events.filter(|e| e.thread() == t).collect()
+    }
+
+    /// A step of a thread that runs under SC.
+    fn step(
+        &self,
+        config: &Config,
+        t: ThreadId,
+        event: &Event,
+        out: &mut Vec<Next>,
+    ) -> Result<(), AuditError> {
+        let (action, inside) = self.action(&config.state, event);
+        let mut next = config.clone();
+        match self.machine.apply(&config.state, event) {
+            Outcome::Next(state) => next.state = state,
+            Outcome::Fault(fault) => match (fault.kind, action) {
+                (FaultKind::MachineOverflow, _) => {
+                    return Err(AuditError::Other("overflow of the machine".into()));
+                }
+                // The access happens, then the thread ends.
+                (FaultKind::ValueOutOfRange { .. }, Action::Load { .. }) => {
+                    next.stopped.insert(t);
+                }
+                _ => return Ok(()),
+            },
+            Outcome::Full(_) => return Ok(()),
+        }
+        let region = inside || config.state.holder == Some(t);
+        match action {
+            Action::Load { place, .. } | Action::Store { place, .. } => {
+                let access = match action {
+                    Action::Load { .. } => Mark::Read,
+                    _ => Mark::Written,
+                };
+                let Some(cell) = address(&config.state, t, place) else {
+                    return Ok(());
+                };
+                match admit(config, &mut next, t, cell, access, region) {
+                    Admitted::No => {}
+                    Admitted::Yes => out.push(Next::Go(next)),
+                    Admitted::Attack => out.push(Next::Attack),
+                }
+            }
+            Action::AtomicBegin | Action::Lock => {
+                next.region.clear();
+                if let Phase::Committed { after, debt, .. } = &mut next.phase {
+                    *debt = !after.contains(&t);
+                }
+                out.push(Next::Go(next));
+            }
+            Action::AtomicEnd | Action::Unlock => {
+                next.region.clear();
+                if !matches!(next.phase, Phase::Committed { debt: true, .. }) {
+                    out.push(Next::Go(next));
+                }
+            }
+            _ => out.push(Next::Go(next)),
+        }
+        Ok(())
+    }
+
+    /// The state as the attacker sees it: its own stores first, and no lock in the way of a buffer.
+    fn view(&self, config: &Config) -> State<()> {
+        let mut view = config.state.clone();
+        if let Phase::Delaying { private, .. } = &config.phase {
+            for (c, v) in private {
+                view.memory[c.index()] = *v;
+            }
+        }
+        view.holder = None;
+        view
+    }
+
+    /// A store of a thread begins an attack.
+    fn start(&self, config: &Config, t: ThreadId, out: &mut Vec<Next>) -> Result<(), AuditError> {
+        let mut view = config.state.clone();
+        view.holder = None;
+        for event in self.events(&view, t) {
+            let (Action::Store { place, .. }, false) = self.action(&view, &event) else {
+                continue;
+            };
+            let (Some(cell), Outcome::Next(after)) =
+                (address(&view, t, place), self.machine.apply(&view, &event))
+            else {
+                continue;
+            };
+            let mut next = config.clone();
+            next.state.locations = after.locations;
+            next.phase = Phase::Delaying {
+                attacker: t,
+                delayed: cell,
+                private: BTreeMap::from([(cell, after.memory[cell.index()])]),
+            };
+            out.push(Next::Go(next));
+        }
+        Ok(())
+    }
+
+    fn attacker(
+        &self,
+        config: &Config,
+        t: ThreadId,
+        out: &mut Vec<Next>,
+    ) -> Result<(), AuditError> {
+        let Phase::Delaying {
+            delayed, private, ..
+        } = &config.phase
+        else {
+            return Ok(());
+        };
+        let view = self.view(config);
+        for event in self.events(&view, t) {
+            let (action, _) = self.action(&view, &event);
+            if matches!(
+                action,
+                Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock
+            ) {
+                continue;
+            }
+            if let Action::Load { place, .. } = action
+                && let Some(cell) = address(&view, t, place)
+                && !private.contains_key(&cell)
+            {
+                let mut next = config.clone();
+                // The attacker is frozen: forget where it is.
+                let thread = self.machine.instance.thread(t);
+                next.state.locations[t.index()] = thread.entry;
+                next.state.registers[t.index()].fill(0);
+                next.phase = Phase::Committed {
+                    attacker: t,
+                    delayed: *delayed,
+                    marks: BTreeMap::from([(cell, Mark::Read)]),
+                    after: BTreeSet::new(),
+                    debt: false,
+                };
+                out.push(Next::Go(next));
+            }
+            let after = match self.machine.apply(&view, &event) {
+                Outcome::Next(after) => after,
+                Outcome::Fault(f) if f.kind == FaultKind::MachineOverflow => {
+                    return Err(AuditError::Other("overflow of the machine".into()));
+                }
+                Outcome::Fault(_) | Outcome::Full(_) => continue,
+            };
+            let mut next = config.clone();
+            next.state.locations = after.locations.clone();
+            next.state.registers = after.registers.clone();
+            if let (Action::Store { place, .. }, Phase::Delaying { private, .. }) =
+                (action, &mut next.phase)
+                && let Some(cell) = address(&view, t, place)
+            {
+                private.insert(cell, after.memory[cell.index()]);
+            }
+            out.push(Next::Go(next));
+        }
+        Ok(())
+    }
+
+    /// What the event's step does, and whether it is inside an atomic block.
+    fn action(&self, state: &State<()>, event: &Event) -> (&Action<RegisterId, Address>, bool) {
+        match event {
+            Event::Step { thread, step, .. } => {
+                let thread_data = self.machine.instance.thread(*thread);
+                let at = state.locations[thread.index()];
+                let inside = thread_data.atomic[at.index()];
+                (&thread_data.step(*step).action, inside)
+            }
+            // There are no drains under SC.
+            Event::Drain { .. } => (&Action::Skip, false),
+        }
+    }
+}
+
+enum Admitted {
+    No,
+    Yes,
+    Attack,
+}
+
+/// Whether the access may happen where it does, and what it leaves behind.
+fn admit(
+    config: &Config,
+    next: &mut Config,
+    t: ThreadId,
+    cell: CellId,
+    access: Mark,
+    region: bool,
+) -> Admitted {
+    let raise = |marks: &mut BTreeMap<CellId, Mark>, cell: CellId, access: Mark| {
+        let mark = marks.entry(cell).or_insert(access);
+        *mark = (*mark).max(access);
+    };
+    let Phase::Committed {
+        delayed,
+        marks,
+        after,
+        debt,
+        ..
+    } = &mut next.phase
+    else {
+        if config.state.holder == Some(t) {
+            raise(&mut next.region, cell, access);
+        }
+        return Admitted::Yes;
+    };
+    if !after.contains(&t) {
+        let conflict = match marks.get(&cell) {
+            Some(Mark::Written) => true,
+            Some(Mark::Read) => access == Mark::Written,
+            None => false,
+        };
+        let guessed = *debt && !region && config.region.get(&cell) == Some(&Mark::Written);
+        if conflict || guessed {
+            after.insert(t);
+            if region {
+                *debt = false;
+                let touched = std::mem::take(&mut next.region);
+                if touched.contains_key(delayed) {
+                    return Admitted::Attack;
+                }
+                for (c, m) in touched {
+                    raise(marks, c, m);
+                }
+            }
+        } else if region && *debt {
+            raise(&mut next.region, cell, access);
+            return Admitted::Yes;
+        } else {
+            return Admitted::No;
+        }
+    }
+    if cell == *delayed {
+        return Admitted::Attack;
+    }
+    raise(marks, cell, access);
+    Admitted::Yes
+}
+
+fn address(state: &State<()>, thread: ThreadId, place: &Address) -> Option<CellId> {
+    match place {
+        Address::Cell(c) => Some(*c),
+        Address::Computed {
+            base,
+            length,
+            index,
+        } => {
+            let registers = &state.registers[thread.index()];
+            let index = index.eval(&|r: &RegisterId| registers[r.index()]).ok()?;
+            let inside = u32::try_from(index).ok().filter(|i| i < length)?;
+            Some(CellId(base.0 + inside))
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! From a run with load buffers to a run with store buffers.
+//!
+//! Memory changes in the same order in both. A load that read a message happens, with store
+//! buffers, when that message was sent; a store's drain happens when it wrote memory; everything
+//! else of a thread happens as early as its program order allows.
+
+use super::config::{Config, Message};
+use super::predecessors::{LoadBuffers, Move};
+use crate::backward::Search;
+use crate::local::Local;
+use std::collections::VecDeque;
+use wattle_evidence::{End, Task, Trace};
+use wattle_memory::automaton::{Act, Automata, LocalId};
+use wattle_memory::{Event, Start};
+use wattle_model::instance::Initial;
+use wattle_model::{CellId, ThreadId};
+
+pub fn concrete(
+    task: &Task<'_>,
+    automata: &Automata,
+    search: &Search<'_, LoadBuffers<'_>>,
+    first: u32,
+) -> Result<Trace, String> {
+    let start = start(task, automata, &search.nodes[first as usize].config);
+    let mut run = Run::new(automata);
+    let mut n = first;
+    let mut after = false;
+    while let Some((next, how)) = &search.nodes[n as usize].next {
+        after |= *how == Move::Snapshot;
+        run.play(how, after)?;
+        n = *next;
+    }
+    let bad = &search.nodes[n as usize].config;
+    let mut events = run.events();
+    let fault = bad.locals.iter().enumerate().find_map(|(t, l)| match l {
+        Local::At(q) => automata.threads[t].states[*q as usize].fault.clone(),
+        _ => None,
+    });
+    let end = match fault {
+        None => End::Target,
+        Some(fault) => {
+            let last = events.iter().position(|e| {
+                matches!(e, Event::Step { thread, step, .. }
+                    if *thread == fault.thread && *step == fault.step
+                        && run.faulting == Some((*thread, *step)))
+            });
+            // The faulting step is the thread's last; what others do later is not needed.
+            if let Some(i) = last.and_then(|_| {
+                events.iter().rposition(
+                    |e| matches!(e, Event::Step { thread, .. } if *thread == fault.thread),
+                )
+            }) {
+                events.truncate(i + 1);
+            }
+            End::Fault(fault)
+        }
+    };
+    let trace = Trace {
+        model: task.model,
+        start,
+        events,
+        end,
+    };
+    match &trace.end {
+        // A machine overflow is no violation; the caller turns it into "undecided".
+        End::Fault(f) if f.kind == wattle_memory::FaultKind::MachineOverflow => Ok(trace),
+        _ => match trace.check(task) {
+            Ok(_) => Ok(trace),
+            Err(e) => Err(format!(
+                "a run with load buffers did not replay with store buffers: {e:?}"
+            )),
+        },
+    }
+}
+
+/// Values for everything, agreeing with what the configuration asks for.
+fn start(task: &Task<'_>, automata: &Automata, config: &Config) -> Start {
+    let memory =
+        (config.memory.iter().zip(&automata.initial)).map(|(m, initial)| m.unwrap_or(initial[0]));
+    let registers = task.instance.threads.iter().enumerate().map(|(t, thread)| {
+        let automaton = &automata.threads[t];
+        let q: LocalId = match config.locals[t] {
+            Local::At(q) => q,
+            _ => automaton.initial[0],
+        };
+        let known = &automaton.states[q as usize].registers;
+        let values = thread
+            .registers
+            .iter()
+            .zip(known)
+            .map(|(r, v)| match r.init {
+                Initial::Value(v) => v,
+                // A register that is dead at the start was recorded as 0, which its type may not have.
+                Initial::Any if r.ty.admit(*v) == Some(*v) => *v,
+                Initial::Any => r.ty.bounds().map_or(0, |(lo, _)| lo),
+            });
+        values.collect()
+    });
+    Start {
+        memory: memory.collect(),
+        registers: registers.collect(),
+    }
+}
+
+struct Run<'a> {
+    automata: &'a Automata,
+    /// Per thread: its load buffer, each message with the time it was sent.
+    buffers: Vec<VecDeque<(Message, u64)>>,
+    /// Per thread: when its last step happened with store buffers.
+    clock: Vec<u64>,
+    now: u64,
+    /// Events with their time; drains come before steps of the same time.
+    timed: Vec<((u64, u8), Event)>,
+    faulting: Option<(ThreadId, wattle_model::StepId)>,
+}
+
+impl<'a> Run<'a> {
+    fn new(automata: &'a Automata) -> Self {
+        let threads = automata.threads.len();
+        Run {
+            automata,
+            buffers: vec![VecDeque::new(); threads],
+            clock: vec![0; threads],
+            now: 0,
+            timed: Vec::new(),
+            faulting: None,
+        }
+    }
+
+    fn play(&mut self, how: &Move, after: bool) -> Result<(), String> {
+        self.now += 1;
+        match *how {
+            Move::Snapshot => {}
+            Move::Lose { thread } => {
+                self.buffers[thread].pop_front();
+            }
+            Move::Send { thread, cell } => {
+                // The value is not needed: only when it was sent.
+                self.buffers[thread].push_back((Message::Sent(cell, 0), self.now));
+            }
+            Move::Edge {
+                thread,
+                edge,
+                consumed,
+            } => self.edge(thread, edge, consumed, after)?,
+        }
+        Ok(())
+    }
+
+    fn edge(&mut self, t: usize, edge: u32, consumed: bool, after: bool) -> Result<(), String> {
+        let automaton = &self.automata.threads[t];
+        let edge = &automaton.edges[edge as usize];
+        let buffer = &mut self.buffers[t];
+        let own = |b: &VecDeque<(Message, u64)>, cell: CellId| {
+            b.iter()
+                .position(|(m, _)| matches!(m, Message::Own(c, _) if *c == cell))
+        };
+        match &edge.act {
+            Act::Load(cell, _) if own(buffer, *cell).is_none() => {
+                let (_, sent) = *buffer.front().ok_or("a load had no message to read")?;
+                self.clock[t] = self.clock[t].max(sent);
+                if consumed {
+                    buffer.pop_front();
+                }
+            }
+            Act::Fence | Act::Atomic { .. } | Act::Lock | Act::Unlock => self.clock[t] = self.now,
+            Act::Store(cell, value) => {
+                if let Some(i) = own(buffer, *cell) {
+                    buffer.remove(i);
+                }
+                buffer.push_back((Message::Own(*cell, Some(*value)), self.now));
+                if !after {
+                    let drain = Event::Drain {
+                        thread: ThreadId::new(t),
+                        cell: *cell,
+                        value: *value,
+                        keep: false,
+                    };
+                    self.timed.push(((self.now, 0), drain));
+                }
+            }
+            Act::Local | Act::Load(..) | Act::StoreFence => {}
+        }
+        let thread = ThreadId::new(t);
+        for (step, value) in &edge.steps {
+            let event = Event::Step {
+                thread,
+                step: *step,
+                value: *value,
+            };
+            self.timed.push(((self.clock[t], 1), event));
+        }
+        if automaton.states[edge.target as usize].fault.is_some() {
+            self.faulting = edge.steps.last().map(|(s, _)| (thread, *s));
+        }
+        Ok(())
+    }
+
+    /// In order of time; a stable sort keeps each thread's program order.
+    fn events(&self) -> Vec<Event> {
+        let mut timed = self.timed.clone();
+        timed.sort_by_key(|(time, _)| *time);
+        timed.into_iter().map(|(_, e)| e).collect()
+    }
+}

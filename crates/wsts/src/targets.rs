@@ -1,0 +1,228 @@
+//! Bad configurations as constraints: which local states and which memory make a condition true.
+
+use crate::local::Local;
+use wattle_evidence::Task;
+use wattle_memory::FaultKind;
+use wattle_memory::automaton::{Automata, LocalId};
+use wattle_model::instance::Fact;
+use wattle_model::{CellId, Expr, Op2, ThreadId};
+
+/// One way to be bad: local states, and memory where it matters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    pub locals: Vec<Local>,
+    pub memory: Vec<Option<i64>>,
+    /// The memory is that of the bad state itself, to be compared while stores may be pending.
+    pub snapshot: bool,
+    /// The thread whose fault this is.
+    pub fault: Option<ThreadId>,
+}
+
+/// More bad configurations than this are not worth starting from.
+const MAX_TARGETS: usize = 1 << 18;
+
+/// Every way to be bad: the question's target and every fault. An error says why there are too many
+/// or why one has no value.
+pub fn targets(task: &Task<'_>, automata: &Automata) -> Result<Vec<Target>, String> {
+    let threads = task.instance.threads.len();
+    let cells = task.instance.cells.len();
+    let open = Target {
+        locals: vec![Local::Any; threads],
+        memory: vec![None; cells],
+        snapshot: false,
+        fault: None,
+    };
+    let mut all = Vec::new();
+    for (t, automaton) in automata.threads.iter().enumerate() {
+        for (q, state) in automaton.states.iter().enumerate() {
+            if state.fault.is_some() {
+                let mut target = open.clone();
+                target.locals[t] = Local::At(q as LocalId);
+                target.fault = Some(ThreadId::new(t));
+                all.push(target);
+            }
+        }
+    }
+    let Some(question) = task.question() else {
+        return Ok(all);
+    };
+    let mut finder = Finder {
+        task,
+        automata,
+        only_final: question.only_final,
+        all,
+    };
+    for part in disjuncts(&question.target) {
+        finder.find(part, &open)?;
+    }
+    finder.all.sort();
+    finder.all.dedup();
+    Ok(finder.all)
+}
+
+/// The parts of a disjunction; each speaks of fewer threads than the whole.
+fn disjuncts(e: &Expr<Fact>) -> Vec<&Expr<Fact>> {
+    match e {
+        Expr::Binary(Op2::Or, a, b) => {
+            let mut parts = disjuncts(a);
+            parts.extend(disjuncts(b));
+            parts
+        }
+        e => vec![e],
+    }
+}
+
+struct Finder<'t> {
+    task: &'t Task<'t>,
+    automata: &'t Automata,
+    only_final: bool,
+    all: Vec<Target>,
+}
+
+impl Finder<'_> {
+    fn find(&mut self, e: &Expr<Fact>, open: &Target) -> Result<(), String> {
+        let (mut threads, mut cells) = (Vec::new(), Vec::new());
+        mentioned(e, &mut threads, &mut cells);
+        if self.only_final {
+            threads = self.task.instance.thread_ids().collect();
+        }
+        threads.sort_unstable();
+        threads.dedup();
+        cells.sort_unstable();
+        cells.dedup();
+        let snapshot = !self.only_final && !cells.is_empty();
+        let start = Target {
+            snapshot,
+            ..open.clone()
+        };
+        self.choose(e, &threads, &cells, start)
+    }
+
+    /// Fixes threads first, then cells, leaving a branch as soon as the condition is false there.
+    fn choose(
+        &mut self,
+        e: &Expr<Fact>,
+        threads: &[ThreadId],
+        cells: &[CellId],
+        target: Target,
+    ) -> Result<(), String> {
+        let known = self.value(e, &target)?;
+        if known == Some(0) {
+            return Ok(());
+        }
+        let settled = known.is_some() && !self.only_final;
+        match (threads.split_first(), cells.split_first()) {
+            _ if settled => self.add(target)?,
+            (Some((t, rest)), _) => {
+                let automaton = &self.automata.threads[t.index()];
+                let thread = self.task.instance.thread(*t);
+                for (q, state) in automaton.states.iter().enumerate() {
+                    let ended = thread.ended(state.location) && state.fault.is_none();
+                    if self.only_final && !ended || state.fault.is_some() {
+                        continue;
+                    }
+                    let mut next = target.clone();
+                    next.locals[t.index()] = Local::At(q as LocalId);
+                    self.choose(e, rest, cells, next)?;
+                }
+            }
+            (None, Some((c, rest))) if known.is_none() => {
+                for v in &self.automata.values[c.index()] {
+                    let mut next = target.clone();
+                    next.memory[c.index()] = Some(*v);
+                    self.choose(e, threads, rest, next)?;
+                }
+            }
+            (None, _) => self.add(target)?,
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, target: Target) -> Result<(), String> {
+        self.all.push(target);
+        if self.all.len() > MAX_TARGETS {
+            return Err("the property is true in too many configurations to start from".into());
+        }
+        Ok(())
+    }
+
+    /// The condition's value, if what is fixed so far settles it. A fault in the condition itself
+    /// counts as its being true nowhere, as in the reference machine's search for bad states.
+    fn value(&self, e: &Expr<Fact>, at: &Target) -> Result<Option<i64>, String> {
+        match self.partial(e, at) {
+            Ok(v) => Ok(v),
+            Err(kind) => Err(format!("the property has no value in some states: {kind}")),
+        }
+    }
+
+    fn partial(&self, e: &Expr<Fact>, at: &Target) -> Result<Option<i64>, FaultKind> {
+        Ok(match e {
+            Expr::Const(c) => Some(*c),
+            Expr::Atom(fact) => self.fact(fact, at)?,
+            Expr::Unary(op, a) => match self.partial(a, at)? {
+                Some(v) => Some(op.apply(v)?),
+                None => None,
+            },
+            Expr::Binary(Op2::And, a, b) => match self.partial(a, at)? {
+                Some(0) => Some(0),
+                Some(_) => self.partial(b, at)?.map(|v| i64::from(v != 0)),
+                None => None,
+            },
+            Expr::Binary(Op2::Or, a, b) => match self.partial(a, at)? {
+                Some(0) => self.partial(b, at)?.map(|v| i64::from(v != 0)),
+                Some(_) => Some(1),
+                None => None,
+            },
+            Expr::Binary(op, a, b) => match (self.partial(a, at)?, self.partial(b, at)?) {
+                (Some(x), Some(y)) => Some(op.apply(x, y)?),
+                _ => None,
+            },
+            Expr::Ite(c, a, b) => match self.partial(c, at)? {
+                Some(0) => self.partial(b, at)?,
+                Some(_) => self.partial(a, at)?,
+                None => None,
+            },
+        })
+    }
+
+    fn fact(&self, fact: &Fact, at: &Target) -> Result<Option<i64>, FaultKind> {
+        let local = |t: &ThreadId| match at.locals[t.index()] {
+            Local::At(q) => Some(&self.automata.threads[t.index()].states[q as usize]),
+            Local::Free | Local::Any => None,
+        };
+        Ok(match fact {
+            Fact::Cell(c) => at.memory[c.index()],
+            Fact::CellAt {
+                base,
+                length,
+                index,
+            } => match self.partial(index, at)? {
+                None => None,
+                Some(index) => {
+                    let length = *length;
+                    match u32::try_from(index).ok().filter(|i| *i < length) {
+                        Some(i) => at.memory[(base.0 + i) as usize],
+                        None => return Err(FaultKind::IndexOutOfRange { index, length }),
+                    }
+                }
+            },
+            Fact::Register(t, r) => local(t).map(|s| s.registers[r.index()]),
+            Fact::At(t, set) => local(t).map(|s| i64::from(set.contains(&s.location))),
+        })
+    }
+}
+
+fn mentioned(e: &Expr<Fact>, threads: &mut Vec<ThreadId>, cells: &mut Vec<CellId>) {
+    e.for_each_atom(&mut |fact| match fact {
+        Fact::Cell(c) => cells.push(*c),
+        Fact::CellAt {
+            base,
+            length,
+            index,
+        } => {
+            cells.extend((0..*length).map(|i| CellId(base.0 + i)));
+            mentioned(index, threads, cells);
+        }
+        Fact::Register(t, _) | Fact::At(t, _) => threads.push(*t),
+    });
+}
