@@ -42,7 +42,7 @@ pub struct Robust(pub Goal);
 impl Checker for Robust {
     fn check(&self, instance: &Instance, model: MemoryModel, control: &Control<'_>) -> Check {
         let goal = self.0;
-        match wattle_robust::search(instance, Options { goal, model }, control) {
+        match wattle_robust::search(instance, Options::new(goal, model), control) {
             Finding::Free { .. } => Check::Holds,
             Finding::Found { attack, .. } => Check::Violated(Violation::Attack(attack)),
             Finding::Undecided { reason, .. } => Check::Undecided(reason),

@@ -5,6 +5,8 @@
 //! with an attack; [`happens_before`] re-checks what it finds on a concrete run.
 
 pub mod attack;
+pub mod engine;
 pub mod happens_before;
 
 pub use attack::{Attack, Finding, Goal, Options, search};
+pub use engine::Robust;

@@ -152,14 +152,7 @@ fn check(program: &wattle_model::Program, model: MemoryModel) -> Option<bool> {
         }
     }
     let control = Control::unlimited();
-    let found = search(
-        &instance,
-        Options {
-            goal: Goal::Robustness,
-            model,
-        },
-        &control,
-    );
+    let found = search(&instance, Options::new(Goal::Robustness, model), &control);
     match found {
         Finding::Free { .. } => assert!(robust, "missed an attack ({model})\n{}", wtl(program)),
         Finding::Found { attack, .. } => {
@@ -175,14 +168,7 @@ fn check(program: &wattle_model::Program, model: MemoryModel) -> Option<bool> {
             return None;
         }
     }
-    let race = search(
-        &instance,
-        Options {
-            goal: Goal::Triangular,
-            model,
-        },
-        &control,
-    );
+    let race = search(&instance, Options::new(Goal::Triangular, model), &control);
     if matches!(race, Finding::Free { .. }) {
         assert!(robust, "no race but not robust\n{}", wtl(program));
     }

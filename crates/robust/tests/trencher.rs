@@ -42,10 +42,7 @@ fn robust_and_triangular() {
         let program = wattle_syntax::trencher::parse(&text).into_result().unwrap();
         let instance = program.instance().unwrap();
         for (goal, expected) in [(Goal::Robustness, &row[1]), (Goal::Triangular, &row[4])] {
-            let options = Options {
-                goal,
-                model: MemoryModel::Tso,
-            };
+            let options = Options::new(goal, MemoryModel::Tso);
             let control = Control::unlimited().with_memory(Some(200 << 20));
             let begin = std::time::Instant::now();
             let found = search(&instance, options, &control);

@@ -60,4 +60,16 @@ pub struct Options {
     pub goal: Goal,
     /// [`MemoryModel::Tso`] or [`MemoryModel::Pso`]; under SC every program is robust.
     pub model: MemoryModel,
+    /// Run lock regions that behave like atomic blocks as such (exact, and smaller).
+    pub units: bool,
+}
+
+impl Options {
+    pub fn new(goal: Goal, model: MemoryModel) -> Self {
+        Options {
+            goal,
+            model,
+            units: true,
+        }
+    }
 }

@@ -79,7 +79,7 @@ impl<'i> Plan<'i> {
 }
 
 fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
-    let units = regions::units(t);
+    let units = regions::units(t, options.units);
     let live = local::live(t);
     let dead = live.iter().map(|at| {
         let dead = at.iter().enumerate().filter(|(_, live)| !**live);

@@ -17,12 +17,15 @@ pub(super) struct Units {
     pub locks_are_units: bool,
 }
 
-pub(super) fn units(thread: &Thread) -> Units {
+pub(super) fn units(thread: &Thread, wanted: bool) -> Units {
     let has_lock = thread
         .steps
         .iter()
         .any(|s| matches!(s.action, Action::Lock | Action::Unlock));
-    if has_lock && let Some(inside) = simple(thread) {
+    if wanted
+        && has_lock
+        && let Some(inside) = simple(thread)
+    {
         return Units {
             inside,
             locks_are_units: true,

@@ -1,0 +1,68 @@
+//! The engine `robust` on small programs: its certificates pass the audit, its traces replay, and it
+//! agrees with `explicit`.
+
+mod random;
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_memory::MemoryModel;
+use wattle_model::instance::Fact;
+use wattle_model::{Expr, Op2, PropertyKind, RegisterId, Span, ThreadId};
+use wattle_robust::Robust;
+use wattle_search::Explicit;
+
+#[test]
+fn agrees_with_explicit() {
+    let (mut proved, mut broken, mut open) = (0, 0, 0);
+    for (seed, shape) in [
+        (1, random::Shape::plain(2, 5)),
+        (2, random::Shape::plain(3, 3).atomic()),
+        (3, random::Shape::plain(2, 4).locks()),
+    ] {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        for i in 0..250 {
+            let mut instance = random::program(&mut rng, shape).instance().unwrap();
+            let register = |t, r| Expr::Atom(Fact::Register(ThreadId(t), RegisterId(r)));
+            let equals = |a, v| Expr::binary(Op2::Eq, a, Expr::Const(v));
+            let target = Expr::binary(
+                Op2::And,
+                equals(register(0, i % 2), i64::from(i) % 3),
+                equals(register(1, (i / 2) % 2), i64::from(i / 3) % 3),
+            );
+            instance.questions = vec![wattle_model::instance::Question {
+                kind: PropertyKind::Never,
+                target,
+                only_final: i % 5 == 0,
+                span: Span::NONE,
+            }];
+            let task = Task {
+                instance: &instance,
+                model: MemoryModel::Tso,
+                question: Some(0),
+                deadlock: false,
+            };
+            let control = Control::unlimited();
+            let truth = match Explicit::default().run(&task, &control) {
+                Answer::Reached { .. } => true,
+                Answer::Unreachable { .. } => false,
+                other => panic!("{other:?}"),
+            };
+            match Robust::default().run(&task, &control) {
+                Answer::Reached { trace, .. } => {
+                    assert!(truth);
+                    trace.check(&task).unwrap();
+                    broken += 1;
+                }
+                Answer::Unreachable { certificate, .. } => {
+                    assert!(!truth);
+                    audit(&task, &certificate, &control).unwrap();
+                    proved += 1;
+                }
+                _ => open += 1,
+            }
+        }
+    }
+    println!("{proved} proved, {broken} broken, {open} left open");
+    assert!(proved > 100 && broken > 100);
+}
