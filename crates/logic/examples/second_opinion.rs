@@ -64,8 +64,8 @@ fn query(shape: usize, seed: u64) -> Vec<Formula> {
 
 /// `Some(true)` satisfiable, `Some(false)` not; panics on an answer that is not
 /// what it promises.
-fn ours(q: &[Formula]) -> Option<bool> {
-    match Native::new().check(q) {
+fn ours(q: &[Formula], strategy: Strategy) -> Option<bool> {
+    match Native::new().with_strategy(strategy).check(q) {
         Answer::Sat(model) => {
             assert!(
                 q.iter().all(|f| f.eval(&model)),
@@ -112,7 +112,7 @@ fn main() -> ExitCode {
             .map(|s| query(shape, s))
             .collect();
         let started = std::time::Instant::now();
-        let mine: Vec<Option<bool>> = queries.iter().map(|q| ours(q)).collect();
+        let mine: Vec<Option<bool>> = queries.iter().map(|q| ours(q, Strategy::Mixed)).collect();
         let our_time = started.elapsed();
         let started = std::time::Instant::now();
         let theirs = match z3.verdicts(&queries) {
@@ -123,6 +123,16 @@ fn main() -> ExitCode {
             }
         };
         let their_time = started.elapsed();
+        for (q, a) in queries.iter().zip(&mine) {
+            let b = ours(q, Strategy::Learning);
+            if a.is_some() && b.is_some() && *a != b {
+                println!(
+                    "verdict mismatch between strategies: {a:?} and {b:?}\n{}",
+                    to_smt2(q)
+                );
+                return ExitCode::FAILURE;
+            }
+        }
         for ((q, a), b) in queries.iter().zip(&mine).zip(&theirs) {
             if a.is_some() && b.is_some() && a != b {
                 println!("verdict mismatch: ours {a:?}, z3 {b:?}\n{}", to_smt2(q));

@@ -18,7 +18,7 @@ use crate::atom::Rel;
 use crate::formula::{Formula, and, le, or};
 use crate::int::Int;
 use crate::model::Model;
-use crate::native::Native;
+use crate::native::{Native, Strategy};
 use crate::project::project;
 use crate::proof::{End, FactId, Proof, Step, Sum};
 use crate::solver::{Answer, Reason, Solver};
@@ -38,7 +38,10 @@ pub enum Interpolation {
 
 /// Sequence interpolants of a trace; `solver` verifies them.
 pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> Interpolation {
-    let refutation = match Native::new().check(trace) {
+    let refutation = match Native::new()
+        .with_strategy(Strategy::Splitting)
+        .check(trace)
+    {
         Answer::Sat(model) => return Interpolation::Feasible(model),
         Answer::Unknown(reason) => return Interpolation::Unknown(reason),
         Answer::Unsat(refutation) => refutation,

@@ -111,7 +111,7 @@ pub use formula::{Formula, and, divides, eq, ge, gt, iff, implies, ite, le, lt, 
 pub use int::Int;
 pub use interpolate::{Interpolation, interpolants, verify as verify_interpolants};
 pub use model::Model;
-pub use native::{Limits, Native};
+pub use native::{Limits, Native, Strategy};
 pub use pool::{CubeLiteral, Pool, TruthTable};
 pub use project::project;
 pub use session::{Counters, Implication, Session};

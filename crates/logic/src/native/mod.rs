@@ -8,9 +8,11 @@
 //! nothing but the attempt.
 
 mod branch;
+mod clauses;
 mod diff;
 mod facts;
 mod lattice;
+mod learn;
 mod search;
 mod simplex;
 mod theory;
@@ -36,11 +38,24 @@ impl Default for Limits {
     }
 }
 
+/// How boolean structure is searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Case splitting, and lemmas once that takes long.
+    #[default]
+    Mixed,
+    /// Case splitting only: the proofs have no lemmas and can be interpolated.
+    Splitting,
+    /// Lemmas from the start.
+    Learning,
+}
+
 /// The linear-integer solver of this crate: exact, deterministic, and every
 /// `Unsat` with a proof.
 #[derive(Clone, Debug, Default)]
 pub struct Native {
     limits: Limits,
+    strategy: Strategy,
 }
 
 impl Native {
@@ -51,12 +66,21 @@ impl Native {
 
     /// A solver with these limits.
     pub fn with_limits(limits: Limits) -> Native {
-        Native { limits }
+        Native {
+            limits,
+            strategy: Strategy::Mixed,
+        }
+    }
+
+    /// The solver with this strategy.
+    pub fn with_strategy(mut self, strategy: Strategy) -> Native {
+        self.strategy = strategy;
+        self
     }
 }
 
 impl Solver for Native {
     fn check(&mut self, assertions: &[Formula]) -> Answer {
-        search::solve(assertions, self.limits)
+        search::solve(assertions, self.limits, self.strategy)
     }
 }

@@ -1,8 +1,8 @@
 //! Case splitting over disjunctions and disequalities.
 
-use super::Limits;
 use super::facts::{Conflict, Fact, Intro, Ledger, Stop};
-use super::theory;
+use super::{Limits, Strategy};
+use super::{learn, theory};
 use crate::atom::{Atom, Rel};
 use crate::formula::Formula;
 use crate::int::Int;
@@ -12,8 +12,38 @@ use crate::solver::{Answer, Reason, Refutation};
 use crate::term::{Term, Var};
 use std::borrow::Cow;
 
+/// Work for plain case splitting before lemmas are learnt instead.
+const PLAIN_WORK: u64 = 12_000;
+
 /// Decides the conjunction of `assertions`.
-pub(super) fn solve(assertions: &[Formula], limits: Limits) -> Answer {
+pub(super) fn solve(assertions: &[Formula], limits: Limits, strategy: Strategy) -> Answer {
+    let outcome = match strategy {
+        Strategy::Splitting => split(assertions, limits),
+        Strategy::Learning => learn::solve(assertions, first_free_var(assertions), limits),
+        Strategy::Mixed => {
+            let short = Limits {
+                work: limits.work.min(PLAIN_WORK),
+                ..limits
+            };
+            match split(assertions, short) {
+                Err(Stop::GaveUp(_)) => {
+                    learn::solve(assertions, first_free_var(assertions), limits)
+                }
+                other => other,
+            }
+        }
+    };
+    match outcome {
+        Ok(model) => Answer::Sat(model),
+        Err(Stop::GaveUp(reason)) => Answer::Unknown(reason),
+        Err(Stop::Conflict(conflict)) => Answer::Unsat(Refutation {
+            core: conflict.used.iter().map(|id| id.0 as usize).collect(),
+            proof: Some(conflict.proof),
+        }),
+    }
+}
+
+fn split(assertions: &[Formula], limits: Limits) -> Result<Model, Stop> {
     let mut search = Search {
         ledger: Ledger::new(assertions.len() as u32, limits),
         facts: Vec::with_capacity(assertions.len()),
@@ -21,20 +51,11 @@ pub(super) fn solve(assertions: &[Formula], limits: Limits) -> Answer {
         next_var: None,
         assertions,
     };
-    match search.run() {
-        Ok(mut model) => {
-            if let Some(end) = search.next_var {
-                let first = first_free_var(assertions);
-                (first..end).for_each(|v| model.forget(Var(v)));
-            }
-            Answer::Sat(model)
-        }
-        Err(Stop::GaveUp(reason)) => Answer::Unknown(reason),
-        Err(Stop::Conflict(conflict)) => Answer::Unsat(Refutation {
-            core: conflict.used.iter().map(|id| id.0 as usize).collect(),
-            proof: Some(conflict.proof),
-        }),
+    let mut model = search.run()?;
+    if let Some(end) = search.next_var {
+        (first_free_var(assertions)..end).for_each(|v| model.forget(Var(v)));
     }
+    Ok(model)
 }
 
 /// Something with several cases.
@@ -160,7 +181,9 @@ impl<'a> Search<'a> {
     }
 
     fn descend(&mut self, depth: u32) -> Result<Model, Stop> {
-        self.ledger.spend(1 + self.facts.len() as u64)?;
+        let choices: usize = self.pending.iter().map(|p| cases(&p.choice)).sum();
+        self.ledger
+            .spend((1 + self.facts.len() + choices / 4) as u64)?;
         let model = match theory::solve(&self.facts, &mut self.ledger) {
             Ok(model) => Ok(model),
             // Without a model any choice may help.

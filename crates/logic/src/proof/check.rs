@@ -3,7 +3,7 @@
 
 use super::{End, FactId, Proof, Step, Sum};
 use crate::atom::Rel;
-use crate::formula::Formula;
+use crate::formula::{Formula, eq, le};
 use crate::int::Int;
 use crate::term::{Term, Var};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,10 +48,12 @@ impl Fact {
 }
 
 /// The facts in scope, in the order they came, and every variable spoken of.
+/// Quotients leave with the facts that introduced them.
 struct Scope {
     facts: BTreeMap<FactId, Fact>,
     order: Vec<FactId>,
     vars: BTreeSet<Var>,
+    quotients: Vec<Var>,
 }
 
 /// Whether `proof` refutes the conjunction of `assertions`.
@@ -60,6 +62,7 @@ pub fn check(assertions: &[Formula], proof: &Proof) -> Result<(), ProofError> {
         facts: BTreeMap::new(),
         order: Vec::new(),
         vars: BTreeSet::new(),
+        quotients: Vec::new(),
     };
     for (i, formula) in assertions.iter().enumerate() {
         formula.collect_vars(&mut scope.vars);
@@ -77,14 +80,7 @@ fn fail<T>(step: &'static str, fact: FactId) -> Result<T, ProofError> {
 
 impl Scope {
     fn refutes(&mut self, proof: &Proof) -> Result<(), ProofError> {
-        let mark = self.order.len();
-        proof.steps.iter().try_for_each(|step| self.follow(step))?;
-        self.end(&proof.end)?;
-        self.order
-            .split_off(mark)
-            .iter()
-            .for_each(|id| drop(self.facts.remove(id)));
-        Ok(())
+        self.refutes_with(Vec::new(), proof)
     }
 
     fn refutes_with(
@@ -92,15 +88,18 @@ impl Scope {
         facts: Vec<(FactId, Fact)>,
         proof: &Proof,
     ) -> Result<(), ProofError> {
-        let mark = self.order.len();
+        let (mark, quotients) = (self.order.len(), self.quotients.len());
         facts
             .into_iter()
             .try_for_each(|(id, fact)| self.add(id, fact))?;
-        self.refutes(proof)?;
-        self.order
-            .split_off(mark)
-            .iter()
-            .for_each(|id| drop(self.facts.remove(id)));
+        proof.steps.iter().try_for_each(|step| self.follow(step))?;
+        self.end(&proof.end)?;
+        for id in self.order.drain(mark..) {
+            self.facts.remove(&id);
+        }
+        for var in self.quotients.drain(quotients..) {
+            self.vars.remove(&var);
+        }
         Ok(())
     }
 
@@ -140,6 +139,7 @@ impl Scope {
                 if !self.vars.insert(*var) {
                     return fail("the quotient is not a new variable", *of);
                 }
+                self.quotients.push(*var);
                 let atom = match self.facts.get(of) {
                     Some(Fact::Other(Formula::Atom(a))) => a.clone(),
                     _ => return fail("the fact is not a divisibility", *of),
@@ -228,11 +228,15 @@ impl Scope {
         }
     }
 
+    /// The disjuncts of a fact; a fact of any other kind is its only one.
     fn disjuncts(&self, of: FactId) -> Result<Vec<Formula>, ProofError> {
         match self.facts.get(&of) {
             Some(Fact::Clause(parts)) => Ok(parts.clone()),
             Some(Fact::Other(Formula::Or(parts))) => Ok(parts.to_vec()),
-            _ => fail("the fact has no disjuncts", of),
+            Some(Fact::Other(other)) => Ok(vec![other.clone()]),
+            Some(Fact::Le(t)) => Ok(vec![le(t, 0)]),
+            Some(Fact::Eq(t)) => Ok(vec![eq(t, 0)]),
+            None => fail("there is no such fact", of),
         }
     }
 

@@ -31,40 +31,37 @@ fn compare(query: &[Formula], vars: u32, size: i64) -> bool {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    match Native::new().check(query) {
-        Answer::Sat(model) => {
-            for f in query {
+    for strategy in [Strategy::Splitting, Strategy::Learning, Strategy::Mixed] {
+        match Native::new().with_strategy(strategy).check(query) {
+            Answer::Sat(model) => {
+                assert!(expected.is_some(), "{strategy:?}: {}", shown());
+                for f in query {
+                    assert!(
+                        f.eval(&model),
+                        "{strategy:?}: {model} is no model of {}",
+                        shown()
+                    );
+                }
+            }
+            Answer::Unsat(r) => {
+                assert!(expected.is_none(), "{strategy:?}: {}", shown());
+                let proof = r.proof.expect("our solver gives proofs");
+                if let Err(e) = proof::check(query, &proof) {
+                    panic!("{strategy:?}: {e}: {} by {proof:?}", shown());
+                }
+                let core: Vec<Formula> = r.core.iter().map(|&i| query[i].clone()).collect();
+                let again = Native::new().check(&core);
                 assert!(
-                    f.eval(&model),
-                    "model {model} does not satisfy {f} of {}",
+                    again.is_unsat(),
+                    "{strategy:?}: core {:?} of {}: {again:?}",
+                    r.core,
                     shown()
                 );
             }
-            true
+            Answer::Unknown(reason) => panic!("{strategy:?}: {reason}: {}", shown()),
         }
-        Answer::Unsat(r) => {
-            assert!(
-                expected.is_none(),
-                "{:?} satisfies {}",
-                expected.map(|m| m.to_string()),
-                shown()
-            );
-            let proof = r.proof.expect("our solver gives proofs");
-            if let Err(e) = proof::check(query, &proof) {
-                panic!("{e}: {} by {proof:?}", shown());
-            }
-            let core: Vec<Formula> = r.core.iter().map(|&i| query[i].clone()).collect();
-            let again = Native::new().check(&core);
-            assert!(
-                again.is_unsat(),
-                "core {:?} of {} is {again:?}",
-                r.core,
-                shown()
-            );
-            false
-        }
-        Answer::Unknown(reason) => panic!("{reason}: {}", shown()),
     }
+    expected.is_some()
 }
 
 fn run(count: u64, size: i64, make: impl Fn(&mut Gen) -> Vec<Formula>) {
