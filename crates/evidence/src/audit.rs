@@ -2,6 +2,7 @@
 //! It shares no code with any engine: one file per kind of certificate.
 
 mod closed_states;
+mod coherent;
 mod load_buffers;
 mod robust;
 
@@ -94,6 +95,7 @@ pub fn audit(
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(task, c, control),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
+        Certificate::Coherent(c) => coherent::audit(task, c, control),
         Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
     }
 }

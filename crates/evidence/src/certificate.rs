@@ -3,12 +3,14 @@
 
 mod base64;
 mod closed_states;
+mod coherent;
 mod encoding;
 mod load_buffers;
 mod robust;
 
 pub use base64::as_base64;
 pub use closed_states::{ClosedStates, Corrupt};
+pub use coherent::Coherent;
 pub use encoding::Coded;
 pub use load_buffers::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
 pub use robust::Robust;
@@ -21,6 +23,8 @@ use serde::{Deserialize, Serialize};
 pub enum Certificate {
     /// A set of states that contains the initial ones and is closed under every event.
     ClosedStates(ClosedStates),
+    /// Abstract buffers with which nothing bad is reachable.
+    Coherent(Coherent),
     /// A basis of the configurations with load buffers that lead to a bad state under TSO.
     LoadBuffers(LoadBuffers),
     /// The program is robust, so SC answers for TSO.
@@ -35,6 +39,10 @@ impl Certificate {
                 format!("robustness, and {} under SC", r.under_sc.describe())
             }
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+            Certificate::Coherent(c) => {
+                let order = if c.newest { "newest" } else { "oldest" };
+                format!("a closed abstraction that keeps the {order} stores of each buffer")
+            }
             Certificate::LoadBuffers(c) => {
                 format!(
                     "a basis of {} configurations with load buffers",

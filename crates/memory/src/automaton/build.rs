@@ -14,6 +14,8 @@ use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId
 const MAX_STATES: usize = 1 << 18;
 const MAX_EDGES: usize = 1 << 21;
 const MAX_VALUES: usize = 1 << 12;
+/// Cells of unbounded integers that take more values than this are taken to be unbounded in fact.
+const MAX_INTEGERS: usize = 1 << 8;
 
 /// Unfolds every thread. `go_on` is asked now and then; edges that do nothing but move on are
 /// chained into their successors unless `observed` could tell (or `chaining` is off).
@@ -165,9 +167,13 @@ impl<'i> Builder<'i> {
     }
 
     fn may_hold(&mut self, cell: CellId, value: i64) -> Result<(), NotFinite> {
+        let limit = match self.instance.cell(cell).ty.bounds() {
+            Some(_) => MAX_VALUES,
+            None => MAX_INTEGERS,
+        };
         let values = &mut self.values[cell.index()];
         if values.insert(value) {
-            if values.len() > MAX_VALUES {
+            if values.len() > limit {
                 let name = &self.instance.cell(cell).name;
                 return Err(NotFinite(format!(
                     "`{name}` takes too many values: its data is not finite, or too large"
