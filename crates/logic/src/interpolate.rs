@@ -38,10 +38,15 @@ pub enum Interpolation {
 
 /// Sequence interpolants of a trace; `solver` verifies them.
 pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> Interpolation {
-    let refutation = match Native::new()
+    // Proofs by splitting alone can be read; others still give a core.
+    let splitting = Native::new()
         .with_strategy(Strategy::Splitting)
-        .check(trace)
-    {
+        .check(trace);
+    let answer = match splitting {
+        Answer::Unknown(_) => solver.check(trace),
+        answer => answer,
+    };
+    let refutation = match answer {
         Answer::Sat(model) => return Interpolation::Feasible(model),
         Answer::Unknown(reason) => return Interpolation::Unknown(reason),
         Answer::Unsat(refutation) => refutation,
@@ -223,8 +228,32 @@ impl Reader {
                         return Some(self.join(position, vec![low, high]));
                     }
                 }
-                // Lemmas may mix positions; the search that makes them is not asked for traces.
-                Step::Lemma { .. } | Step::Unit { .. } => return None,
+                // A lemma of one disjunction belongs where the disjunction does;
+                // others are not made by the search that is asked for traces.
+                Step::Lemma {
+                    literals,
+                    proof,
+                    fact,
+                    ..
+                } => {
+                    let End::Cases { of, .. } = &proof.end else {
+                        return None;
+                    };
+                    let ([literal], Origin::Other(position, _)) =
+                        (literals.as_slice(), self.facts.get(of)?)
+                    else {
+                        return None;
+                    };
+                    let origin = Origin::of(*position, literal);
+                    self.facts.insert(*fact, origin);
+                }
+                Step::Unit {
+                    of, against, fact, ..
+                } if against.is_empty() => {
+                    let origin = self.facts.get(of)?.clone();
+                    self.facts.insert(*fact, origin);
+                }
+                Step::Unit { .. } => return None,
             }
         }
         self.end(end)

@@ -9,7 +9,7 @@
 use super::Limits;
 use super::clauses::{Clauses, Lesson, Lit};
 use super::facts::{Conflict, Fact, Intro, Ledger, Stop};
-use super::theory;
+use super::{hull, theory};
 use crate::atom::Rel;
 use crate::formula::{Formula, ge, le};
 use crate::int::Int;
@@ -117,6 +117,11 @@ impl Learner<'_> {
                 Ok(())
             }
             Formula::Or(parts) => {
+                for bound in hull::bounds(id, parts, &mut self.ledger) {
+                    self.steps.extend(bound.steps);
+                    let lit = self.literal(&bound.literal)?;
+                    self.add_clause(vec![lit], bound.fact, true, false)?;
+                }
                 let lits = self.literals(parts)?;
                 self.add_clause(lits, id, false, true)
             }

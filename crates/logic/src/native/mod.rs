@@ -5,12 +5,14 @@
 //! disjunctions and disequalities, and only one that the model violates is
 //! split. A refutation of a case that does not use the case's fact refutes the
 //! whole (conflict-directed backjumping), so irrelevant disjunctions cost
-//! nothing but the attempt.
+//! nothing but the attempt. A query on which that takes long starts again with
+//! clauses and lemmas ([`learn`]).
 
 mod branch;
 mod clauses;
 mod diff;
 mod facts;
+mod hull;
 mod lattice;
 mod learn;
 mod search;

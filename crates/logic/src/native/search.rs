@@ -2,7 +2,7 @@
 
 use super::facts::{Conflict, Fact, Intro, Ledger, Stop};
 use super::{Limits, Strategy};
-use super::{learn, theory};
+use super::{hull, learn, theory};
 use crate::atom::{Atom, Rel};
 use crate::formula::Formula;
 use crate::int::Int;
@@ -98,7 +98,27 @@ impl<'a> Search<'a> {
         for (i, formula) in self.assertions.iter().enumerate() {
             self.assume(FactId(i as u32), formula, &mut steps)?;
         }
+        self.add_hulls(&mut steps);
         wrap(self.descend(0), steps)
+    }
+
+    /// Adds the bounds that top-level disjunctions imply.
+    fn add_hulls(&mut self, steps: &mut Vec<Intro>) {
+        for pending in &self.pending {
+            if let Choice::Or(parts) = pending.choice {
+                for bound in hull::bounds(pending.id, parts, &mut self.ledger) {
+                    if let Some(atom) = bound.literal.as_atom() {
+                        let term = Cow::Owned(atom.term().clone());
+                        self.facts.push(Fact {
+                            id: bound.fact,
+                            term,
+                            equality: false,
+                        });
+                        steps.extend(bound.steps);
+                    }
+                }
+            }
+        }
     }
 
     /// Takes a formula on board, taking conjunctions apart.

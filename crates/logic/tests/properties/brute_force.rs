@@ -115,3 +115,18 @@ fn boolean_structure() {
         (0..2 + g.below(3)).map(|_| g.formula(3)).collect()
     });
 }
+
+#[test]
+fn a_wrong_proof_is_refused() {
+    use wattle_logic::proof::{End, FactId, Proof};
+    let (x, y) = (Var(0), Var(1));
+    let query = [le(x, y), lt(y, x + 1)];
+    let sum = |a: i64, b: i64| vec![(FactId(0), Int::new(a)), (FactId(1), Int::new(b))];
+    for (a, b) in [(1, 1), (1, -1), (0, 1), (2, 1)] {
+        assert!(proof::check(&query, &Proof::from(End::Farkas(sum(a, b)))).is_err());
+    }
+    let query = [le(x, y), lt(y, x)];
+    assert!(proof::check(&query, &Proof::from(End::Farkas(sum(1, 1)))).is_ok());
+    assert!(proof::check(&query[..1], &Proof::from(End::Farkas(sum(1, 1)))).is_err());
+    assert!(proof::check(&query, &Proof::from(End::Absurd(FactId(0)))).is_err());
+}

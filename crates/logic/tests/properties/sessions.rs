@@ -1,0 +1,158 @@
+//! Sessions, pools, caches and cores.
+
+use crate::support::Gen;
+use wattle_logic::*;
+
+#[test]
+fn a_query_is_answered_once_whatever_its_order() {
+    let (x, y) = (Var(0), Var(1));
+    let mut session = Session::new();
+    assert!(session.check(&[lt(x, y), lt(y, x), ge(x, 0)]).is_unsat());
+    let again = session.check(&[ge(x, 0), lt(y, x), lt(x, y)]);
+    assert_eq!(again.core(), Some(&[1, 2][..]));
+    assert!(session.check(&[ge(x, 0), lt(y, x)]).is_sat());
+    let expected = Counters {
+        queries: 3,
+        sat: 1,
+        unsat: 2,
+        solver_calls: 2,
+        cache_hits: 1,
+        ..Counters::default()
+    };
+    assert_eq!(session.counters, expected);
+    assert_eq!(
+        session.counters.to_string(),
+        "3 queries (1 sat, 2 unsat, 0 unknown): 2 solver calls, 0 pool hits, 1 cache hits"
+    );
+}
+
+#[test]
+fn cached_and_fresh_answers_agree() {
+    let mut session = Session::new();
+    for round in 0..2 {
+        for seed in 0..500 {
+            let mut g = Gen::new(seed);
+            let mut query: Vec<Formula> = (0..3).map(|_| g.literal()).collect();
+            if round == 1 {
+                query.reverse();
+            }
+            let fresh = Native::new().check(&query);
+            match session.check(&query) {
+                Answer::Sat(m) => assert!(fresh.is_sat() && query.iter().all(|f| f.eval(&m))),
+                Answer::Unsat(r) => {
+                    let core: Vec<Formula> = r.core.iter().map(|&i| query[i].clone()).collect();
+                    assert!(Native::new().check(&core).is_unsat());
+                }
+                Answer::Unknown(_) => assert!(matches!(fresh, Answer::Unknown(_))),
+            }
+        }
+    }
+    assert!(session.counters.cache_hits >= 500);
+}
+
+#[test]
+fn pools_refute_without_a_solver() {
+    let x = Var(0);
+    let mut session = Session::new();
+    let mut pool = Pool::with_capacity(2);
+    assert!(
+        !session
+            .implies_with(&mut pool, &[ge(x, 0)], &ge(x, 10))
+            .is_valid()
+    );
+    assert!(
+        !session
+            .implies_with(&mut pool, &[ge(x, 0)], &ge(x, 20))
+            .is_valid()
+    );
+    assert_eq!(
+        (session.counters.solver_calls, session.counters.pool_hits),
+        (1, 1)
+    );
+    for k in 0..10 {
+        pool.add([(x, Int::new(k))].into_iter().collect());
+    }
+    assert_eq!(pool.models().len(), 2);
+}
+
+#[test]
+fn truth_tables_find_models_in_cubes() {
+    let x = Var(0);
+    let predicates: Vec<Formula> = (0..70).map(|k| ge(x, k)).collect();
+    let mut table = TruthTable::new(predicates);
+    for k in [5i64, 40, 69] {
+        assert!(table.add([(x, Int::new(k))].into_iter().collect()));
+    }
+    assert!(
+        !table.add([(x, Int::new(40))].into_iter().collect()),
+        "the same truth values"
+    );
+    assert_eq!(table.find(&[(3, true), (30, false)]), Some(0));
+    assert_eq!(table.find(&[(30, true), (66, false)]), Some(1));
+    assert_eq!(table.find(&[(66, true)]), Some(2));
+    assert_eq!(table.find(&[(4, false)]), None);
+    assert_eq!(table.find(&[(66, false), (66, true)]), None);
+    assert!(table.holds(1, 40) && !table.holds(1, 41));
+}
+
+#[test]
+fn minimal_cores_are_minimal() {
+    let mut tried = 0;
+    for seed in 0..2000 {
+        let mut g = Gen::new(seed);
+        g.vars = 3;
+        let query: Vec<Formula> = (0..8).map(|_| g.literal()).collect();
+        let mut solver = Native::new();
+        let Answer::Unsat(r) = solver.check(&query) else {
+            continue;
+        };
+        tried += 1;
+        let core = minimal_core(&mut solver, &query, &r.core);
+        let pick = |skip: Option<usize>| -> Vec<Formula> {
+            core.iter()
+                .filter(|i| Some(**i) != skip)
+                .map(|&i| query[i].clone())
+                .collect()
+        };
+        assert!(solver.check(&pick(None)).is_unsat());
+        for &i in &core {
+            assert!(!solver.check(&pick(Some(i))).is_unsat());
+        }
+    }
+    assert!(tried > 500);
+}
+
+#[test]
+fn a_tiny_budget_is_unknown_and_never_wrong() {
+    for seed in 0..2000 {
+        let mut g = Gen::new(seed);
+        let query: Vec<Formula> = (0..4).map(|_| g.formula(2)).collect();
+        let limits = Limits {
+            work: 1 + seed % 40,
+            depth: 2,
+        };
+        let truth = Native::new().check(&query);
+        match Native::with_limits(limits).check(&query) {
+            Answer::Sat(m) => assert!(query.iter().all(|f| f.eval(&m))),
+            Answer::Unsat(_) => assert!(truth.is_unsat()),
+            Answer::Unknown(reason) => assert!(!reason.to_string().is_empty()),
+        }
+    }
+}
+
+#[test]
+fn hulls_refute_choices_without_splitting() {
+    // x0 = 0, then 40 times +1 or +2: beyond 80 is out of reach.
+    let step = |i: u32, k: i64| eq(Var(i + 1), Var(i) + k);
+    let mut query = vec![eq(Var(0), 0)];
+    query.extend((0..40).map(|i| or([step(i, 1), step(i, 2)])));
+    query.push(gt(Var(40), 80));
+    let Answer::Unsat(r) = Native::new().check(&query) else {
+        panic!("out of reach")
+    };
+    proof::check(&query, r.proof.as_ref().expect("a proof")).expect("a valid proof");
+    assert!(matches!(
+        interpolants(&mut Native::new(), &query),
+        Interpolation::Sequence(_)
+    ));
+}
