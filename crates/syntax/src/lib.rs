@@ -2,6 +2,7 @@
 //! and report every error of a file at once.
 
 pub mod diagnostics;
+pub mod edit;
 
 pub use diagnostics::{Diagnostic, Severity};
 

@@ -21,6 +21,8 @@
 
 pub mod check;
 mod explain;
+pub mod fences;
+pub mod generate;
 pub mod input;
 pub mod options;
 pub mod plan;

@@ -42,7 +42,7 @@ mod steps;
 mod witness;
 
 pub use run::{Finding, search};
-pub use witness::{Attack, Edge, EdgeKind};
+pub use witness::{Attack, Crossing, Edge, EdgeKind};
 
 use wattle_memory::MemoryModel;
 

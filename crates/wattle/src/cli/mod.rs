@@ -5,9 +5,12 @@ mod audit;
 mod check;
 mod completions;
 mod exit;
+mod fences;
+mod generate;
 mod output;
 mod progress;
 mod replay;
+mod robust;
 mod show;
 mod signals;
 mod subject;
@@ -39,6 +42,12 @@ With several files the worst code wins, in the order 4 2 1 3 0.";
 enum Command {
     /// Check the properties of programs
     Check(check::Arguments),
+    /// Find the cheapest fences that make a program right
+    Fences(fences::Arguments),
+    /// Decide robustness: is every relaxed run an SC run in disguise?
+    Robust(robust::Arguments),
+    /// Print a member of a family of programs
+    Gen(generate::Arguments),
     /// Print a program in another form
     Show(show::Arguments),
     /// Run a trace again on the reference machine and show it
@@ -53,6 +62,9 @@ impl Command {
     fn run(self) -> Exit {
         match self {
             Command::Check(a) => check::run(&a),
+            Command::Fences(a) => fences::run(&a),
+            Command::Robust(a) => robust::run(&a),
+            Command::Gen(a) => generate::run(&a),
             Command::Show(a) => show::run(&a),
             Command::Replay(a) => replay::run(&a),
             Command::Audit(a) => audit::run(&a),

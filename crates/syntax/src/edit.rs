@@ -1,0 +1,357 @@
+//! Fences put into a source text, in its own language.
+//!
+//! The text is edited, not printed anew: comments and layout stay. There are two ways to place a
+//! fence that belongs to a location. *Before the statement* that starts there is what a person would
+//! write, but in structured languages it misses ways that come back to the location from inside the
+//! statement (the head of a loop). *After the stores* puts a fence behind every store from which the
+//! location is reached without another one; that may be more text but never less order. Whoever
+//! calls this parses the result and checks it again.
+
+use crate::Language;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use wattle_model::graph::Action;
+use wattle_model::program::Family;
+use wattle_model::{FamilyId, LocationId, Program, Span, StepId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FenceEdit {
+    pub family: FamilyId,
+    pub what: Edit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edit {
+    Fence(LocationId),
+    StoreFence(LocationId),
+    /// The store becomes atomic.
+    Swap(StepId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placing {
+    BeforeStatements,
+    AfterStores,
+}
+
+/// Why a fence cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EditError {
+    /// No text starts at the location.
+    NoPlace { family: String },
+    /// The language has no such thing.
+    NoWord {
+        language: &'static str,
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EditError::NoPlace { family } => {
+                write!(f, "no text of `{family}` stands where the fence belongs")
+            }
+            EditError::NoWord { language, what } => {
+                write!(f, "the language {language} has no {what}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EditError {}
+
+/// The text with the fences in. `program` is what the text means.
+pub fn insert_fences(
+    language: Language,
+    text: &str,
+    program: &Program,
+    fences: &[FenceEdit],
+    placing: Placing,
+) -> Result<String, EditError> {
+    if language == Language::Trencher {
+        return trencher(text, program, fences);
+    }
+    // Text to insert, and text to replace, by position.
+    let mut inserts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut replaced: BTreeMap<usize, (usize, String)> = BTreeMap::new();
+    for fence in fences {
+        let family = program.family(fence.family);
+        let no_place = || EditError::NoPlace {
+            family: family.name.clone(),
+        };
+        let word = word(language, fence.what)?;
+        match (fence.what, placing) {
+            (Edit::Swap(s), _) => {
+                let step = family.steps.get(s.index()).ok_or_else(no_place)?;
+                let (at, end, new) = swap(language, text, step.span).ok_or_else(no_place)?;
+                replaced.insert(at, (end, new));
+            }
+            (Edit::Fence(l) | Edit::StoreFence(l), Placing::BeforeStatements) => {
+                let span = family.locations.get(l.index()).map(|l| l.span);
+                let span = span.filter(|s| s.is_some()).ok_or_else(no_place)?;
+                let (at, new) = before(language, text, span, &word).ok_or_else(no_place)?;
+                push(&mut inserts, at, new);
+            }
+            (Edit::Fence(l) | Edit::StoreFence(l), Placing::AfterStores) => {
+                let spans = stores_before(family, l);
+                if spans.is_empty() {
+                    return Err(no_place());
+                }
+                for span in spans {
+                    let (at, new) = after(language, text, span, &word).ok_or_else(no_place)?;
+                    push(&mut inserts, at, new);
+                }
+            }
+        }
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut skip = 0;
+    for (i, c) in text
+        .char_indices()
+        .map(|(i, c)| (i, Some(c)))
+        .chain([(text.len(), None)])
+    {
+        for new in inserts.get(&i).into_iter().flatten() {
+            out.push_str(new);
+        }
+        if let Some((end, new)) = replaced.get(&i) {
+            out.push_str(new);
+            skip = *end;
+        }
+        if let Some(c) = c.filter(|_| i >= skip) {
+            out.push(c);
+        }
+    }
+    Ok(out)
+}
+
+fn push(inserts: &mut BTreeMap<usize, Vec<String>>, at: usize, new: String) {
+    let here = inserts.entry(at).or_default();
+    if !here.contains(&new) {
+        here.push(new);
+    }
+}
+
+/// The fence as the language writes it, without separators.
+fn word(language: Language, what: Edit) -> Result<String, EditError> {
+    let missing = |what: &'static str| EditError::NoWord {
+        language: language.name(),
+        what,
+    };
+    Ok(match (language, what) {
+        (Language::Wtl, Edit::StoreFence(_)) => "fence store",
+        (Language::Rmm, Edit::StoreFence(_)) => "ssfence",
+        (Language::Litmus, Edit::Fence(_)) => "MFENCE",
+        (Language::X86, Edit::Fence(_)) => "mfence",
+        (Language::Litmus | Language::X86, Edit::Swap(_)) => {
+            return Err(missing("store that can be made atomic in place"));
+        }
+        (Language::Bitchaku | Language::Imp, Edit::Swap(_)) => {
+            return Err(missing("atomic store"));
+        }
+        // A full fence does what a store fence does, and more.
+        (Language::Litmus, Edit::StoreFence(_)) => "MFENCE",
+        (Language::X86, Edit::StoreFence(_)) => "mfence",
+        _ => "fence",
+    }
+    .to_string())
+}
+
+/// Where and what to insert so that the fence comes before the statement.
+fn before(language: Language, text: &str, span: Span, word: &str) -> Option<(usize, String)> {
+    let start = span.start as usize;
+    if !text.is_char_boundary(start) {
+        return None;
+    }
+    match language {
+        Language::Litmus => Some(litmus_row(text, start, word)),
+        Language::X86 => Some((start, format!("{word}\n{}", indentation(text, start)))),
+        _ => Some((start, format!("{word}; "))),
+    }
+}
+
+/// Where and what to insert so that the fence comes after the statement.
+fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usize, String)> {
+    let end = span.end as usize;
+    let rest = text.get(end..)?;
+    match language {
+        Language::Litmus => {
+            let next = text.get(span.start as usize..)?.find('\n')? + span.start as usize + 1;
+            let (_, row) = litmus_row(text, span.start as usize, word);
+            Some((next, row))
+        }
+        Language::X86 => {
+            let line_end = rest.find('\n').map_or(text.len(), |n| end + n);
+            Some((
+                line_end,
+                format!("\n{}{word}", indentation(text, span.start as usize)),
+            ))
+        }
+        _ if text.get(..end)?.ends_with(';') => Some((end, format!(" {word};"))),
+        _ => {
+            let blank = rest.len() - rest.trim_start().len();
+            if rest.trim_start().starts_with(';') {
+                Some((end + blank + 1, format!(" {word};")))
+            } else {
+                Some((end, format!("; {word}")))
+            }
+        }
+    }
+}
+
+/// The store's text, and what makes it atomic.
+fn swap(language: Language, text: &str, span: Span) -> Option<(usize, usize, String)> {
+    let (start, mut end) = (span.start as usize, span.end as usize);
+    let statement = text.get(start..end)?;
+    match language {
+        Language::Wtl => {
+            let rest = text.get(end..)?;
+            let blank = rest.len() - rest.trim_start().len();
+            if !statement.ends_with(';') && rest.trim_start().starts_with(';') {
+                end += blank + 1;
+            }
+            let statement = text.get(start..end)?;
+            Some((start, end, format!("atomic {{ {statement} }}")))
+        }
+        Language::Rmm => Some((start, start, "locked ".to_string())),
+        _ => None,
+    }
+}
+
+fn indentation(text: &str, at: usize) -> String {
+    let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
+    let blank = |c: &char| c.is_whitespace();
+    let own: String = text[line..].chars().take_while(blank).collect();
+    if own.is_empty() {
+        "    ".to_string()
+    } else {
+        own
+    }
+}
+
+/// A row of a litmus table with one instruction, to go before the row at `at`.
+fn litmus_row(text: &str, at: usize, word: &str) -> (usize, String) {
+    let start = text[..at].rfind('\n').map_or(0, |n| n + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+    let column = text[start..at].matches('|').count();
+    let columns = text[start..end].matches('|').count() + 1;
+    let cells = (0..columns).map(|c| {
+        if c == column {
+            format!(" {word} ")
+        } else {
+            " ".into()
+        }
+    });
+    (
+        start,
+        format!("{} ;\n", cells.collect::<Vec<_>>().join("|")),
+    )
+}
+
+/// The stores from which the location is reached without another one.
+fn stores_before(family: &Family, at: LocationId) -> BTreeSet<Span> {
+    let mut spans = BTreeSet::new();
+    let mut seen = BTreeSet::from([at]);
+    let mut work = vec![at];
+    while let Some(l) = work.pop() {
+        for step in family.steps.iter().filter(|s| s.target == l) {
+            match step.action {
+                Action::Store { .. } => {
+                    spans.insert(step.span);
+                }
+                _ if seen.insert(step.source) => work.push(step.source),
+                _ => {}
+            }
+        }
+    }
+    spans.retain(|s| s.is_some());
+    spans
+}
+
+/// Automata: a fenced state gets a twin that its transitions leave from.
+fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<String, EditError> {
+    // By thread: states to fence; lines of stores to lock.
+    let mut fenced: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut locked: BTreeSet<u32> = BTreeSet::new();
+    for fence in fences {
+        let family = program.family(fence.family);
+        let no_place = || EditError::NoPlace {
+            family: family.name.clone(),
+        };
+        match fence.what {
+            Edit::Fence(l) | Edit::StoreFence(l) => {
+                let location = family.locations.get(l.index()).ok_or_else(no_place)?;
+                let state = location.labels.first().ok_or_else(no_place)?;
+                fenced.insert((&family.name, state));
+            }
+            Edit::Swap(s) => {
+                let step = family.steps.get(s.index()).ok_or_else(no_place)?;
+                locked.insert(step.span.line);
+            }
+        }
+    }
+    let mut words: BTreeSet<&str> = text.split_whitespace().collect();
+    let mut twins: BTreeMap<(&str, &str), String> = BTreeMap::new();
+    for (thread, state) in &fenced {
+        let mut twin = format!("{state}_fenced");
+        while words.contains(twin.as_str()) {
+            twin.push('_');
+        }
+        twins.insert((thread, state), twin);
+    }
+    words.extend(twins.values().map(String::as_str));
+    let mut out = String::new();
+    let (mut thread, mut number) = ("", 0u32);
+    let mut written: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for line in text.split_inclusive('\n') {
+        number += 1;
+        let mut parts = line.split_whitespace();
+        let (first, second) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let target = parts.next().unwrap_or("");
+        if first == "thread" {
+            thread = second;
+        }
+        if first != "transition" {
+            out.push_str(line);
+            continue;
+        }
+        let mut source = second.to_string();
+        if let Some(twin) = twins.get(&(thread, second)) {
+            if written.insert((thread, second)) {
+                out.push_str(&format!("transition {second} {twin} mfence\n"));
+            }
+            source.clone_from(twin);
+        }
+        // The word after `transition` is the source, the next one the target.
+        let after = line
+            .find("transition")
+            .map_or(0, |n| n + "transition".len());
+        let at = after + (line[after..].len() - line[after..].trim_start().len());
+        let (head, tail) = (&line[..at], &line[at + second.len()..]);
+        if locked.contains(&number) {
+            let fresh = |n: u32| {
+                let mut name = format!("{second}_locked{n}");
+                while words.contains(name.as_str()) {
+                    name.push('_');
+                }
+                name
+            };
+            let (a, b) = (fresh(number), format!("{}_stored", fresh(number)));
+            let rest = tail
+                .trim_start()
+                .strip_prefix(target)
+                .unwrap_or("")
+                .trim_end();
+            out.push_str(&format!("transition {source} {a} lock\n"));
+            out.push_str(&format!("transition {a} {b} {}\n", rest.trim_start()));
+            out.push_str(&format!("transition {b} {target} unlock\n"));
+            continue;
+        }
+        out.push_str(head);
+        out.push_str(&source);
+        out.push_str(tail);
+    }
+    Ok(out)
+}

@@ -1,0 +1,518 @@
+//! `wattle fences`: the cheapest fences that make a program right.
+
+use super::exit::Exit;
+use super::subject::File;
+use super::{output, progress, signals, units};
+use clap::{Args, ValueEnum};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use wattle::fences::{FenceError, FenceOptions, Goal, diff, fences, write};
+use wattle::input::{InputLanguage, Source, Subject};
+use wattle::{MemoryModel, Options, ThreadCount};
+use wattle_evidence::{AuditPolicy, Control, Task};
+use wattle_model::{Instance, Program};
+use wattle_repair::{Costs, Fix, Needed, Outcome, Site, SiteKind, Violation};
+use wattle_report::json::FenceReport;
+use wattle_report::{json, table, text, why};
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    file: File,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    model: Model,
+    /// What the fences are for
+    #[arg(long, value_enum, default_value_t = GoalName::Safety)]
+    goal: GoalName,
+    /// All minimal sets instead of one of the cheapest
+    #[arg(long)]
+    all: bool,
+    /// What a kind costs: fence=N, store=N (store fence), swap=N (atomic store); 0 forbids it
+    #[arg(long, value_name = "KIND=N", value_parser = cost)]
+    cost: Vec<(Kind, u32)>,
+    /// Write the fenced program here, in the language of the input
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// The engine that decides safety; `auto` runs a plan
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    engine: String,
+    /// How many threads a family has
+    #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
+    threads: Vec<(String, ThreadCount)>,
+    /// Give up after this long
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+    /// Memory for the whole process
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<u64>,
+    /// Believe proofs without re-checking them
+    #[arg(long)]
+    no_audit: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Model {
+    Tso,
+    Pso,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum GoalName {
+    /// The program's properties
+    Safety,
+    /// Every run has the happens-before relation of an SC run
+    Robustness,
+    /// No triangular race
+    Triangular,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Fence,
+    Store,
+    Swap,
+}
+
+fn cost(text: &str) -> Result<(Kind, u32), String> {
+    let (kind, n) = text
+        .split_once('=')
+        .ok_or("expected KIND=N, as in `fence=3`")?;
+    let kind = match kind.trim() {
+        "fence" => Kind::Fence,
+        "store" | "fence-store" | "fence store" => Kind::Store,
+        "swap" => Kind::Swap,
+        other => return Err(format!("`{other}` is none of fence, store, swap")),
+    };
+    let n = n
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{n}` is not a number"))?;
+    Ok((kind, n))
+}
+
+impl Arguments {
+    fn costs(&self) -> Costs {
+        let mut costs = Costs::default();
+        for (kind, n) in &self.cost {
+            let value = (*n > 0).then_some(*n);
+            match kind {
+                Kind::Fence => costs.fence = value,
+                Kind::Store => costs.store_fence = value,
+                Kind::Swap => costs.swap = value,
+            }
+        }
+        costs
+    }
+
+    fn options(&self, model: MemoryModel) -> Options {
+        Options {
+            models: vec![model],
+            engine: (self.engine != "auto").then(|| self.engine.clone()),
+            threads: self.threads.iter().cloned().collect(),
+            memory: self.memory,
+            audit: match self.no_audit {
+                true => AuditPolicy::Never,
+                false => AuditPolicy::Always,
+            },
+            explain: false,
+            ..Options::default()
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Exit {
+    match decide(arguments) {
+        Ok(exit) | Err(exit) => exit,
+    }
+}
+
+/// What there is to say about one memory model.
+struct Answer {
+    exit: Exit,
+    text: String,
+    json: serde_json::Value,
+}
+
+fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
+    let (source, subject) = arguments.file.load()?;
+    let (Subject::Program(program), InputLanguage::Program(_)) = (subject, source.language) else {
+        let reason = "fences cannot be put into array-based systems yet";
+        output::error(&source.name, reason, &[]);
+        return Err(Exit::Input);
+    };
+    let models = match arguments.model {
+        Model::Tso => vec![MemoryModel::Tso],
+        Model::Pso => vec![MemoryModel::Pso],
+        Model::All => vec![MemoryModel::Tso, MemoryModel::Pso],
+    };
+    if arguments.write.is_some() && models.len() > 1 {
+        output::error(&source.name, "--write needs one memory model", &[]);
+        return Err(Exit::Input);
+    }
+    let known = wattle::plan::names();
+    if arguments.engine != "auto" && !known.contains(&arguments.engine.as_str()) {
+        let reason = format!("there is no engine called `{}`", arguments.engine);
+        output::error(&source.name, &reason, &[]);
+        return Err(Exit::Input);
+    }
+    signals::listen();
+    let mut exit = Exit::Holds;
+    let mut values = Vec::new();
+    for model in models {
+        let answer = one(arguments, &source, &program, model)?;
+        exit = exit.max(answer.exit);
+        if arguments.json {
+            values.push(answer.json);
+        } else {
+            output::answer(&answer.text);
+        }
+    }
+    if arguments.json {
+        let value = match values.len() {
+            1 => values.remove(0),
+            _ => serde_json::Value::Array(values),
+        };
+        output::answer(&format!("{value}\n"));
+    }
+    Ok(exit)
+}
+
+fn one(
+    arguments: &Arguments,
+    source: &Source,
+    program: &Program,
+    model: MemoryModel,
+) -> Result<Answer, Exit> {
+    let options = arguments.options(model);
+    let wanted = FenceOptions {
+        model,
+        goal: match arguments.goal {
+            GoalName::Safety => Goal::Safety,
+            GoalName::Robustness => Goal::Robustness,
+            GoalName::Triangular => Goal::Triangular,
+        },
+        costs: arguments.costs(),
+        all: arguments.all,
+    };
+    let line = progress::Line::new(arguments.json);
+    let sink = |engine: &'static str, p| line.show(&source.name, engine, p);
+    let flags = [signals::interrupted()];
+    let control = Control::unlimited()
+        .with_timeout(arguments.timeout)
+        .with_memory(arguments.memory)
+        .with_cancel(&flags)
+        .with_sink(&sink);
+    let outcome = fences(program, &wanted, &options, &control);
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(FenceError::Instance(e)) => {
+            line.clear();
+            output::error(&source.name, &e.to_string(), &[]);
+            return Err(Exit::Input);
+        }
+        Err(FenceError::Unsound(u)) => {
+            line.clear();
+            output::error(&source.name, &u.to_string(), &[]);
+            return Err(Exit::Unsound);
+        }
+    };
+    let mut report = Report {
+        program,
+        counts: options.counts(),
+        model,
+        seconds: control.elapsed().as_secs_f64(),
+        written: None,
+        difference: None,
+    };
+    if let (Some(path), Outcome::Fixed { fixes, .. }) = (&arguments.write, &outcome)
+        && let InputLanguage::Program(language) = source.language
+    {
+        let text = &source.text;
+        match write(
+            language, text, program, &fixes[0], &wanted, &options, &control,
+        ) {
+            Ok(written) => {
+                std::fs::write(path, &written.text).map_err(|e| {
+                    output::error(&path.display().to_string(), &e.to_string(), &[]);
+                    Exit::Input
+                })?;
+                report.difference = Some(diff(&source.name, text, &written.text));
+                report.written = Some(path.display().to_string());
+            }
+            Err(why) => {
+                line.clear();
+                let reason = format!("the fences were found but not written: {why}");
+                output::error(&source.name, &reason, &[]);
+                return Err(Exit::Undecided);
+            }
+        }
+    }
+    line.clear();
+    Ok(report.answer(source, &wanted, &outcome))
+}
+
+struct Report<'p> {
+    program: &'p Program,
+    counts: wattle_model::Counts,
+    model: MemoryModel,
+    seconds: f64,
+    written: Option<String>,
+    difference: Option<String>,
+}
+
+impl Report<'_> {
+    fn answer(&self, source: &Source, wanted: &FenceOptions, outcome: &Outcome) -> Answer {
+        let model = self.model;
+        let goal = wanted.goal.keyword();
+        let mut out = String::new();
+        let (mut sets, mut complete, mut checks) = (Vec::new(), true, 0);
+        let (mut trace, mut reason) = (None, None);
+        let (exit, verdict) = match outcome {
+            Outcome::Fixed {
+                fixes,
+                unfinished,
+                checks: n,
+            } => {
+                checks = *n;
+                complete = unfinished.is_none();
+                sets = fixes.iter().map(|f| self.fences(f)).collect::<Vec<_>>();
+                let _ = writeln!(
+                    out,
+                    "{}",
+                    headline(fixes, model, goal, wanted.all, complete)
+                );
+                for (i, (fix, set)) in fixes.iter().zip(&sets).enumerate() {
+                    if wanted.all && !fix.sites.is_empty() {
+                        let _ = writeln!(out, "set {} (cost {})", i + 1, fix.cost);
+                    }
+                    set.iter().for_each(|f| out.push_str(&fence_line(f)));
+                }
+                if let Some(r) = unfinished {
+                    let why = text::reason(r, self.seconds);
+                    let _ = writeln!(out, "there may be more sets: {why}");
+                    reason = Some(why);
+                }
+                (Exit::Holds, "holds")
+            }
+            Outcome::BrokenUnderSc(v) => {
+                let _ = writeln!(out, "broken under SC already: no fence can help");
+                let (shown, events) = self.violation(self.program, MemoryModel::Sc, v);
+                let _ = writeln!(out, "\n{shown}");
+                trace = events;
+                reason = Some("broken under SC already: no fence can help".into());
+                (Exit::Violated, "violated")
+            }
+            Outcome::Impossible(v) => {
+                let _ = writeln!(out, "no fence of the allowed kinds repairs it on {model}");
+                let (shown, events) = self.violation(self.program, model, v);
+                let _ = writeln!(out, "\n{shown}");
+                trace = events;
+                reason = Some("no fence of the allowed kinds repairs it".into());
+                (Exit::Violated, "violated")
+            }
+            Outcome::Undecided {
+                reason: r,
+                checks: n,
+            } => {
+                checks = *n;
+                let why = text::reason(r, self.seconds);
+                let _ = writeln!(out, "undecided: {why}");
+                reason = Some(why);
+                complete = false;
+                (Exit::Undecided, "undecided")
+            }
+        };
+        if let Some(difference) = &self.difference {
+            let _ = writeln!(out, "\n{difference}");
+        }
+        if let Some(path) = &self.written {
+            let _ = writeln!(out, "written to {path}, parsed and proved again");
+        }
+        let json = serde_json::json!({
+            "file": source.name,
+            "language": source.language.name(),
+            "model": model,
+            "goal": goal,
+            "property": goal,
+            "verdict": verdict,
+            "scope": { "threads": format!("{:?}", self.counts.0) },
+            "engine": "repair",
+            "seconds": self.seconds,
+            "states": 0,
+            "checks": checks,
+            "peak_memory_bytes": wattle::resources::peak_memory(),
+            "trace": trace,
+            "fences": sets.first(),
+            "number_of_fences": sets.first().map(Vec::len),
+            "sets": if wanted.all { Some(&sets) } else { None },
+            "number_of_sets": if wanted.all && complete { Some(sets.len()) } else { None },
+            "complete": complete,
+            "broken_under_sc": matches!(outcome, Outcome::BrokenUnderSc(_)),
+            "written": self.written,
+            "diff": self.difference,
+            "reason": reason,
+        });
+        Answer {
+            exit,
+            text: out,
+            json,
+        }
+    }
+
+    fn fences(&self, fix: &Fix) -> Vec<FenceReport> {
+        fix.sites
+            .iter()
+            .map(|site| {
+                let needed = fix.needed.iter().find(|n| n.site == *site);
+                self.fence(*site, needed)
+            })
+            .collect()
+    }
+
+    fn fence(&self, site: Site, needed: Option<&Needed>) -> FenceReport {
+        let family = self.program.family(site.family);
+        let (location, line) = match site.kind {
+            SiteKind::Fence(l) | SiteKind::StoreFence(l) => {
+                let at = &family.locations[l.index()];
+                (
+                    at.labels.first().cloned().unwrap_or(l.to_string()),
+                    at.span.line,
+                )
+            }
+            SiteKind::Swap(s) => {
+                let step = &family.steps[s.index()];
+                let at = &family.locations[step.source.index()];
+                let name = at.labels.first().cloned();
+                (name.unwrap_or(step.source.to_string()), step.span.line)
+            }
+        };
+        FenceReport {
+            thread: family.name.clone(),
+            location,
+            line: Some(line).filter(|l| *l > 0),
+            kind: site.kind.keyword().to_string(),
+            why: needed.map_or(String::new(), |n| self.why(n)),
+        }
+    }
+
+    /// What goes wrong without the fence.
+    fn why(&self, needed: &Needed) -> String {
+        let Ok(instance) = needed.fenced.program.instantiate(&self.counts) else {
+            return String::new();
+        };
+        match &needed.without {
+            None => "needed together with the others".to_string(),
+            Some(Violation::Attack(a)) => {
+                let text = |event: usize| event_text(&instance, &a.events[event]);
+                format!(
+                    "without it {} can do `{}` before its `{}` is in memory, and `{}` of another thread comes between",
+                    instance.thread(a.attacker).name,
+                    text(a.overtaker),
+                    text(a.store),
+                    text(a.conflict),
+                )
+            }
+            Some(Violation::Trace { trace, question }) => {
+                let task = Task {
+                    instance: &instance,
+                    model: self.model,
+                    question: *question,
+                    deadlock: false,
+                };
+                let over = trace
+                    .check(&task)
+                    .map(|s| why::overtakings(&task, trace, &s));
+                match over.ok().and_then(|o| o.into_iter().next()) {
+                    Some(o) => format!(
+                        "without it {} can {} {} before its store to {} is in memory, and the program fails after {} events",
+                        instance.thread(o.thread).name,
+                        if o.later_is_load { "load" } else { "store" },
+                        instance.cell(o.later_cell).name,
+                        instance.cell(o.store_cell).name,
+                        trace.events.len(),
+                    ),
+                    None => format!(
+                        "without it the program fails after {} events",
+                        trace.events.len()
+                    ),
+                }
+            }
+        }
+    }
+
+    /// A run as text and as data.
+    fn violation(
+        &self,
+        program: &Program,
+        model: MemoryModel,
+        v: &Violation,
+    ) -> (String, Option<Vec<json::EventReport>>) {
+        let Ok(instance) = program.instantiate(&self.counts) else {
+            return (String::new(), None);
+        };
+        match v {
+            Violation::Trace { trace, question } => {
+                let task = Task {
+                    instance: &instance,
+                    model,
+                    question: *question,
+                    deadlock: false,
+                };
+                let shown = text::trace_text(&task, trace, None, output::style());
+                (shown, json::events(&task, trace))
+            }
+            Violation::Attack(_) => (String::new(), None),
+        }
+    }
+}
+
+fn event_text(instance: &Instance, event: &wattle_memory::Event) -> String {
+    match event {
+        wattle_memory::Event::Step { thread, step, .. } => {
+            let t = instance.thread(*thread);
+            let text = wattle_report::words::step(instance, t, t.step(*step));
+            match table::line(instance, event) {
+                0 => text,
+                line => format!("{text}` (line {line}) `")
+                    .trim_end_matches(" `")
+                    .to_string(),
+            }
+        }
+        wattle_memory::Event::Drain { .. } => "drain".to_string(),
+    }
+}
+
+fn headline(fixes: &[Fix], model: MemoryModel, goal: &str, all: bool, complete: bool) -> String {
+    let n = fixes[0].sites.len();
+    let fences = match n {
+        0 => return format!("no fence is needed for {goal} on {model}"),
+        1 => "1 fence".to_string(),
+        n => format!("{n} fences"),
+    };
+    match (all, complete, fixes.len()) {
+        (true, true, 1) => format!("{fences} for {goal} on {model}, and no other minimal set"),
+        (true, true, m) => {
+            format!("{m} minimal sets for {goal} on {model}, the cheapest has {fences}")
+        }
+        (true, false, m) => format!("{m} minimal sets found for {goal} on {model}"),
+        _ => format!("{fences} for {goal} on {model}, and fewer do not suffice"),
+    }
+}
+
+fn fence_line(f: &FenceReport) -> String {
+    let place = match (f.line, f.kind.as_str()) {
+        (Some(line), "swap") => format!("the store in line {line} becomes atomic"),
+        (Some(line), kind) => format!("{kind} before line {line}"),
+        (None, kind) => format!("{kind} at {}", f.location),
+    };
+    format!(
+        "  {:<10} {place} (at {})\n             {}\n",
+        f.thread, f.location, f.why
+    )
+}

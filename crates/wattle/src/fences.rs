@@ -1,0 +1,255 @@
+//! Fences for a program: the plan of engines as the judge, repair as the search.
+
+use crate::options::Options;
+use crate::plan;
+use std::cell::RefCell;
+use wattle_evidence::{Broken, Control, Reason, Refusal, Task, Unsound, Verdict};
+use wattle_memory::MemoryModel;
+use wattle_model::{Instance, InstanceError, Program, PropertyKind};
+use wattle_repair::{Check, Checker, Costs, Fix, Outcome, Query, Robust, SiteKind, Violation};
+use wattle_syntax::Language;
+use wattle_syntax::edit::{self, Edit, FenceEdit, Placing};
+
+/// What the program should keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Goal {
+    /// Its properties.
+    #[default]
+    Safety,
+    Robustness,
+    /// Freedom from triangular races.
+    Triangular,
+}
+
+impl Goal {
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Goal::Safety => "safety",
+            Goal::Robustness => "robustness",
+            Goal::Triangular => "triangular",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct FenceOptions {
+    pub model: MemoryModel,
+    pub goal: Goal,
+    pub costs: Costs,
+    /// All minimal sets.
+    pub all: bool,
+}
+
+/// Why there is no outcome at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FenceError {
+    Instance(InstanceError),
+    /// An engine's evidence did not check.
+    Unsound(Unsound),
+}
+
+/// Finds fence sets. Everything found is proved by the engines the options allow.
+pub fn fences(
+    program: &Program,
+    wanted: &FenceOptions,
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<Outcome, FenceError> {
+    let query = Query {
+        program,
+        counts: options.counts(),
+        model: wanted.model,
+        costs: wanted.costs,
+        all: wanted.all,
+    };
+    let safety = Safety {
+        options,
+        unsound: RefCell::new(None),
+    };
+    let checker: &dyn Checker = match wanted.goal {
+        Goal::Safety => &safety,
+        Goal::Robustness => &Robust(wattle_robust::Goal::Robustness),
+        Goal::Triangular => &Robust(wattle_robust::Goal::Triangular),
+    };
+    let outcome = wattle_repair::repair(&query, checker, control).map_err(FenceError::Instance)?;
+    match safety.unsound.into_inner() {
+        Some(unsound) => Err(FenceError::Unsound(unsound)),
+        None => Ok(outcome),
+    }
+}
+
+/// Whether the properties hold, by the plan.
+struct Safety<'o> {
+    options: &'o Options,
+    unsound: RefCell<Option<Unsound>>,
+}
+
+impl Checker for Safety<'_> {
+    fn check(&self, instance: &Instance, model: MemoryModel, control: &Control<'_>) -> Check {
+        let all = instance.questions.iter().enumerate();
+        // What must be reachable is not lost by fences that keep the rest.
+        let bad = all.filter(|(_, q)| q.kind != PropertyKind::Reachable);
+        let mut questions: Vec<Option<usize>> = bad.map(|(i, _)| Some(i)).collect();
+        if questions.is_empty() {
+            questions.push(None);
+        }
+        let mut open: Option<Reason> = None;
+        for question in questions {
+            let task = Task {
+                instance,
+                model,
+                question,
+                deadlock: false,
+            };
+            let outcome = match plan::run(&task, self.options, control) {
+                Ok(outcome) => outcome,
+                Err(unsound) => {
+                    let what = unsound.what.clone();
+                    *self.unsound.borrow_mut() = Some(unsound);
+                    return Check::Undecided(Reason::Other(what));
+                }
+            };
+            match outcome.judged.verdict {
+                Verdict::Holds { .. } => {}
+                Verdict::Violated {
+                    because: Broken::Trace(trace),
+                } => return Check::Violated(Violation::Trace { trace, question }),
+                Verdict::Violated { .. } => {
+                    let why = "a violation without a run cannot be repaired".to_string();
+                    open = open.or(Some(Reason::Refused(Refusal(why))));
+                }
+                Verdict::Bounded { limits } => {
+                    let bound = limits.buffered_stores;
+                    let why = format!("checked only up to {bound} buffered stores");
+                    open = open.or(Some(Reason::Other(why)));
+                }
+                Verdict::Undecided { reason, .. } => open = open.or(Some(reason)),
+            }
+        }
+        match open {
+            Some(reason) => Check::Undecided(reason),
+            None => Check::Holds,
+        }
+    }
+}
+
+/// A fenced source text that was parsed and proved again.
+#[derive(Clone, Debug)]
+pub struct Written {
+    pub text: String,
+    pub placing: Placing,
+}
+
+/// Writes a fix into the source and proves the result from the text alone.
+pub fn write(
+    language: Language,
+    text: &str,
+    program: &Program,
+    fix: &Fix,
+    wanted: &FenceOptions,
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<Written, String> {
+    let edits = fix.sites.iter().map(|s| FenceEdit {
+        family: s.family,
+        what: match s.kind {
+            SiteKind::Fence(l) => Edit::Fence(l),
+            SiteKind::StoreFence(l) => Edit::StoreFence(l),
+            SiteKind::Swap(s) => Edit::Swap(s),
+        },
+    });
+    let edits: Vec<FenceEdit> = edits.collect();
+    let mut problems = Vec::new();
+    for placing in [Placing::BeforeStatements, Placing::AfterStores] {
+        match prove(
+            language, text, program, &edits, placing, wanted, options, control,
+        ) {
+            Ok(text) => return Ok(Written { text, placing }),
+            Err(problem) if !problems.contains(&problem) => problems.push(problem),
+            Err(_) => {}
+        }
+    }
+    Err(problems.join("; "))
+}
+
+#[expect(clippy::too_many_arguments, reason = "one attempt of `write`")]
+fn prove(
+    language: Language,
+    text: &str,
+    program: &Program,
+    edits: &[FenceEdit],
+    placing: Placing,
+    wanted: &FenceOptions,
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<String, String> {
+    let new =
+        edit::insert_fences(language, text, program, edits, placing).map_err(|e| e.to_string())?;
+    let parsed = wattle_syntax::parse(language, &new);
+    let Some(fenced) = parsed.program else {
+        return Err("the fenced text does not parse".into());
+    };
+    let nothing_more = FenceOptions {
+        all: false,
+        ..wanted.clone()
+    };
+    match fences(&fenced, &nothing_more, options, control) {
+        Ok(Outcome::Fixed { fixes, .. }) if fixes[0].sites.is_empty() => Ok(new),
+        Ok(_) => Err("the fenced text could not be proved".into()),
+        Err(FenceError::Instance(e)) => Err(e.to_string()),
+        Err(FenceError::Unsound(u)) => Err(u.to_string()),
+    }
+}
+
+/// A unified diff of two texts by lines.
+pub fn diff(name: &str, old: &str, new: &str) -> String {
+    let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let common = common_lines(&a, &b);
+    let mut out = format!("--- {name}\n+++ {name} (fenced)\n");
+    let (mut i, mut j) = (0, 0);
+    for (x, y) in common.into_iter().chain([(a.len(), b.len())]) {
+        if i < x || j < y {
+            out.push_str(&format!(
+                "@@ -{},{} +{},{} @@\n",
+                i + 1,
+                x - i,
+                j + 1,
+                y - j
+            ));
+            a[i..x]
+                .iter()
+                .for_each(|l| out.push_str(&format!("-{l}\n")));
+            b[j..y]
+                .iter()
+                .for_each(|l| out.push_str(&format!("+{l}\n")));
+        }
+        (i, j) = (x + 1, y + 1);
+    }
+    out
+}
+
+/// Lines that stay, greedily: edits are few and lines are mostly distinct, so a look-ahead finds the
+/// next common line.
+fn common_lines(a: &[&str], b: &[&str]) -> Vec<(usize, usize)> {
+    const LOOK: usize = 64;
+    let mut out = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        if a[i] == b[j] {
+            out.push((i, j));
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let near = (1..2 * LOOK).find_map(|sum| {
+            (0..=sum).map(|x| (i + x, j + sum - x)).find(|(x, y)| {
+                a.get(*x)
+                    .is_some_and(|l| b.get(*y) == Some(l) && !l.trim().is_empty())
+            })
+        });
+        match near {
+            Some((x, y)) => (i, j) = (x, y),
+            None => break,
+        }
+    }
+    out
+}
