@@ -150,20 +150,25 @@ pub fn render(instance: &Instance, rows: &[Row], width: usize) -> String {
         0 => r.text.clone(),
         line => format!("{} :{line}", r.text),
     };
-    let threads = instance.threads.len();
+    // Threads that do nothing in this run get no column.
+    let active: Vec<usize> = (0..instance.threads.len())
+        .filter(|t| rows.iter().any(|r| r.thread.index() == *t))
+        .collect();
     let number = rows.len().to_string().len().max(4);
     let width_of = |texts: &mut dyn Iterator<Item = usize>, least: usize, most: usize| {
         texts.max().unwrap_or(0).clamp(least, most.max(least))
     };
     let name = |t: usize| chars(&instance.threads[t].name);
-    let mut columns: Vec<usize> = (0..threads)
-        .map(|t| {
+    let mut columns: Vec<usize> = active
+        .iter()
+        .map(|&t| {
             let mine = rows.iter().filter(|r| r.thread.index() == t);
             width_of(&mut mine.map(|r| chars(&step(r))), name(t).max(4), MAX_STEP)
         })
         .collect();
-    let buffers: Vec<usize> = (0..threads)
-        .map(|t| {
+    let buffers: Vec<usize> = active
+        .iter()
+        .map(|&t| {
             let used = rows.iter().map(|r| chars(&r.buffers[t]));
             match used.clone().max() {
                 None | Some(0) => 0,
@@ -191,22 +196,28 @@ pub fn render(instance: &Instance, rows: &[Row], width: usize) -> String {
     }
     let mut out = String::new();
     let mut header = vec![("step".to_string(), number)];
-    for (t, c) in columns.iter().enumerate() {
+    for (&t, c) in active.iter().zip(&columns) {
         header.push((instance.threads[t].name.clone(), *c));
     }
-    for (t, b) in buffers.iter().enumerate().filter(|(_, b)| **b > 0) {
-        header.push((format!("{} buffer", instance.threads[t].name), *b));
+    let buffered: Vec<(usize, usize)> = active
+        .iter()
+        .zip(&buffers)
+        .filter(|(_, b)| **b > 0)
+        .map(|(t, b)| (*t, *b))
+        .collect();
+    for &(t, b) in &buffered {
+        header.push((format!("{} buffer", instance.threads[t].name), b));
     }
     header.push(("memory".into(), memory));
     push_line(&mut out, &header);
     for (i, r) in rows.iter().enumerate() {
         let mut cells = vec![((i + 1).to_string(), number)];
-        for (t, c) in columns.iter().enumerate() {
+        for (&t, c) in active.iter().zip(&columns) {
             let mine = r.thread.index() == t;
             cells.push((if mine { step(r) } else { String::new() }, *c));
         }
-        for (t, b) in buffers.iter().enumerate().filter(|(_, b)| **b > 0) {
-            cells.push((r.buffers[t].clone(), *b));
+        for &(t, b) in &buffered {
+            cells.push((r.buffers[t].clone(), b));
         }
         cells.push((r.memory.clone(), memory));
         push_line(&mut out, &cells);

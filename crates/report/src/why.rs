@@ -193,7 +193,7 @@ pub fn sentences(task: &Task<'_>, why: &Why, number: &dyn Fn(usize) -> usize) ->
     }
     let sc = match why.sc_forbids {
         Some(true) => " SC forbids it.",
-        Some(false) => " SC allows the same end by another run.",
+        Some(false) => " It is violated on SC too.",
         None => "",
     };
     match lines.last_mut() {

@@ -2,19 +2,25 @@
 //!
 //! Adding an engine is one line in [`engines`]. `auto` asks them in that order, cheap first; an
 //! engine that refuses is passed over, one that does not decide makes room for the next. Every
-//! engine but the last one left gets at most half of the time that remains.
+//! engine but the last gets at most half of the time that remains; without a time limit it gets one
+//! turn, and the first one may go on when all have had theirs.
 
 use crate::options::{Options, Order};
 use crate::reference::Reference;
+use std::time::Duration;
 use wattle_evidence::{
-    Answer, Control, Engine, Judged, Progress, Reason, Refusal, Task, Unsound, Verdict, judge,
+    Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
+use wattle_robust::Robust;
 use wattle_search::Explicit;
+use wattle_wsts::Exact;
 
 /// Every engine, in the order of the plan. The flag says whether `auto` asks it.
 pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
     vec![
         (true, Box::new(explicit(options))),
+        (true, Box::new(Robust::default())),
+        (true, Box::new(Exact)),
         (false, Box::new(Reference)),
     ]
 }
@@ -60,27 +66,58 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         }
     }
     let mut best: Option<Outcome> = None;
+    let mut hurried = false;
     for (i, engine) in willing.iter().enumerate() {
+        let last = i + 1 == willing.len();
         let stage = match control.remaining() {
-            Some(left) if i + 1 < willing.len() => control.stage(left / 2),
-            Some(left) => control.stage(left),
-            None => control.stage(std::time::Duration::MAX),
+            _ if last => control.stage(Duration::MAX),
+            Some(left) => control.stage(left / 2),
+            None => control.stage(TURN),
         };
-        let answer = engine.run(task, &stage);
-        let effort = answer.effort();
-        let conclusive = matches!(answer, Answer::Reached { .. } | Answer::Unreachable { .. });
-        let judged = judge(task, engine.name(), answer, options.audit, control)?;
-        let outcome = Outcome {
-            engine: engine.name(),
-            judged,
-            effort,
-        };
-        if conclusive || stopped_for_good(&outcome) {
+        let outcome = ask(*engine, task, options, &stage, control)?;
+        if is_decided(&outcome) || was_interrupted(&outcome) {
             return Ok(prefer(best, outcome));
         }
+        hurried |= !last && i == 0 && was_hurried(&outcome);
         best = Some(prefer(best, outcome));
     }
+    // Nobody could do it; if the first had only run out of its turn, it may go on for good.
+    if hurried
+        && control.remaining().is_none()
+        && let Some(first) = willing.first()
+    {
+        let outcome = ask(*first, task, options, control, control)?;
+        return Ok(prefer(best, outcome));
+    }
     Ok(best.unwrap_or_else(|| refused(refusals)))
+}
+
+/// How long an engine may work before the next one is asked, where nobody set a time limit.
+const TURN: Duration = Duration::from_secs(60);
+
+/// One engine's answer, judged.
+fn ask(
+    engine: &dyn Engine,
+    task: &Task<'_>,
+    options: &Options,
+    stage: &Control<'_>,
+    control: &Control<'_>,
+) -> Result<Outcome, Unsound> {
+    let answer = engine.run(task, stage);
+    let effort = answer.effort();
+    let judged = judge(task, engine.name(), answer, options.audit, control)?;
+    Ok(Outcome {
+        engine: engine.name(),
+        judged,
+        effort,
+    })
+}
+
+fn is_decided(outcome: &Outcome) -> bool {
+    matches!(
+        outcome.judged.verdict,
+        Verdict::Holds { .. } | Verdict::Violated { .. }
+    )
 }
 
 /// A bound says more than nothing; otherwise what came last.
@@ -92,18 +129,22 @@ fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
     }
 }
 
-fn stopped_for_good(outcome: &Outcome) -> bool {
-    use wattle_evidence::Stop;
-    let Verdict::Undecided { reason, .. } = &outcome.judged.verdict else {
-        return false;
-    };
-    matches!(
-        reason,
-        Reason::Stopped {
-            stop: Stop::Cancelled,
+fn was_interrupted(outcome: &Outcome) -> bool {
+    stop(outcome) == Some(Stop::Cancelled)
+}
+
+fn was_hurried(outcome: &Outcome) -> bool {
+    stop(outcome) == Some(Stop::Time)
+}
+
+fn stop(outcome: &Outcome) -> Option<Stop> {
+    match &outcome.judged.verdict {
+        Verdict::Undecided {
+            reason: Reason::Stopped { stop, .. },
             ..
-        }
-    )
+        } => Some(*stop),
+        _ => None,
+    }
 }
 
 fn refused(refusals: Vec<String>) -> Outcome {

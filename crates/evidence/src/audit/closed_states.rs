@@ -68,15 +68,13 @@ struct Auditor<'a, L: Coded> {
     machine: Machine<'a, L, Exact>,
     control: &'a Control<'a>,
     /// The states of the set, packed, with their position in it.
-    numbers: FxHashMap<Box<[i64]>, u64>,
+    numbers: FxHashMap<Box<[u8]>, u64>,
     work: u64,
 }
 
 impl<L: Coded> Auditor<'_, L> {
     fn number(&self, state: &State<L::Buffer<Exact>>) -> Option<u64> {
-        let mut row = Vec::new();
-        L::encode(state, &mut row);
-        self.numbers.get(row.as_slice()).copied()
+        self.numbers.get(pack::<L>(state).as_slice()).copied()
     }
 
     fn poll(&mut self) -> Result<(), AuditError> {
@@ -96,12 +94,9 @@ impl<L: Coded> Auditor<'_, L> {
     fn admit(&mut self, row: &[i64]) -> Result<(), AuditError> {
         self.poll()?;
         let state = L::decode(self.task.instance, row)?;
-        let mut canonical = Vec::with_capacity(row.len());
-        L::encode(&state, &mut canonical);
         let number = self.numbers.len() as u64;
-        self.numbers
-            .entry(canonical.into_boxed_slice())
-            .or_insert(number);
+        let packed = pack::<L>(&state).into_boxed_slice();
+        self.numbers.entry(packed).or_insert(number);
         Ok(())
     }
 
@@ -161,4 +156,21 @@ impl<L: Coded> Auditor<'_, L> {
             }),
         }
     }
+}
+
+/// A state as a key: small numbers are one byte, others nine.
+fn pack<L: Coded>(state: &State<L::Buffer<Exact>>) -> Vec<u8> {
+    let mut row = Vec::new();
+    L::encode(state, &mut row);
+    let mut key = Vec::with_capacity(row.len());
+    for n in row {
+        match u8::try_from(n) {
+            Ok(small) if small < u8::MAX => key.push(small),
+            _ => {
+                key.push(u8::MAX);
+                key.extend(n.to_le_bytes());
+            }
+        }
+    }
+    key
 }

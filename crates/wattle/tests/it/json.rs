@@ -1,0 +1,87 @@
+//! What programs read fits the committed schema.
+
+use crate::support::{Scratch, root, run, schema};
+use serde_json::Value;
+
+fn check_schema() -> Value {
+    let path = root().join("schema/check.schema.json");
+    let text = std::fs::read_to_string(path).expect("the schema is committed");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+fn output(arguments: &[&str]) -> Value {
+    let r = run(arguments);
+    serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}", r.out))
+}
+
+fn valid(arguments: &[&str]) -> Value {
+    let value = output(arguments);
+    let errors = schema::errors(&check_schema(), &value);
+    assert!(errors.is_empty(), "{arguments:?}: {errors:#?}\n{value:#}");
+    value
+}
+
+const SB: &str = "shared x, y;
+thread p { local a; x = 1; a = y; }
+thread q { local b; y = 1; b = x; }
+finally !(p.a == 0 && q.b == 0);
+";
+
+#[test]
+fn every_kind_of_answer_fits_the_schema() {
+    let s = Scratch::new();
+    let sb = s.file("sb.wtl", SB);
+    let v = valid(&["check", &sb, "--json"]);
+    assert_eq!(v["verdict"], "violated");
+    assert_eq!(v["model"], "tso");
+    assert_eq!(v["language"], "wtl");
+    assert_eq!(v["why"]["sc_forbids"], true);
+    assert!(v["trace"].as_array().is_some_and(|t| t.len() >= 5));
+    assert!(v.get("results").is_none());
+    let v = valid(&["check", &sb, "--json", "--model", "sc"]);
+    assert_eq!(v["verdict"], "holds");
+    assert_eq!(v["trace"], Value::Null);
+    assert_eq!(v["audited"], true);
+    let v = valid(&["check", &sb, "--json", "--model", "all"]);
+    assert_eq!(v["verdict"], "violated");
+    assert_eq!(v["results"].as_array().map(Vec::len), Some(3));
+    let broken = s.file("broken.wtl", "shared x\nthread p { x == ; }\n");
+    let v = valid(&["check", &broken, "--json"]);
+    assert_eq!(v["verdict"], Value::Null);
+    assert!(v["errors"].as_array().is_some_and(|e| !e.is_empty()));
+    let v = valid(&["check", &sb, &broken, "--json"]);
+    assert_eq!(v.as_array().map(Vec::len), Some(2));
+    let unfenced = "shared x: 0..1, y: 0..1; thread p { loop { x = 1; y = 0; } }
+thread q { local r; r = x; } never x == 1 && y == 1;";
+    let v = valid(&[
+        "check",
+        &s.file("unfenced.wtl", unfenced),
+        "--json",
+        "--engine",
+        "explicit",
+    ]);
+    assert_eq!(v["verdict"], "bounded", "{v:#}");
+    let fault = "shared a[2]; thread p { local i = 2; a[i] = 1; }";
+    let v = valid(&["check", &s.file("fault.wtl", fault), "--json"]);
+    assert_eq!(
+        (&v["verdict"], &v["end"]),
+        (&"violated".into(), &"fault".into())
+    );
+    assert_eq!(v["property"], Value::Null);
+    let v = valid(&["check", &sb, "--json", "--timeout", "0s"]);
+    assert_eq!(v["verdict"], "undecided", "{v:#}");
+}
+
+#[test]
+fn a_directory_gives_an_array() {
+    let s = Scratch::new();
+    s.file("d/sb.wtl", SB);
+    assert!(valid(&["check", &s.path("d"), "--json"]).is_array());
+}
+
+#[test]
+fn the_checker_of_schemas_checks() {
+    let schema = check_schema();
+    let sb = serde_json::json!({"file": 3});
+    assert!(!schema::errors(&schema, &sb).is_empty());
+}

@@ -1,0 +1,8 @@
+//! Everything that needs the whole line from text to verdict.
+
+mod cli;
+mod evidence;
+mod examples;
+mod json;
+mod support;
+mod text;
