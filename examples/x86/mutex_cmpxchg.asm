@@ -1,6 +1,7 @@
-; A lock taken with `lock cmpxchg` (conchon-2017, section 5).
-; expect: sc holds
-; expect: tso holds
+; A lock taken with `lock cmpxchg`.
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc holds, tso holds, pso holds
 
 begin shared_data
     Lock dd 0

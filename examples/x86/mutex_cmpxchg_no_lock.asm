@@ -1,7 +1,8 @@
-; The lock of mutex_cmpxchg.asm without the `lock` prefix (conchon-2017, section 5): loading,
+; The lock of mutex_cmpxchg.asm without the `lock` prefix: loading,
 ; comparing and storing are no longer one step.
-; expect: sc violated
-; expect: tso violated
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc violated, tso violated, pso violated
 
 begin shared_data
     Lock dd 0

@@ -1,7 +1,8 @@
-; The lock of mutex_xchg.asm with the exchange split into a load and a store (conchon-2017,
-; section 5): two threads may both find the lock free.
-; expect: sc violated
-; expect: tso violated
+; The lock of mutex_xchg.asm with the exchange split into a load and a store:
+; two threads may both find the lock free.
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc violated, tso violated, pso violated
 
 begin shared_data
     Lock dd 0

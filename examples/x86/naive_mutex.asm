@@ -1,7 +1,8 @@
 ; The lock of naive_mutex_deadlock.asm, but who is not alone takes the announcement back and tries
-; again (conchon-2017, section 5). Nobody waits for ever, and it is as wrong as before.
-; expect: sc violated
-; expect: tso violated
+; again. Nobody waits for ever, and it is as wrong as before.
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc violated, tso violated, pso violated
 
 begin shared_data
     Waiting dd 0

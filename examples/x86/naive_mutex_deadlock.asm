@@ -1,8 +1,9 @@
-; A first try at a lock (conchon-2017, section 5): announce yourself, wait until you are the only
+; A first try at a lock: announce yourself, wait until you are the only
 ; one, then mark the section busy. Two threads whose announcements are both seen wait for ever;
 ; worse, one announcement may get lost, and then both come in.
-; expect: sc violated
-; expect: tso violated
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc violated, tso violated, pso violated
 
 begin shared_data
     Waiting dd 0

@@ -1,7 +1,8 @@
-; A sense-reversing barrier that every thread passes once (conchon-2017, Fig. 4): nobody has left
+; A sense-reversing barrier that every thread passes once (Fig. 4): nobody has left
 ; while somebody has not yet come. `count` counts threads and starts with their number N.
-; expect: sc holds
-; expect: tso holds
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc holds, tso holds, pso holds
 
 begin shared_data
     sense dd 0

@@ -1,8 +1,9 @@
-; The sense-reversing barrier passed again and again (conchon-2017, section 5). Threads may be one
+; The sense-reversing barrier passed again and again. Threads may be one
 ; round apart, and then their senses agree; somebody who has left and somebody who has yet to come
 ; in the same round have different senses.
-; expect: sc holds
-; expect: tso holds
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc holds, tso holds, pso holds
 
 begin shared_data
     sense dd 0

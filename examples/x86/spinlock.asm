@@ -1,7 +1,8 @@
-; The spinlock of Linux 2.6.24 (conchon-2017, Fig. 3). `lock` makes it correct for any
+; The spinlock of Linux 2.6.24 (Fig. 3). `lock` makes it correct for any
 ; number of threads; releasing it needs no fence.
-; expect: sc holds
-; expect: tso holds
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc holds, tso holds, pso holds
 
 begin shared_data
     Lock dd 1

@@ -1,7 +1,8 @@
-; The spinlock of Fig. 3 without its `lock` prefix (conchon-2017, section 5): two threads
+; The spinlock of Fig. 3 without its `lock` prefix: two threads
 ; may both decrement the same 1 and both see 0, with or without store buffers.
-; expect: sc violated
-; expect: tso violated
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017
+; expect: sc violated, tso violated, pso violated
 
 begin shared_data
     Lock dd 1

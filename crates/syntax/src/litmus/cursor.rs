@@ -52,7 +52,11 @@ impl<'t> Cursor<'t> {
 
     pub fn unexpected(&self, wanted: &str) -> Diagnostic {
         let t = self.peek();
-        Diagnostic::error(t.span, format!("unexpected {}", t.shown())).expected(wanted)
+        let message = match t.kind {
+            Kind::End => "the file ends too early".to_string(),
+            _ => format!("unexpected {}", t.shown()),
+        };
+        Diagnostic::error(t.span, message).expected(wanted)
     }
 
     pub fn at_end(&self) -> bool {

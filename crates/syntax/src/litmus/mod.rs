@@ -10,6 +10,8 @@ mod condition;
 mod cursor;
 mod header;
 mod init;
+mod items;
+mod meaning;
 mod names;
 mod resolve;
 mod show;

@@ -203,7 +203,10 @@ impl Resolver<'_> {
         let at = i64::from(element) + offset / size;
         if offset % size != 0 || at < 0 || at >= i64::from(l.length) {
             let message = format!("this address lies outside of `{name}`");
-            let hint = format!("`{name}` has {} elements of {size} bytes", l.length);
+            let hint = match l.length {
+                1 => format!("`{name}` has {size} bytes"),
+                n => format!("`{name}` has {n} elements of {size} bytes"),
+            };
             return Err(Diagnostic::error(span, message).hint(hint));
         }
         Ok(Element::Number(id, at as u32))

@@ -60,7 +60,11 @@ impl<'a, 't> Cursor<'a, 't> {
 
     pub fn unexpected(&self, wanted: &str) -> Diagnostic {
         let t = self.peek();
-        Diagnostic::error(t.span, format!("unexpected {}", t.shown())).expected(wanted)
+        let message = match t.kind {
+            Kind::End => "the line ends too early".to_string(),
+            _ => format!("unexpected {}", t.shown()),
+        };
+        Diagnostic::error(t.span, message).expected(wanted)
     }
 
     pub fn name(&mut self, wanted: &str) -> Result<Token<'t>> {

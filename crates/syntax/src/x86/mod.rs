@@ -34,12 +34,15 @@ pub fn parse(text: &str) -> Parsed {
 const MAX_DIAGNOSTICS: usize = 100;
 
 pub fn parse_with(text: &str, options: ParseOptions) -> Parsed {
+    let mut strange = Vec::new();
+    let lines = token::lines(text, &mut strange);
     let mut diagnostics = Vec::new();
-    let lines = token::lines(text, &mut diagnostics);
     let blocks = sections::sections(lines, &mut diagnostics);
     let program = if blocks.is_empty() && !diagnostics.is_empty() {
+        // Another language: its characters need no messages of their own.
         None
     } else {
+        diagnostics.extend(strange);
         build::build(&blocks, options, &mut diagnostics)
     };
     // Errors survive the cut.

@@ -9,16 +9,19 @@
 //! - only the flags some later instruction reads become registers, one bit each, and a comparison
 //!   followed by its jump needs none; signed comparisons never look at a wrapped difference.
 
+mod effects;
 mod flags;
 mod instruction;
 mod lower;
 mod mnemonic;
+mod operands;
 mod register;
 mod sizes;
 mod thread;
 
 pub use instruction::{Code, Element, Immediate, Instruction, Label, Memory, Operand, Pointer};
-pub use lower::{Arithmetic, Cell, Machine, address, lower};
+pub use lower::{Arithmetic, Cell, Machine, lower};
 pub use mnemonic::{Condition, Op, mnemonics, parse_mnemonic};
+pub use operands::address;
 pub use register::{Base, Name, Size};
 pub use sizes::{check_shape, operation_size};

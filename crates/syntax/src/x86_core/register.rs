@@ -1,5 +1,7 @@
 //! The general registers and their partial names: `RAX` ⊃ `EAX` ⊃ `AX` ⊃ `AH`, `AL`.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use wattle_model::{Expr, Op1, Op2};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +42,26 @@ pub struct Name {
 const LETTERS: [&str; 4] = ["A", "B", "C", "D"];
 const POINTERS: [&str; 4] = ["SI", "DI", "BP", "SP"];
 
+/// Every name in upper case.
+static NAMES: LazyLock<BTreeMap<String, Name>> = LazyLock::new(|| {
+    let mut names = BTreeMap::new();
+    for base in Base::all() {
+        for size in [Size::Byte, Size::Word, Size::Dword, Size::Qword] {
+            let high = false;
+            names.insert(base.name(size), Name { base, size, high });
+        }
+    }
+    for (i, letter) in LETTERS.iter().enumerate() {
+        let high = Name {
+            base: Base(i as u8),
+            size: Size::Byte,
+            high: true,
+        };
+        names.insert(format!("{letter}H"), high);
+    }
+    names
+});
+
 impl Base {
     pub const A: Base = Base(0);
 
@@ -73,24 +95,7 @@ impl Name {
         if text.len() > 4 {
             return None;
         }
-        let text = text.to_ascii_uppercase();
-        for (i, letter) in LETTERS.iter().enumerate() {
-            if text.strip_suffix('H') == Some(letter) {
-                return Some(Name {
-                    base: Base(i as u8),
-                    size: Size::Byte,
-                    high: true,
-                });
-            }
-        }
-        let sizes = [Size::Byte, Size::Word, Size::Dword, Size::Qword];
-        let mut all = Base::all().flat_map(|b| sizes.map(|s| (b, s)));
-        let (base, size) = all.find(|(b, s)| b.name(*s) == text)?;
-        Some(Name {
-            base,
-            size,
-            high: false,
-        })
+        NAMES.get(text.to_ascii_uppercase().as_str()).copied()
     }
 
     /// The least register that holds this part.
