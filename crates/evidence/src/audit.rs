@@ -1,9 +1,13 @@
 //! The auditor: re-checks certificates with the reference machine (and, for formulas, the solver).
 //! It shares no code with any engine: one file per kind of certificate.
 
+mod alone;
+mod bad;
 mod closed_states;
 mod coherent;
+mod counted;
 mod load_buffers;
+mod multisets;
 mod robust;
 
 use crate::certificate::{Certificate, Corrupt};
@@ -95,7 +99,9 @@ pub fn audit(
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(task, c, control),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
+        Certificate::Counted(c) => counted::audit(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
+        Certificate::Multisets(c) => multisets::audit(task, c, control),
         Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
     }
 }

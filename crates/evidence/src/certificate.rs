@@ -4,15 +4,19 @@
 mod base64;
 mod closed_states;
 mod coherent;
+mod counted;
 mod encoding;
 mod load_buffers;
+mod multisets;
 mod robust;
 
 pub use base64::as_base64;
 pub use closed_states::{ClosedStates, Corrupt};
 pub use coherent::Coherent;
+pub use counted::Counted;
 pub use encoding::Coded;
 pub use load_buffers::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
+pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
 
 use serde::{Deserialize, Serialize};
@@ -23,10 +27,14 @@ use serde::{Deserialize, Serialize};
 pub enum Certificate {
     /// A set of states that contains the initial ones and is closed under every event.
     ClosedStates(ClosedStates),
+    /// All states were seen, too many to write down.
+    Counted(Counted),
     /// Abstract buffers with which nothing bad is reachable.
     Coherent(Coherent),
     /// A basis of the configurations with load buffers that lead to a bad state under TSO.
     LoadBuffers(LoadBuffers),
+    /// A basis of the configurations with multiset buffers that lead to a bad state.
+    Multisets(Multisets),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
 }
@@ -39,9 +47,18 @@ impl Certificate {
                 format!("robustness, and {} under SC", r.under_sc.describe())
             }
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+            Certificate::Counted(c) => {
+                format!("{} states seen, not written down: {}", c.states, c.why)
+            }
             Certificate::Coherent(c) => {
                 let order = if c.newest { "newest" } else { "oldest" };
                 format!("a closed abstraction that keeps the {order} stores of each buffer")
+            }
+            Certificate::Multisets(c) => {
+                format!(
+                    "a basis of {} configurations with multiset buffers",
+                    c.basis.len()
+                )
             }
             Certificate::LoadBuffers(c) => {
                 format!(

@@ -3,6 +3,7 @@
 
 use crate::answer::{Answer, Reason};
 use crate::audit::{AuditError, audit};
+use crate::certificate::Certificate;
 use crate::control::Control;
 use crate::minimise::minimise;
 use crate::task::Task;
@@ -72,10 +73,13 @@ pub fn judge(
             (verdict, true)
         }
         Answer::Unreachable { certificate, .. } => {
-            let checked = policy == AuditPolicy::Always;
-            let result = match policy {
-                AuditPolicy::Always => audit(task, &certificate, control).map(|_| ()),
-                AuditPolicy::Never => Ok(()),
+            // States that were only counted cannot be checked without searching again; the verdict
+            // says that it was not audited, and `wattle audit` does it on request.
+            let counted = matches!(certificate, Certificate::Counted(_));
+            let checked = policy == AuditPolicy::Always && !counted;
+            let result = match checked {
+                true => audit(task, &certificate, control).map(|_| ()),
+                false => Ok(()),
             };
             let verdict = match result {
                 Ok(()) if reaching_is_good => {

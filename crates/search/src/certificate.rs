@@ -2,12 +2,14 @@
 //!
 //! Reductions are for finding answers, not for proving them to a sceptic: the certificate is made by
 //! a second search with all of them off, whose states are exactly those of the reference machine, so
-//! that the auditor needs to know no rule but the machine's own.
+//! that the auditor needs to know no rule but the machine's own. Where there are too many of them,
+//! or they cannot be listed (a buffer grows without end with stores that only its own thread could
+//! see), they are only counted.
 
 use crate::explicit::Explicit;
 use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Cut, Plan, Sizes};
-use wattle_evidence::certificate::{ClosedStates, Coded};
+use wattle_evidence::certificate::{ClosedStates, Coded, Counted};
 use wattle_evidence::{Answer, Certificate, Control, Progress, Reason, Task};
 use wattle_memory::compiled::{Flaw, Machine, Reductions, Unpack, View};
 use wattle_memory::reference::Refusal;
@@ -26,12 +28,17 @@ impl Look for Count {
     }
 }
 
+/// An attempt to write down all states.
+pub enum Listed {
+    All(ClosedStates),
+    /// Why not.
+    No(String),
+    /// The search without reductions met what the one with them did not: a bug.
+    Disagrees,
+}
+
 /// All reachable states of the exact machine, sorted; or why they cannot be listed.
-pub fn closed_states(
-    task: &Task<'_>,
-    most: u64,
-    control: &Control<'_>,
-) -> Result<Result<ClosedStates, String>, Refusal> {
+pub fn closed_states(task: &Task<'_>, most: u64, control: &Control<'_>) -> Result<Listed, Refusal> {
     let view = View::nothing(task.instance);
     let plan = Plan {
         instance: task.instance,
@@ -39,14 +46,14 @@ pub fn closed_states(
         view: &view,
         reductions: Reductions::NONE,
         order: Order::BreadthFirst,
-        most_buffered: 64,
+        most_buffered: 8,
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
     let outcome = rounds::run(
         &plan,
         &mut sizes,
         control,
-        |_| Count { left: most },
+        || Count { left: most },
         |search, ended, _| {
             (*ended == Ended::Exhausted && search.notes.full.iter().all(|f| !f)).then(|| match task
                 .model
@@ -58,11 +65,11 @@ pub fn closed_states(
         },
     )?;
     Ok(match (outcome.value, outcome.ended, outcome.cut) {
-        (Some(set), _, _) => Ok(set),
-        (None, Ended::Stopped(stop), _) => Err(format!("{stop} while listing all states")),
-        (None, Ended::Halted(_), _) => Err(format!("there are more than {most} states")),
-        (None, _, Cut::Buffers(limits)) => Err(limits.cause),
-        (None, ..) => Err("the states could not be listed".into()),
+        (Some(set), _, _) => Listed::All(set),
+        (None, Ended::Stopped(stop), _) => Listed::No(format!("{stop} while listing all states")),
+        (None, Ended::Halted(_), _) => Listed::No(format!("there are more than {most} states")),
+        (None, Ended::Exhausted, Cut::Buffers(limits)) => Listed::No(limits.cause),
+        (None, ..) => Listed::Disagrees,
     })
 }
 
@@ -91,12 +98,20 @@ pub fn proof(
 ) -> Result<Answer, Refusal> {
     let set = closed_states(task, engine.options.most_certified, control)?;
     Ok(match set {
-        Ok(set) => Answer::Unreachable {
+        Listed::All(set) => Answer::Unreachable {
             certificate: Certificate::ClosedStates(set),
             effort,
         },
-        Err(why) => Answer::Undecided {
-            reason: Reason::Other(format!("no certificate: {why}")),
+        Listed::No(why) => Answer::Unreachable {
+            certificate: Certificate::Counted(Counted {
+                model: task.model,
+                states: effort.states,
+                why,
+            }),
+            effort,
+        },
+        Listed::Disagrees => Answer::Undecided {
+            reason: Reason::Other("searches with and without reductions disagree".into()),
             effort,
         },
     })

@@ -126,7 +126,7 @@ pub fn search(
         &plan,
         &mut sizes,
         control,
-        |_| Nothing,
+        || Nothing,
         |search, ended, _| {
             if *ended != Ended::Exhausted || search.notes.full.contains(&true) {
                 return Ok(None);

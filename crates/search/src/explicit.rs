@@ -6,6 +6,7 @@ use wattle_evidence::{Answer, Control, End, Engine, Reason, Refusal, Task, Trace
 use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
 use wattle_memory::{Fault, MemoryModel};
 use wattle_model::graph::Action;
+use wattle_model::instance::Question;
 use wattle_model::{Instance, StepId, ThreadId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Default for Options {
             chaining: true,
             dead_registers: true,
             most_buffered: 6,
-            most_certified: 2_000_000,
+            most_certified: 1_000_000,
         }
     }
 }
@@ -46,21 +47,25 @@ pub struct Explicit {
 }
 
 /// Looks for the question's target.
-struct Target {
+struct Target<'i> {
+    question: Option<&'i Question>,
     condition: Option<Code>,
-    only_final: bool,
 }
 
-impl Look for Target {
+impl Look for Target<'_> {
+    fn fit(&mut self, machine: &Machine<'_>) {
+        self.condition = self.question.map(|q| machine.condition(&q.target));
+    }
+
     #[inline]
     fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
-        let Some(condition) = &self.condition else {
+        let (Some(condition), Some(question)) = (&self.condition, self.question) else {
             return Ok(false);
         };
-        if self.only_final && !machine.is_final(state) {
+        if question.only_final && !machine.is_final(state) {
             return Ok(false);
         }
-        Ok(machine.value(condition, state)? != 0)
+        Ok(machine.value(condition, state).map_err(|flaw| *flaw)? != 0)
     }
 }
 
@@ -101,9 +106,9 @@ impl Explicit {
             most_buffered: self.options.most_buffered,
         };
         let mut sizes = Sizes::guess(instance, task.model);
-        let target = |machine: &Machine<'_>| Target {
-            condition: task.question().map(|q| machine.condition(&q.target)),
-            only_final: view.only_final,
+        let target = || Target {
+            question: task.question(),
+            condition: None,
         };
         let outcome = rounds::run(&plan, &mut sizes, control, target, |search, ended, _| {
             trace(task.model, search, ended)

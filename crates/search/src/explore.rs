@@ -42,6 +42,9 @@ pub enum Ended {
 
 /// Looks at every new state outside atomic blocks.
 pub trait Look {
+    /// Called before the first state, and whenever the machine has changed its layout.
+    fn fit(&mut self, _machine: &Machine<'_>) {}
+
     /// `Ok(true)` ends the search.
     fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw>;
 }
@@ -59,6 +62,15 @@ pub struct Search<'m, 'i> {
     expanded: usize,
 }
 
+/// A search without its machine.
+pub struct Carried {
+    store: Store,
+    notes: Notes,
+    starts: Vec<Start>,
+    stack: Vec<u32>,
+    expanded: usize,
+}
+
 /// Successors waiting for the store.
 struct Batch {
     words: usize,
@@ -72,6 +84,18 @@ struct Batch {
 const BATCH: usize = 48;
 /// Expansions between two looks at the clock.
 const POLL: usize = 1 << 12;
+
+impl Batch {
+    fn new(words: usize) -> Self {
+        Batch {
+            words,
+            states: Vec::new(),
+            hashes: Vec::new(),
+            parents: Vec::new(),
+            parent: ROOT,
+        }
+    }
+}
 
 impl Sink for Batch {
     #[inline]
@@ -90,16 +114,47 @@ impl<'m, 'i> Search<'m, 'i> {
             notes: machine.notes(),
             starts: reference::starts(machine.instance)?,
             order,
-            batch: Batch {
-                words: machine.words,
-                states: Vec::new(),
-                hashes: Vec::new(),
-                parents: Vec::new(),
-                parent: ROOT,
-            },
+            batch: Batch::new(machine.words),
             stack: Vec::new(),
             expanded: 0,
         })
+    }
+
+    pub fn carry(self) -> Carried {
+        Carried {
+            store: self.store,
+            notes: self.notes,
+            starts: self.starts,
+            stack: self.stack,
+            expanded: self.expanded,
+        }
+    }
+
+    /// Goes on with a search of `old` on a machine with wider fields or longer buffers.
+    pub fn resume(
+        carried: Carried,
+        old: &Machine<'_>,
+        machine: &'m Machine<'i>,
+        order: Order,
+    ) -> Self {
+        let mut store = Store::new(machine.words);
+        let mut state = vec![0; machine.words];
+        for index in 0..carried.store.len() as u32 {
+            machine.translate(old, carried.store.state(index), &mut state);
+            store.reserve(1);
+            store.insert(&state, hash(&state), carried.store.parent(index));
+        }
+        debug_assert_eq!(store.len(), carried.store.len());
+        Search {
+            machine,
+            store,
+            notes: carried.notes,
+            starts: carried.starts,
+            order,
+            batch: Batch::new(machine.words),
+            stack: carried.stack,
+            expanded: carried.expanded,
+        }
     }
 
     pub fn progress(&self) -> Progress {
@@ -111,10 +166,15 @@ impl<'m, 'i> Search<'m, 'i> {
         }
     }
 
+    /// Searches on until there is a reason to end. After [`Ended::Narrow`] the state whose value did
+    /// not fit counts as not yet expanded.
     pub fn run<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Ended {
+        look.fit(self.machine);
         let mut scratch = vec![0; self.machine.words];
         let mut current = vec![0; self.machine.words];
-        for i in 0..self.starts.len() {
+        // A search that was carried on has begun already; begun states are found again.
+        let begun = self.expanded > 0;
+        for i in (0..self.starts.len()).filter(|_| !begun) {
             let start = &self.starts[i];
             let begun = self
                 .machine
@@ -148,6 +208,15 @@ impl<'m, 'i> Search<'m, 'i> {
                 self.machine
                     .expand(&current, &mut scratch, &mut self.notes, &mut self.batch);
             if let Err(found) = expanded {
+                if let Found::Narrow(..) = found {
+                    if let Err(end) = self.flush(look, control) {
+                        return end;
+                    }
+                    self.expanded -= 1;
+                    if self.order == Order::DepthFirst {
+                        self.stack.push(index);
+                    }
+                }
                 return ended(found, index);
             }
             if self.order == Order::DepthFirst || self.batch.hashes.len() >= BATCH {

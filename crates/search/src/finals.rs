@@ -66,7 +66,7 @@ pub fn final_states_with(
         order: Order::BreadthFirst,
         most_buffered: 6,
     };
-    let look = |_: &Machine<'_>| Collect {
+    let look = || Collect {
         observed: observed.to_vec(),
         states: BTreeSet::new(),
     };

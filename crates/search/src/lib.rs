@@ -12,6 +12,7 @@ pub mod finals;
 mod path;
 pub mod rounds;
 pub mod store;
+mod walk;
 
 pub use explicit::{Explicit, Options};
 pub use explore::Order;

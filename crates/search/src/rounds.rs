@@ -6,7 +6,7 @@ use wattle_evidence::{Control, Limits, Progress};
 use wattle_memory::MemoryModel;
 use wattle_memory::compiled::bounds::{describe_loop, pending};
 use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, View};
-use wattle_memory::reference::Refusal;
+use wattle_memory::reference::{self, Refusal};
 use wattle_model::{Instance, ThreadId};
 
 /// What a search is about, without what it looks for.
@@ -21,6 +21,19 @@ pub struct Plan<'a, 'i> {
     pub most_buffered: u32,
 }
 
+impl<'i> Plan<'_, 'i> {
+    fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
+        Machine::new(
+            self.instance,
+            self.model,
+            self.view,
+            self.reductions,
+            &sizes.ranges,
+            &sizes.slots,
+        )
+    }
+}
+
 /// Ranges and buffer sizes; kept from one search of an instance to the next.
 #[derive(Clone, Debug)]
 pub struct Sizes {
@@ -33,6 +46,9 @@ pub struct Sizes {
 const SMALL: u32 = 8;
 /// Where buffers that may grow without end begin, and what they grow by.
 const STRIDE: u32 = 2;
+
+/// States of this many words are small enough as guessed.
+const ROOMY: usize = 2;
 
 /// Whether a search that ended saw everything there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +70,26 @@ impl Sizes {
             slots: slots.collect(),
             pending,
         }
+    }
+
+    /// Replaces guessed ranges by those that random runs show, if that makes states smaller. A value
+    /// outside costs packing all states anew, nothing else.
+    fn learn(&mut self, plan: &Plan<'_, '_>) -> Result<(), Refusal> {
+        let exact = Plan {
+            reductions: Reductions::NONE,
+            ..*plan
+        };
+        let machine = exact.machine(self)?;
+        let starts = reference::starts(plan.instance)?;
+        let Some(start) = starts.first() else {
+            return Ok(());
+        };
+        let learnt = crate::walk::learn(&machine, start);
+        let guessed = std::mem::replace(&mut self.ranges, learnt);
+        if exact.machine(self)?.words >= machine.words {
+            self.ranges = guessed;
+        }
+        Ok(())
     }
 
     /// Longer buffers for the threads that need them; `false` if one of them is as long as allowed.
@@ -96,34 +132,36 @@ pub struct Outcome<T> {
     pub value: T,
 }
 
-/// Searches until an answer stands or the budget is used up. `look` makes a fresh observer for every
-/// search; `read` reads off the last search whatever the caller wants.
+/// Searches until an answer stands or the budget is used up. `look` makes an observer for every
+/// buffer size; `read` reads off the last search whatever the caller wants.
 ///
-/// If the budget ends while buffers of one size are searched and a smaller size has been searched to
-/// the end, the smaller one's answer stands.
+/// A value that does not fit, or a buffer that is too short though its length is known to be bounded,
+/// only makes the states be packed anew. If the budget ends while buffers of one size are searched and
+/// a smaller size has been searched to the end, the smaller one's answer stands.
 pub fn run<L: Look, T>(
     plan: &Plan<'_, '_>,
     sizes: &mut Sizes,
     control: &Control<'_>,
-    mut look: impl FnMut(&Machine<'_>) -> L,
+    mut look: impl FnMut() -> L,
     read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
     let mut complete: Option<Outcome<T>> = None;
+    let mut machine = plan.machine(sizes)?;
+    if machine.words > ROOMY {
+        sizes.learn(plan)?;
+        machine = plan.machine(sizes)?;
+    }
     loop {
-        let machine = Machine::new(
-            plan.instance,
-            plan.model,
-            plan.view,
-            plan.reductions,
-            &sizes.ranges,
-            &sizes.slots,
-        )?;
+        let mut observer = look();
         let mut search = Search::new(&machine, plan.order)?;
-        let mut observer = look(&machine);
-        let ended = search.run(&mut observer, control);
-        if let Ended::Narrow(slot, value) = ended {
+        let mut ended = search.run(&mut observer, control);
+        while let Ended::Narrow(slot, value) = ended {
             sizes.ranges.widen(slot, machine.type_of(slot), value);
-            continue;
+            let wider = plan.machine(sizes)?;
+            let carried = search.carry();
+            let old = std::mem::replace(&mut machine, wider);
+            search = Search::resume(carried, &old, &machine, plan.order);
+            ended = search.run(&mut observer, control);
         }
         let stopped = matches!(ended, Ended::Stopped(_));
         if stopped && let Some(smaller) = complete {
@@ -149,5 +187,6 @@ pub fn run<L: Look, T>(
             return Ok(outcome);
         }
         complete = Some(outcome);
+        machine = plan.machine(sizes)?;
     }
 }

@@ -11,7 +11,7 @@ pub const ROOT: u32 = u32::MAX;
 const TAG: u32 = 24;
 const TAG_MASK: u64 = (1 << TAG) - 1;
 /// States per chunk.
-const CHUNK: usize = 1 << 16;
+const CHUNK: usize = 1 << 14;
 const FIRST_SLOTS: usize = 256;
 
 pub struct Store {
@@ -110,8 +110,8 @@ impl Store {
     fn next_size(&self, more: usize) -> usize {
         let mut size = self.table.len();
         while (self.count + more) * 5 > size * 4 {
-            size = if size < 1 << 20 {
-                size * 4
+            size = if size < 1 << 14 {
+                size * 2
             } else {
                 size + size / 2
             };

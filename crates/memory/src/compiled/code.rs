@@ -54,9 +54,11 @@ impl Flaw {
     }
 }
 
-impl From<ArithmeticError> for Flaw {
+/// Boxed on its way up, so that the common case fits two registers.
+impl From<ArithmeticError> for Box<Flaw> {
+    #[cold]
     fn from(e: ArithmeticError) -> Self {
-        Flaw::Arithmetic(e)
+        Box::new(Flaw::Arithmetic(e))
     }
 }
 
@@ -79,7 +81,7 @@ impl Code {
     }
 
     /// The value in a state. `&&`, `||` and `?:` look only at what they need.
-    pub fn eval(&self, state: &[u64], cells: &[Field]) -> Result<i64, Flaw> {
+    pub fn eval(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
         Ok(match self {
             Code::Const(c) => *c,
             Code::Field(f) => f.get(state),
@@ -121,10 +123,10 @@ impl Code {
 
 /// Element `index` of the cells from `base`.
 #[inline]
-pub fn cell(base: u32, length: u32, index: i64) -> Result<u32, Flaw> {
+pub fn cell(base: u32, length: u32, index: i64) -> Result<u32, Box<Flaw>> {
     match u32::try_from(index) {
         Ok(i) if i < length => Ok(base + i),
-        _ => Err(Flaw::Index { index, length }),
+        _ => Err(Box::new(Flaw::Index { index, length })),
     }
 }
 

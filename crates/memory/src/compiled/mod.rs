@@ -19,12 +19,13 @@ mod local;
 mod pack;
 mod ranges;
 mod run;
+mod simplify;
 mod unpack;
 mod view;
 
 pub use bounds::Pending;
 pub use code::{Code, Flaw};
-pub use ranges::{Ranges, Slot};
+pub use ranges::{Range, Ranges, Slot};
 pub use run::{Found, Notes, Sink, Stuck};
 pub use unpack::Unpack;
 pub use view::{Observed, View};
@@ -126,13 +127,13 @@ impl<'i> Machine<'i> {
             1
         }));
         for r in &ranges.cells {
-            ask(Request::range(r.lo, r.hi));
+            ask(Request::strided(r.lo, r.hi, r.stride));
         }
         let mut wanted = Vec::new();
         for (t, thread) in instance.threads.iter().enumerate() {
             ask(Request::count(thread.locations.len()));
             for r in &ranges.registers[t] {
-                ask(Request::range(r.lo, r.hi));
+                ask(Request::strided(r.lo, r.hi, r.stride));
             }
             let cells = match self.model {
                 MemoryModel::Sc => Vec::new(),
@@ -150,11 +151,12 @@ impl<'i> Machine<'i> {
             });
             let value = cells.iter().map(|c| {
                 let r = ranges.cells[*c as usize];
-                Request::range(r.lo, r.hi).bits
+                Request::strided(r.lo, r.hi, r.stride).bits
             });
             let value = Request {
                 bits: value.max().unwrap_or(0),
                 lo: 0,
+                stride: 1,
             };
             ask(Request::count(room as usize + 1));
             ask(epochs);
@@ -330,7 +332,8 @@ impl<'i> Machine<'i> {
 
     /// A condition of a question, compiled.
     pub fn condition(&self, e: &Expr<Fact>) -> Code {
-        Code::new(e, &|fact| match fact {
+        let simple = simplify::simplify(e);
+        Code::new(&simple, &|fact| match fact {
             Fact::Cell(c) => Code::Field(self.cells[c.index()]),
             Fact::CellAt {
                 base,
@@ -357,7 +360,7 @@ impl<'i> Machine<'i> {
     }
 
     /// Its value in a state.
-    pub fn value(&self, condition: &Code, state: &[u64]) -> Result<i64, Flaw> {
+    pub fn value(&self, condition: &Code, state: &[u64]) -> Result<i64, Box<Flaw>> {
         condition.eval(state, &self.cells)
     }
 

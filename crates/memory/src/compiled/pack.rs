@@ -1,12 +1,26 @@
 //! Bit fields in packed states.
 
-/// A bit field of a packed state: no field crosses a word. The value 0 in the bits stands for `lo`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A bit field of a packed state: no field crosses a word. The bits count from `lo` in strides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     word: u32,
     shift: u32,
     mask: u64,
     lo: i64,
+    stride: i64,
+}
+
+impl Default for Field {
+    /// No bits: always 0.
+    fn default() -> Self {
+        Field {
+            word: 0,
+            shift: 0,
+            mask: 0,
+            lo: 0,
+            stride: 1,
+        }
+    }
 }
 
 impl Field {
@@ -17,7 +31,7 @@ impl Field {
 
     #[inline]
     pub fn get(self, state: &[u64]) -> i64 {
-        self.lo.wrapping_add(self.raw(state) as i64)
+        self.decode(self.raw(state))
     }
 
     #[inline]
@@ -28,13 +42,20 @@ impl Field {
     /// The bits of a value, if the field is wide enough for it.
     #[inline]
     pub fn encode(self, value: i64) -> Option<u64> {
-        let raw = value.wrapping_sub(self.lo) as u64;
+        let mut raw = value.wrapping_sub(self.lo) as u64;
+        if self.stride != 1 {
+            let stride = self.stride as u64;
+            if !raw.is_multiple_of(stride) {
+                return None;
+            }
+            raw /= stride;
+        }
         (raw <= self.mask).then_some(raw)
     }
 
     #[inline]
     pub fn decode(self, raw: u64) -> i64 {
-        self.lo.wrapping_add(raw as i64)
+        self.lo.wrapping_add((raw as i64).wrapping_mul(self.stride))
     }
 
     /// Bits that do not fit are a bug of the caller; they are masked so that no other field suffers.
@@ -51,11 +72,12 @@ impl Field {
     }
 }
 
-/// What a field must hold: `bits` wide, counting from `lo`.
+/// What a field must hold: `bits` wide, counting from `lo` in strides of at least one.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub bits: u32,
     pub lo: i64,
+    pub stride: i64,
 }
 
 impl Request {
@@ -63,7 +85,21 @@ impl Request {
     pub fn range(lo: i64, hi: i64) -> Self {
         let width = hi.wrapping_sub(lo) as u64;
         let bits = 64 - width.leading_zeros();
-        Request { bits, lo }
+        Request {
+            bits,
+            lo,
+            stride: 1,
+        }
+    }
+
+    /// Room for the values from `lo` to `hi` that are whole strides away from `lo`.
+    pub fn strided(lo: i64, hi: i64, stride: i64) -> Self {
+        let steps = hi.wrapping_sub(lo) as u64 / stride as u64;
+        Request {
+            bits: 64 - steps.leading_zeros(),
+            lo,
+            stride,
+        }
     }
 
     /// Room for `n` different indices.
@@ -82,9 +118,10 @@ pub fn pack(requests: &[Request]) -> (Vec<Field>, usize) {
     // Words before this one are full; keeps large layouts from quadratic work.
     let mut first = 0;
     for i in order {
-        let Request { bits, lo } = requests[i];
+        let Request { bits, lo, stride } = requests[i];
         if bits == 0 {
             fields[i].lo = lo;
+            fields[i].stride = stride;
             continue;
         }
         while first < used.len() && used[first] == 64 {
@@ -101,6 +138,7 @@ pub fn pack(requests: &[Request]) -> (Vec<Field>, usize) {
             shift: used[word],
             mask: u64::MAX >> (64 - bits),
             lo,
+            stride,
         };
         used[word] += bits;
     }

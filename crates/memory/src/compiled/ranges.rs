@@ -15,6 +15,55 @@ pub struct Interval {
     pub hi: i64,
 }
 
+/// The values of an interval that are whole strides from its lower end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub lo: i64,
+    pub hi: i64,
+    /// At least 1.
+    pub stride: i64,
+}
+
+impl Range {
+    fn of(i: Interval) -> Self {
+        Range {
+            lo: i.lo,
+            hi: i.hi,
+            stride: 1,
+        }
+    }
+
+    pub fn single(value: i64) -> Self {
+        Range {
+            lo: value,
+            hi: value,
+            stride: 1,
+        }
+    }
+
+    /// The smallest range with the value in it as well.
+    pub fn with(self, value: i64) -> Self {
+        let away = value.abs_diff(self.lo);
+        let stride = if self.lo == self.hi {
+            away
+        } else {
+            gcd(self.stride as u64, away)
+        };
+        Range {
+            lo: self.lo.min(value),
+            hi: self.hi.max(value),
+            stride: i64::try_from(stride).unwrap_or(1).max(1),
+        }
+    }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// A register or a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
@@ -24,8 +73,14 @@ pub enum Slot {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    pub cells: Vec<Interval>,
-    pub registers: Vec<Vec<Interval>>,
+    pub cells: Vec<Range>,
+    pub registers: Vec<Vec<Range>>,
+}
+
+/// Intervals while they are being found.
+struct Guess {
+    cells: Vec<Interval>,
+    registers: Vec<Vec<Interval>>,
 }
 
 const ROUNDS: usize = 24;
@@ -39,55 +94,62 @@ impl Ranges {
             (Initial::Any, Some((lo, hi))) => Interval { lo, hi },
             (Initial::Any, None) => Interval::FULL,
         };
-        let mut ranges = Ranges {
-            cells: instance
-                .cells
-                .iter()
-                .map(|c| initial(c.init, c.ty))
-                .collect(),
-            registers: instance
-                .threads
-                .iter()
-                .map(|t| t.registers.iter().map(|r| initial(r.init, r.ty)).collect())
-                .collect(),
+        let cells = instance.cells.iter().map(|c| initial(c.init, c.ty));
+        let registers = instance.threads.iter().map(|t| {
+            let registers = t.registers.iter();
+            registers.map(|r| initial(r.init, r.ty)).collect()
+        });
+        let mut guess = Guess {
+            cells: cells.collect(),
+            registers: registers.collect(),
         };
         let mut work = 0;
         for _ in 0..ROUNDS {
-            if !ranges.round(instance, &mut work) || work > WORK {
+            if !guess.round(instance, &mut work) || work > WORK {
                 break;
             }
         }
-        ranges
+        let ranges = |all: &[Interval]| all.iter().map(|i| Range::of(*i)).collect();
+        Ranges {
+            cells: ranges(&guess.cells),
+            registers: guess.registers.iter().map(|r| ranges(r)).collect(),
+        }
     }
 
-    /// Makes room for a value that did not fit, and for more of its kind.
-    pub fn widen(&mut self, slot: Slot, ty: Type, value: i64) {
-        let range = match slot {
+    pub fn get_mut(&mut self, slot: Slot) -> &mut Range {
+        match slot {
             Slot::Cell(c) => &mut self.cells[c as usize],
             Slot::Register { thread, register } => {
                 &mut self.registers[thread as usize][register as usize]
             }
-        };
-        let hull = range.join(Interval {
-            lo: value,
-            hi: value,
-        });
-        let room = i64::try_from(hull.hi.abs_diff(hull.lo)).unwrap_or(i64::MAX);
-        let grown = Interval {
-            lo: if value < range.lo {
-                hull.lo.saturating_sub(room)
-            } else {
-                hull.lo
-            },
-            hi: if value > range.hi {
-                hull.hi.saturating_add(room)
-            } else {
-                hull.hi
-            },
-        };
-        *range = grown.within(ty).join(hull);
+        }
     }
 
+    /// Makes room for a value that did not fit, and for more of its kind.
+    pub fn widen(&mut self, slot: Slot, ty: Type, value: i64) {
+        let range = self.get_mut(slot);
+        let mut wider = range.with(value);
+        if range.lo == range.hi {
+            *range = wider;
+            return;
+        }
+        // Twice the room in the direction the value went, so that counters are rarely widened.
+        let room = i64::try_from(wider.hi.abs_diff(wider.lo)).unwrap_or(i64::MAX);
+        let room = room - room % wider.stride;
+        let (lo, hi) = ty.bounds().unwrap_or((i64::MIN, i64::MAX));
+        if value < range.lo {
+            let lower = wider.lo.checked_sub(room).filter(|l| lo <= *l);
+            wider.lo = lower.unwrap_or(wider.lo);
+        }
+        if value > range.hi {
+            let higher = wider.hi.checked_add(room).filter(|h| *h <= hi);
+            wider.hi = higher.unwrap_or(wider.hi);
+        }
+        *range = wider;
+    }
+}
+
+impl Guess {
     fn round(&mut self, instance: &Instance, work: &mut usize) -> bool {
         let mut changed = false;
         for (t, thread) in instance.threads.iter().enumerate() {

@@ -9,19 +9,19 @@ use crate::event::Event;
 use wattle_model::{CellId, StepId, ThreadId, Type};
 
 /// Why a step did not happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
     /// It is not enabled.
     Blocked,
     /// The buffer has no room.
     Full,
     /// A value does not fit its field.
-    Narrow(Slot, i64),
-    Flaw(Flaw),
+    Narrow(Box<(Slot, i64)>),
+    Flaw(Box<Flaw>),
 }
 
-impl From<Flaw> for Stuck {
-    fn from(flaw: Flaw) -> Self {
+impl From<Box<Flaw>> for Stuck {
+    fn from(flaw: Box<Flaw>) -> Self {
         Stuck::Flaw(flaw)
     }
 }
@@ -82,7 +82,7 @@ impl Machine<'_> {
     /// Some thread stands before nothing but false assumptions, outside atomic blocks.
     pub fn is_discarded(&self, state: &[u64]) -> bool {
         let false_assumption = |e: &Edge| match &e.op {
-            Op::Assume(e) => e.eval(state, &self.cells) == Ok(0),
+            Op::Assume(e) => matches!(e.eval(state, &self.cells), Ok(0)),
             _ => false,
         };
         self.inside_atomic(state).is_none()
@@ -124,7 +124,7 @@ impl Machine<'_> {
                     _ => (0, 0),
                 };
                 for choice in lo..=hi {
-                    scratch.copy_from_slice(state);
+                    copy(scratch, state);
                     sink.begin();
                     match self.exec(scratch, t, edge, choice) {
                         Ok(()) => {
@@ -144,7 +144,7 @@ impl Machine<'_> {
                         }
                         continue;
                     }
-                    scratch.copy_from_slice(state);
+                    copy(scratch, state);
                     sink.begin();
                     self.drain(scratch, t, i, sink);
                     self.finish(scratch, t, notes, sink)?;
@@ -239,7 +239,7 @@ impl Machine<'_> {
                 notes.full[t] = true;
                 Ok(())
             }
-            Stuck::Narrow(slot, value) => Err(Found::Narrow(slot, value)),
+            Stuck::Narrow(narrow) => Err(Found::Narrow(narrow.0, narrow.1)),
             Stuck::Flaw(flaw) if flaw.is_machine_limit() => {
                 notes.overflow.get_or_insert((ThreadId::new(t), edge.step));
                 Ok(())
@@ -249,7 +249,7 @@ impl Machine<'_> {
                 Err(Found::Fault {
                     thread: ThreadId::new(t),
                     step: edge.step,
-                    flaw,
+                    flaw: *flaw,
                 })
             }
         }
@@ -305,7 +305,7 @@ impl Machine<'_> {
             }
             Op::Assert(e) => {
                 if e.eval(state, &self.cells)? == 0 {
-                    return Err(Stuck::Flaw(Flaw::Assertion));
+                    return Err(Stuck::Flaw(Box::new(Flaw::Assertion)));
                 }
             }
             Op::Load(r, place) => {
@@ -361,7 +361,7 @@ impl Machine<'_> {
     }
 
     #[inline]
-    fn address(&self, state: &[u64], place: &Place) -> Result<u32, Flaw> {
+    fn address(&self, state: &[u64], place: &Place) -> Result<u32, Box<Flaw>> {
         match place {
             Place::Cell(c) => Ok(*c),
             Place::Computed {
@@ -378,8 +378,10 @@ impl Machine<'_> {
         let c = self.address(state, place)?;
         let v = value.eval(state, &self.cells)?;
         let v = admit(self.instance.cells[c as usize].ty, v)?;
-        let raw = self.cells[c as usize].encode(v);
-        Ok((c, raw.ok_or(Stuck::Narrow(Slot::Cell(c), v))?))
+        match self.cells[c as usize].encode(v) {
+            Some(raw) => Ok((c, raw)),
+            None => Err(Stuck::Narrow(Box::new((Slot::Cell(c), v)))),
+        }
     }
 }
 
@@ -388,6 +390,17 @@ fn event(t: usize, edge: &Edge, choice: i64) -> Event {
         thread: ThreadId::new(t),
         step: edge.step,
         value: matches!(edge.op, Op::Havoc(..)).then_some(choice),
+    }
+}
+
+/// States are a few words: a call to `memcpy` would cost more than the copy.
+#[inline]
+fn copy(to: &mut [u64], from: &[u64]) {
+    match (to, from) {
+        ([a], [b]) => *a = *b,
+        ([a, c], [b, d]) => (*a, *c) = (*b, *d),
+        ([a, c, e], [b, d, f]) => (*a, *c, *e) = (*b, *d, *f),
+        (to, from) => to.copy_from_slice(from),
     }
 }
 
@@ -401,12 +414,12 @@ fn require(condition: bool) -> Result<(), Stuck> {
 }
 
 #[inline]
-fn admit(ty: Type, value: i64) -> Result<i64, Flaw> {
+fn admit(ty: Type, value: i64) -> Result<i64, Box<Flaw>> {
     match ty.admit(value) {
         Some(v) => Ok(v),
         None => {
             let (lo, hi) = ty.bounds().unwrap_or((i64::MIN, i64::MAX));
-            Err(Flaw::Value { value, lo, hi })
+            Err(Box::new(Flaw::Value { value, lo, hi }))
         }
     }
 }
@@ -419,12 +432,10 @@ fn assign(state: &mut [u64], t: usize, r: &Register, value: i64) -> Result<(), S
             r.field.set_raw(state, raw);
             Ok(())
         }
-        None => Err(Stuck::Narrow(
-            Slot::Register {
-                thread: t as u32,
-                register: r.number,
-            },
-            v,
-        )),
+        None => {
+            let (thread, register) = (t as u32, r.number);
+            let slot = Slot::Register { thread, register };
+            Err(Stuck::Narrow(Box::new((slot, v))))
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Between packed states and those of the reference machine.
 
+use super::pack::Field;
 use super::run::{Found, Notes, Sink};
-use super::{Machine, Observed, Slot};
+use super::{Machine, Observed, Ranges, Slot};
 use crate::content::Exact;
 use crate::event::Start;
 use crate::layout::{Epochs, Layout, Pso, Sc, Tso};
@@ -84,6 +85,56 @@ impl Machine<'_> {
         }
         sink.next(state);
         Ok(())
+    }
+
+    /// The state of a machine that differs in ranges and buffer sizes, all of which are at least as
+    /// large here.
+    pub fn translate(&self, old: &Machine<'_>, from: &[u64], to: &mut [u64]) {
+        to.fill(0);
+        self.holder.set_raw(to, old.holder.raw(from));
+        let wider = |new: Field, old: Field, raw: u64| {
+            let bits = new.encode(old.decode(raw));
+            debug_assert!(bits.is_some(), "ranges only grow");
+            bits.unwrap_or(0)
+        };
+        for (new, old) in self.cells.iter().zip(&old.cells) {
+            new.set_raw(to, wider(*new, *old, old.raw(from)));
+        }
+        for (new, was) in self.threads.iter().zip(&old.threads) {
+            let location = was.location.index(from);
+            new.location.set_raw(to, location as u64);
+            for (new, old) in new.registers.iter().zip(&was.registers) {
+                new.set_raw(to, wider(*new, *old, old.raw(from)));
+            }
+            // What is dead is zero in every layout, whatever value that stands for.
+            for (word, mask) in &new.nodes[location].keep {
+                to[*word as usize] &= mask;
+            }
+            let (new, was) = (&new.buffer, &was.buffer);
+            let n = was.len(from);
+            new.count.set_raw(to, n as u64);
+            new.fenced.set_raw(to, was.fenced.raw(from));
+            for i in 0..n {
+                let which = was.which[i].raw(from);
+                let cell = was.cells[which as usize] as usize;
+                let value = was.value[i].raw(from);
+                new.which[i].set_raw(to, which);
+                new.value[i].set_raw(to, wider(self.cells[cell], old.cells[cell], value));
+                new.mark[i].set_raw(to, was.mark[i].raw(from));
+            }
+        }
+    }
+
+    /// Adds the values of a state of an unreduced machine to the ranges.
+    pub fn learn(&self, state: &[u64], ranges: &mut Ranges) {
+        for (field, range) in self.cells.iter().zip(&mut ranges.cells) {
+            *range = range.with(field.get(state));
+        }
+        for (t, ranges) in ranges.registers.iter_mut().enumerate() {
+            for (field, range) in self.threads[t].registers.iter().zip(ranges) {
+                *range = range.with(field.get(state));
+            }
+        }
     }
 
     /// Pending stores, oldest first; `true` where a new epoch begins.
