@@ -59,6 +59,12 @@ impl Int {
         }
     }
 
+    /// Whether the value is held in a machine word, so that arithmetic is cheap.
+    #[inline]
+    pub fn is_word(&self) -> bool {
+        matches!(self.0, Small(_))
+    }
+
     /// Whether the value is 0.
     #[inline]
     pub fn is_zero(&self) -> bool {
@@ -106,17 +112,19 @@ impl Int {
 
     /// The greatest common divisor, never negative; `gcd(0, 0) = 0`.
     pub fn gcd(&self, other: &Int) -> Int {
+        let word = |v: u64| i64::try_from(v).map_or_else(|_| Int::from_big(v.into()), Int::new);
         if let (Small(a), Small(b)) = (&self.0, &other.0) {
-            let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-            while b != 0 {
-                (a, b) = (b, a % b);
-            }
-            return match i64::try_from(a) {
-                Ok(v) => Int(Small(v)),
-                Err(_) => Int::from_big(BigInt::from(a)),
-            };
+            return word(word_gcd(a.unsigned_abs(), b.unsigned_abs()));
         }
-        Int::from_big(self.to_big().gcd(&other.to_big()))
+        // Euclid until words are left: the library's binary method is slower here.
+        let (mut a, mut b) = (self.to_big().abs(), other.to_big().abs());
+        while !b.is_zero() {
+            if let (Some(x), Some(y)) = (a.to_u64(), b.to_u64()) {
+                return word(word_gcd(x, y));
+            }
+            (a, b) = (b.clone(), a % b);
+        }
+        Int::from_big(a)
     }
 
     /// The least common multiple, never negative.
@@ -174,6 +182,23 @@ impl Int {
         }
         other.mod_floor(self).is_zero()
     }
+}
+
+/// Stein's binary method.
+fn word_gcd(mut a: u64, mut b: u64) -> u64 {
+    if a == 0 || b == 0 {
+        return a | b;
+    }
+    let shift = (a | b).trailing_zeros();
+    a >>= a.trailing_zeros();
+    while b != 0 {
+        b >>= b.trailing_zeros();
+        if a > b {
+            std::mem::swap(&mut a, &mut b);
+        }
+        b -= a;
+    }
+    a << shift
 }
 
 impl Default for Int {

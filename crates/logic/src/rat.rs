@@ -37,6 +37,11 @@ impl Rat {
         self.den.is_one()
     }
 
+    /// Whether both parts are machine words.
+    pub(crate) fn is_small(&self) -> bool {
+        self.num.is_word() && self.den.is_word()
+    }
+
     pub(crate) fn floor(&self) -> Int {
         self.num.div_floor(&self.den)
     }

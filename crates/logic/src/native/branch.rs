@@ -64,7 +64,7 @@ impl Branch<'_> {
         if depth >= self.limit {
             return Err(Stop::GaveUp(Reason::Depth));
         }
-        self.ledger.spend(1)?;
+        self.ledger.spend(4)?;
         let face = if depth >= PLAIN_DEPTH {
             self.face()?
         } else {

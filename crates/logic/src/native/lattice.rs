@@ -134,7 +134,14 @@ impl Lattice {
     /// Solves all equations; `Ok(Some)` if one has no solution.
     pub(super) fn eliminate(&mut self, ledger: &mut Ledger) -> Result<Option<Clash>, Stop> {
         while let Some(at) = self.easiest() {
-            ledger.spend(1 + self.equations.len() as u64 + self.inequalities.len() as u64)?;
+            let rows = self.equations.len() + self.inequalities.len();
+            let big = self.equations[at]
+                .row
+                .coeffs
+                .iter()
+                .filter(|a| !a.is_word());
+            let cells = rows * (self.width + 200 * big.count());
+            ledger.spend(1 + cells as u64 / 8)?;
             let g = self.equations[at].row.content();
             let e = &self.equations[at];
             if g.is_zero() {

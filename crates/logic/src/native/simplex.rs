@@ -164,7 +164,15 @@ impl Simplex {
     /// Moves to a point within all bounds.
     pub(super) fn check(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
         while let Some((r, below)) = self.violated() {
-            ledger.spend(2 + (self.matrix.len() * self.columns) as u64 / 16)?;
+            // Numbers beyond a word are some hundred times dearer.
+            let dear = self.matrix[r].iter().filter(|a| !a.is_word()).count();
+            let far = self
+                .basic
+                .iter()
+                .filter(|&&b| !self.value[b].is_small())
+                .count();
+            let cells = self.matrix.len() * (self.columns + 400 * dear) + 400 * far;
+            ledger.spend(2 + cells as u64 / 16)?;
             let Some(col) = self.entering(r, below) else {
                 return Err(self.conflict(r, below).into());
             };
