@@ -1,7 +1,7 @@
 ; A lock taken with `lock cmpxchg`.
 ; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
 ; Cubicle-W, 2017
-; expect: sc holds, tso holds, pso holds
+; expect: sc holds (explicit: undecided), tso holds (explicit: undecided), pso holds (explicit: undecided)
 
 begin shared_data
     Lock dd 0

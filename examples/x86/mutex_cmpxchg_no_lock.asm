@@ -2,7 +2,7 @@
 ; comparing and storing are no longer one step.
 ; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
 ; Cubicle-W, 2017
-; expect: sc violated, tso violated, pso violated
+; expect: sc violated (explicit: undecided), tso violated (explicit: undecided), pso violated (explicit: undecided)
 
 begin shared_data
     Lock dd 0

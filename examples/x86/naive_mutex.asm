@@ -2,7 +2,7 @@
 ; again. Nobody waits for ever, and it is as wrong as before.
 ; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
 ; Cubicle-W, 2017
-; expect: sc violated, tso violated, pso violated
+; expect: sc violated (explicit: undecided), tso violated (explicit: undecided), pso violated (explicit: undecided)
 
 begin shared_data
     Waiting dd 0

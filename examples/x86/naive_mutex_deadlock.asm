@@ -3,7 +3,7 @@
 ; worse, one announcement may get lost, and then both come in.
 ; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
 ; Cubicle-W, 2017
-; expect: sc violated, tso violated, pso violated
+; expect: sc violated (explicit: undecided), tso violated (explicit: undecided), pso violated (explicit: undecided)
 
 begin shared_data
     Waiting dd 0

@@ -2,7 +2,7 @@
 ; number of threads; releasing it needs no fence.
 ; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
 ; Cubicle-W, 2017
-; expect: sc holds, tso holds, pso holds
+; expect: sc holds (explicit: undecided), tso holds (explicit: undecided), pso holds (explicit: undecided)
 
 begin shared_data
     Lock dd 1

@@ -85,7 +85,7 @@ fn few_threads_agree() {
                 println!("{name} {model} {threads} threads: {answer:?}");
                 found |= answer == Some(true);
             }
-            if found != (answer == "violated") {
+            if found != answer.starts_with("violated") {
                 wrong.push(format!("{name}: {model} should be {answer}"));
             }
         }
