@@ -74,6 +74,29 @@ pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> In
     }
 }
 
+/// As [`interpolants`], but as weak as the proof allows: read from the trace's
+/// end, each is the negation of what the rest of the trace needs. Where the
+/// strong ones follow the trace too closely (`x >= 3` after three rounds), these
+/// often say what matters (`x >= 1`).
+pub fn weak_interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> Interpolation {
+    let backwards: Vec<Formula> = trace.iter().rev().cloned().collect();
+    match interpolants(solver, &backwards) {
+        Interpolation::Sequence(sequence) => {
+            let weak: Vec<Formula> = sequence
+                .iter()
+                .rev()
+                .map(|f| f.negated().simplified())
+                .collect();
+            if verify(solver, trace, &weak) {
+                Interpolation::Sequence(weak)
+            } else {
+                Interpolation::Unknown(Reason::Interpolation)
+            }
+        }
+        other => other,
+    }
+}
+
 /// Whether `sequence` are sequence interpolants of `trace`, by solver queries.
 pub fn verify<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula], sequence: &[Formula]) -> bool {
     if sequence.len() + 1 != trace.len() {

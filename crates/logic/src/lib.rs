@@ -109,7 +109,9 @@ pub use self::core::minimal_core;
 pub use atom::{Atom, Rel};
 pub use formula::{Formula, and, divides, eq, ge, gt, iff, implies, ite, le, lt, ne, not, or};
 pub use int::Int;
-pub use interpolate::{Interpolation, interpolants, verify as verify_interpolants};
+pub use interpolate::{
+    Interpolation, interpolants, verify as verify_interpolants, weak_interpolants,
+};
 pub use model::Model;
 pub use native::{Limits, Native, Strategy};
 pub use pool::{CubeLiteral, Pool, TruthTable};

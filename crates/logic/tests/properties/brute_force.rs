@@ -49,6 +49,7 @@ fn compare(query: &[Formula], vars: u32, size: i64) -> bool {
                 if let Err(e) = proof::check(query, &proof) {
                     panic!("{strategy:?}: {e}: {} by {proof:?}", shown());
                 }
+                refuse_without(query, &r.core, &proof);
                 let core: Vec<Formula> = r.core.iter().map(|&i| query[i].clone()).collect();
                 let again = Native::new().check(&core);
                 assert!(
@@ -62,6 +63,17 @@ fn compare(query: &[Formula], vars: u32, size: i64) -> bool {
         }
     }
     expected.is_some()
+}
+
+/// The proof must not go through once an assertion it needs is gone.
+fn refuse_without(query: &[Formula], core: &[usize], proof: &proof::Proof) {
+    for &i in core.iter().take(2) {
+        let mut weaker = query.to_vec();
+        weaker[i] = Formula::True;
+        if Native::new().check(&weaker).is_sat() {
+            assert!(proof::check(&weaker, proof).is_err());
+        }
+    }
 }
 
 fn run(count: u64, size: i64, make: impl Fn(&mut Gen) -> Vec<Formula>) {
