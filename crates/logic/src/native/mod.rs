@@ -1,12 +1,12 @@
 //! Our own solver.
 //!
 //! [`Native`] answers a conjunction of formulas by lazy case splitting: the
-//! linear facts go to the [`theory`], its integer model is tried on the
+//! linear facts go to the theory solver, its integer model is tried on the
 //! disjunctions and disequalities, and only one that the model violates is
 //! split. A refutation of a case that does not use the case's fact refutes the
 //! whole (conflict-directed backjumping), so irrelevant disjunctions cost
 //! nothing but the attempt. A query on which that takes long starts again with
-//! clauses and lemmas ([`learn`]).
+//! clauses and lemmas (DPLL(T)).
 
 mod branch;
 mod clauses;
