@@ -38,7 +38,10 @@ pub fn check(target: Target, text: &str) -> Result<Seen, String> {
     let used = heap::peak().saturating_sub(before);
     let allowed = BASE_MEMORY.saturating_add(text.len().saturating_mul(MEMORY_PER_BYTE));
     if used > allowed {
-        return Err(format!("memory: {used} bytes for an input of {}", text.len()));
+        return Err(format!(
+            "memory: {used} bytes for an input of {}",
+            text.len()
+        ));
     }
     if start.elapsed() > TIME {
         return Err(format!("time: more than {TIME:?}"));
@@ -79,7 +82,9 @@ fn program(language: Language, text: &str) -> Result<Seen, String> {
     let again = wattle_syntax::parse(Language::Wtl, &printed);
     let shown = again.render("printed", &printed);
     let Some(again) = again.program else {
-        return Err(format!("what is printed does not parse:\n{printed}\n{shown}"));
+        return Err(format!(
+            "what is printed does not parse:\n{printed}\n{shown}"
+        ));
     };
     if again.without_spans() != program.without_spans() {
         return Err(format!("what is printed is another program:\n{printed}"));

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wattle_fuzz::check::check;
 use wattle_fuzz::heap::Counting;
+use wattle_fuzz::mutate::input;
+use wattle_fuzz::seeds::Seeds;
 use wattle_fuzz::supervise::Campaign;
 use wattle_fuzz::target::Target;
 use wattle_fuzz::worker::{self, Work};
@@ -17,6 +19,7 @@ static HEAP: Counting = Counting;
 const USAGE: &str = "\
 usage: wattle-fuzz [--language NAME] [--seconds N] [--seed N] [--folder DIR]
        wattle-fuzz --language NAME --replay FILE
+       wattle-fuzz --language NAME --seed N --print NUMBER
 
 Without --language every language gets its share of the seconds. The seed is printed; the same seed
 gives the same inputs.";
@@ -27,6 +30,7 @@ struct Arguments {
     seed: u64,
     folder: PathBuf,
     replay: Option<PathBuf>,
+    print: Option<u64>,
     worker: bool,
     careful: bool,
     from: u64,
@@ -41,6 +45,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let (Some(target), Some(number)) = (arguments.target, arguments.print) {
+        print!("{}", input(&Seeds::load(target), arguments.seed, number));
+        return ExitCode::SUCCESS;
+    }
     match (arguments.target, &arguments.replay) {
         (Some(target), Some(file)) => replay(target, file),
         (None, Some(_)) => {
@@ -60,6 +68,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         seed: now.map_or(0, |d| d.as_secs()),
         folder: PathBuf::from("target/fuzz"),
         replay: None,
+        print: None,
         worker: false,
         careful: false,
         from: 0,
@@ -67,7 +76,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        let number = |s: String| s.parse().map_err(|_| format!("`{s}` is no number"));
+        let number = |s: String| s.parse::<u64>().map_err(|_| format!("`{s}` is no number"));
         match word.as_str() {
             "--language" => {
                 let name = value()?;
@@ -81,6 +90,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--inputs" => a.inputs = number(value()?)?,
             "--folder" => a.folder = value()?.into(),
             "--replay" => a.replay = Some(value()?.into()),
+            "--print" => a.print = Some(number(value()?)?),
             "--worker" => a.worker = true,
             "--careful" => a.careful = true,
             other => return Err(format!("unknown argument `{other}`")),

@@ -50,7 +50,8 @@ const NASTY: [&str; 34] = [
 pub fn input(seeds: &Seeds, seed: u64, number: u64) -> String {
     let mut rng = SmallRng::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut bytes = pick(&seeds.texts, &mut rng).as_bytes().to_vec();
-    for _ in 0..rng.random_range(1..=6) {
+    // Mostly one or two changes: more of them leave few programs to look at.
+    for _ in 0..=rng.random::<u8>().trailing_zeros() {
         step(&mut bytes, seeds, &mut rng);
         bytes.truncate(LONGEST);
     }
@@ -160,7 +161,10 @@ fn repeat(bytes: &mut Vec<u8>, seeds: &Seeds, rng: &mut SmallRng) {
 
 /// A line deleted, doubled or moved.
 fn line(bytes: &mut Vec<u8>, rng: &mut SmallRng) {
-    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    let mut lines: Vec<Vec<u8>> = bytes
+        .split_inclusive(|b| *b == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
     if lines.is_empty() {
         return;
     }

@@ -13,9 +13,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Without a line for so long, a worker hangs.
-const SILENCE: Duration = Duration::from_secs(60);
-/// Runs of the target that shrinking may take.
-const TRIES: usize = 600;
+const SILENCE: Duration = Duration::from_secs(30);
+/// Runs of the target that shrinking may take, and seconds.
+const TRIES: usize = 2000;
+const SHRINKING: Duration = Duration::from_secs(120);
 
 pub struct Campaign {
     pub target: Target,
@@ -27,10 +28,19 @@ pub struct Campaign {
 
 /// What a worker had to say.
 enum Outcome {
-    Done { inputs: u64, programs: u64 },
-    Failed { number: u64, what: String },
+    Done {
+        inputs: u64,
+        programs: u64,
+    },
+    Failed {
+        number: u64,
+        what: String,
+    },
     /// It died or fell silent somewhere after this input.
-    Lost { after: u64, what: &'static str },
+    Lost {
+        after: u64,
+        what: &'static str,
+    },
 }
 
 impl Campaign {
@@ -50,8 +60,13 @@ impl Campaign {
         };
         let seeds = Seeds::load(self.target);
         let text = input(&seeds, self.seed, number);
-        let small = shrink(&text, TRIES, |t| self.fails(t).unwrap_or(false));
-        let file = self.folder.join(format!("{}-{}-{number}.txt", self.target, self.seed));
+        let start = Instant::now();
+        let small = shrink(&text, TRIES, |t| {
+            start.elapsed() < SHRINKING && self.fails(t).unwrap_or(false)
+        });
+        let file = self
+            .folder
+            .join(format!("{}-{}-{number}.txt", self.target, self.seed));
         let write = |e: std::io::Error| format!("{}: {e}", file.display());
         std::fs::create_dir_all(&self.folder).map_err(write)?;
         std::fs::write(&file, &small).map_err(write)?;
@@ -72,7 +87,9 @@ impl Campaign {
         let program = std::env::current_exe().map_err(|e| e.to_string())?;
         let mut command = Command::new(program);
         command.args(["--worker", "--language", self.target.name()]);
-        command.args(["--seed", &self.seed.to_string()]).args(arguments);
+        command
+            .args(["--seed", &self.seed.to_string()])
+            .args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         command.spawn().map_err(|e| e.to_string())
     }
@@ -95,7 +112,10 @@ impl Campaign {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => {
                     let _ = worker.kill();
-                    break Outcome::Lost { after, what: "hang" };
+                    break Outcome::Lost {
+                        after,
+                        what: "hang",
+                    };
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     break Outcome::Lost {

@@ -170,6 +170,11 @@ impl<'t> Cursor<'t> {
         t
     }
 
+    /// How many tokens have been taken: loops that recover from errors see by it that they go on.
+    pub fn position(&self) -> usize {
+        self.next
+    }
+
     /// The span of the token taken last.
     pub fn last_span(&self) -> Span {
         self.tokens[self.next.saturating_sub(1)].span

@@ -117,10 +117,10 @@ impl Parser<'_> {
                 self.c.unexpected("`store` or `endinit`");
                 return;
             }
-            let start = self.c.peek().span;
+            let (start, before) = (self.c.peek().span, self.c.position());
             match self.initial(start) {
                 Ok(i) => file.init.push(i),
-                Err(Reported) => self.recover(),
+                Err(Reported) => self.recover(before),
             }
         }
     }
@@ -145,7 +145,7 @@ impl Parser<'_> {
         if id.is_ok() {
             let _ = self.c.expect(":");
         } else {
-            self.recover();
+            self.recover(self.c.position());
         }
         let mut body = Vec::new();
         self.list(&mut body);
@@ -169,10 +169,11 @@ impl Parser<'_> {
         {
             let first = self.c.peek();
             let labelled = first.kind == Kind::Number;
+            let before = self.c.position();
             match self.labelled() {
                 Ok(s) => into.push(s),
                 Err(Reported) => {
-                    self.recover();
+                    self.recover(before);
                     // The label stays, so that jumps to it are no errors.
                     into.push(Labelled {
                         label: labelled.then(|| (first.text.to_string(), first.span)),
@@ -184,10 +185,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips past the next `;`, or up to something that starts afresh.
-    fn recover(&mut self) {
+    /// Skips past the next `;`, or up to something that starts afresh, but always past `before`.
+    fn recover(&mut self, before: usize) {
         let stops = ["endif", "else", "assert", "process", "endinit"];
-        while !self.c.at_end() && !stops.iter().any(|w| self.c.at(w)) {
+        while !self.c.at_end() {
+            let fresh = stops.iter().any(|w| self.c.at(w));
+            if fresh && self.c.position() > before {
+                return;
+            }
             if self.c.take().text == ";" {
                 return;
             }
