@@ -182,3 +182,44 @@ fn deep_nesting_is_an_error() {
     let text = "(*".repeat(100_000);
     assert!(parse(Language::Litmus, &text).program.is_none());
 }
+
+/// Long files are read in time; what is too long is refused.
+#[test]
+fn long_files() {
+    let many = |n: usize, line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
+    let n = 20_000;
+    let back = many(n, &|i| format!(" L{i}: DEC EAX ;\n JNE L{} ;\n", i / 2));
+    let test = format!("X86 long\n{{ }}\n P0 ;\n{back}exists true");
+    assert!(parse(Language::Litmus, &test).program.is_some());
+    let undefined = many(n, &|i| format!(" L{i}: JMP M{i} ;\n"));
+    let test = format!("X86 long\n{{ }}\n P0 ;\n{undefined}exists true");
+    assert!(parse(Language::Litmus, &test).program.is_none());
+    let locations = many(n, &|i| format!(" MOV [x{i}],1 ;\n"));
+    let test = format!("X86 long\n{{ }}\n P0 ;\n{locations}exists true");
+    assert!(parse(Language::Litmus, &test).program.is_none());
+    let atoms = many(n, &|i| format!(" /\\ x{}=1", i % 4000));
+    let test = format!("X86 long\n{{ }}\n P0 ;\n NOP ;\nexists true{atoms}");
+    assert!(parse(Language::Litmus, &test).program.is_some());
+    let data = many(n, &|i| format!("x{i} dd 0\n"));
+    let code = many(n, &|i| {
+        format!("l{i}: mov eax, [x{i}]\ncmp eax, ebx\njne l{}\n", i / 3)
+    });
+    let property = many(n, &|i| format!(" && eip[$t] = l{i} && eax[$t] = {i}"));
+    let test = format!(
+        "begin shared_data\n{data}end\nbegin thread_code\n{code}end\nbegin unsafe_prop\nx0 = 1{property}\nend\n"
+    );
+    assert!(parse(Language::X86, &test).program.is_some());
+    assert!(
+        parse(Language::X86, &"@#".repeat(500_000))
+            .program
+            .is_none()
+    );
+    assert!(
+        parse(
+            Language::Litmus,
+            &format!("X86 a\n{{ {}", "@ 7;".repeat(200_000))
+        )
+        .program
+        .is_none()
+    );
+}

@@ -10,7 +10,8 @@ use super::syntax::{Column, Declaration, Item, Quantifier, Question, Value};
 use crate::diagnostics::Diagnostic;
 use crate::flow::junction;
 use crate::x86_core::{
-    Arithmetic, Base, Cell, Code, Element, Machine, Name, Size, address, lower, operation_size,
+    Arithmetic, Base, Cell, Code, ENOUGH, Element, Machine, Name, Size, address, lower,
+    operation_size,
 };
 use std::collections::BTreeMap;
 use wattle_model::program::{Family, Length, Region};
@@ -21,6 +22,9 @@ use wattle_model::{
 
 /// Addresses are numbers from here on, far from the small numbers that tests compute with.
 const FIRST_ADDRESS: i64 = 0x1000_0000;
+
+/// More are refused: nobody would read the answer.
+pub const MAX_LOCATIONS: usize = 4096;
 
 pub type Widths = BTreeMap<Base, Size>;
 
@@ -49,11 +53,17 @@ pub fn build(
             .thread(column, init)
         })
         .collect();
+    if locations.all.len() > MAX_LOCATIONS {
+        let message = format!("a test has at most {MAX_LOCATIONS} locations");
+        diagnostics.push(Diagnostic::error(question.span, message));
+        return None;
+    }
     let mut items = Items {
         header,
         columns,
         locations: &mut locations,
         names: Vec::new(),
+        index: BTreeMap::new(),
         diagnostics,
     };
     items.collect(question);
@@ -157,6 +167,9 @@ fn stride(locations: &Locations, codes: &[Code], diagnostics: &mut Vec<Diagnosti
     let stride = sizes.first().copied().unwrap_or(8);
     for x in codes.iter().flat_map(|c| &c.instructions) {
         let Some(m) = x.memory() else { continue };
+        if diagnostics.len() >= ENOUGH {
+            break;
+        }
         if !matches!(m.at, Element::Pointer(_)) {
             continue;
         }

@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Result, thread_number};
 use super::syntax::{Column, RawInstruction, RawMemory, RawOperand};
 use super::token::{Kind, Token, parse_number};
 use crate::diagnostics::{Diagnostic, nearest};
-use crate::x86_core::{Name, Size, mnemonics, parse_mnemonic};
+use crate::x86_core::{ENOUGH, Name, Size, mnemonics, parse_mnemonic};
 use wattle_model::Span;
 
 const MAX_THREADS: usize = 256;
@@ -24,6 +24,9 @@ pub fn code(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Column
     let broken = columns.is_empty();
     let mut locks = vec![false; columns.len()];
     while !condition::starts(c) {
+        if diagnostics.len() >= ENOUGH {
+            break;
+        }
         let Some(row) = row(c, diagnostics) else {
             break;
         };

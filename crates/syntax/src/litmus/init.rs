@@ -4,11 +4,13 @@ use super::cursor::{Cursor, Result};
 use super::syntax::{Declaration, Item, Value};
 use super::token::Kind;
 use crate::diagnostics::Diagnostic;
-use crate::x86_core::Size;
+use crate::x86_core::{ENOUGH, Size};
 use wattle_model::Span;
 
 /// Arrays beyond this are refused rather than built.
 const MAX_LENGTH: i64 = 4096;
+/// So are longer initial states.
+const MAX_DECLARATIONS: usize = 1 << 14;
 
 /// Reads from `{` to `}` and an optional `;`.
 pub fn init(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Declaration> {
@@ -24,6 +26,11 @@ pub fn init(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Declar
         }
         if c.eat("}") {
             break;
+        }
+        if diagnostics.len() >= ENOUGH || all.len() > MAX_DECLARATIONS {
+            let message = "there is too much wrong here, or too much of it, to read on";
+            diagnostics.push(Diagnostic::error(c.peek().span, message));
+            return all;
         }
         if c.at_end() {
             let d = Diagnostic::error(c.peek().span, "the initial state is not closed");

@@ -1,10 +1,12 @@
 //! What the condition, `locations` and `filter` speak of.
 
+use super::build::MAX_LOCATIONS;
 use super::header::{Architecture, Header};
 use super::names::Locations;
 use super::syntax::{Column, Declaration, Item, Proposition, Question, Value};
 use crate::diagnostics::{Diagnostic, nearest};
-use crate::x86_core::{Base, Name, Size};
+use crate::x86_core::{Base, ENOUGH, Name, Size};
+use std::collections::BTreeMap;
 use wattle_model::{RegionId, Span};
 
 /// An item of the condition with its meaning.
@@ -27,6 +29,8 @@ pub struct Items<'a> {
     pub columns: &'a [Column],
     pub locations: &'a mut Locations,
     pub names: Vec<Named>,
+    /// Where in `names` a place stands.
+    pub index: BTreeMap<Place, usize>,
     pub diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -49,7 +53,10 @@ impl Items<'_> {
                 self.item(left, *span, shown);
                 match right {
                     Value::Item(item) => self.item(item, *span, shown),
-                    Value::Address(name, _) if self.locations.get(name).is_none() => {
+                    Value::Address(name, _)
+                        if self.locations.get(name).is_none()
+                            && self.diagnostics.len() < ENOUGH =>
+                    {
                         let known = self.locations.all.iter().map(|l| l.name.as_str());
                         let near = nearest(name, known);
                         let d = Diagnostic::error(*span, format!("unknown location `{name}`"));
@@ -73,18 +80,25 @@ impl Items<'_> {
     }
 
     fn item(&mut self, item: &Item, span: Span, shown: bool) {
+        let full = self.locations.all.len() >= MAX_LOCATIONS;
+        if self.diagnostics.len() >= ENOUGH || full {
+            return;
+        }
         let place = match item {
             Item::Register { thread, register } => self.register(*thread, register, span),
             Item::Cell { name, element } => self.cell(name, *element, span),
         };
         let Some(place) = place else { return };
-        match self.names.iter_mut().find(|n| n.place == place) {
-            Some(known) => known.shown |= shown,
-            None => self.names.push(Named {
-                item: item.clone(),
-                place,
-                shown,
-            }),
+        match self.index.get(&place) {
+            Some(known) => self.names[*known].shown |= shown,
+            None => {
+                self.index.insert(place, self.names.len());
+                self.names.push(Named {
+                    item: item.clone(),
+                    place,
+                    shown,
+                });
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use super::syntax::{Column, Item, Proposition, Question, Value};
 use super::{LitmusTest, Observed, show};
 use crate::flow::junction;
 use crate::x86_core::{Name, Size, address};
+use std::collections::BTreeMap;
 use wattle_model::{
     Condition, Expr, FamilyId, Observation, Op1, Op2, RegionId, RegisterId, ThreadIndex, ThreadRef,
 };
@@ -31,7 +32,12 @@ impl Meaning<'_> {
                 value: self.observation(n.place),
             })
             .collect();
-        let place = |item: &Item| names.iter().position(|n| self.same(n, item));
+        let index: BTreeMap<Place, usize> = names
+            .iter()
+            .enumerate()
+            .map(|(i, n)| (n.place, i))
+            .collect();
+        let place = |item: &Item| index.get(&self.place(item)?).copied();
         let position = |item: &Item| match place(item) {
             Some(i) => Expr::Atom(i),
             None => Expr::Const(0),
@@ -68,7 +74,7 @@ impl Meaning<'_> {
                 .map(|f| self.expression(f, &position, &address_number)),
             condition: condition(&q.proposition),
             filter: q.filter.as_ref().map(condition),
-            text: self.text(q, &names, architecture),
+            text: self.text(q, &|item| Some(&names[place(item)?]), architecture),
             addresses: ids
                 .filter(|id| self.locations.location(*id).pointed)
                 .map(|id| {
@@ -91,16 +97,14 @@ impl Meaning<'_> {
         }
     }
 
-    fn same(&self, n: &Named, item: &Item) -> bool {
-        match (n.place, item) {
-            (Place::Register(t, name), Item::Register { thread, register }) => {
-                self.columns[t].number == *thread && Name::parse(register) == Some(name)
+    fn place(&self, item: &Item) -> Option<Place> {
+        Some(match item {
+            Item::Register { thread, register } => {
+                let t = self.columns.iter().position(|c| c.number == *thread)?;
+                Place::Register(t, Name::parse(register)?)
             }
-            (Place::Cell(r, e), Item::Cell { name, element }) => {
-                self.locations.location(r).name == *name && e == *element
-            }
-            _ => false,
-        }
+            Item::Cell { name, element } => Place::Cell(self.locations.get(name)?, *element),
+        })
     }
 
     fn name(&self, n: &Named, architecture: Architecture) -> String {
@@ -194,9 +198,14 @@ impl Meaning<'_> {
     }
 
     /// The condition as herd prints it.
-    fn text(&self, q: &Question, names: &[Named], architecture: Architecture) -> String {
+    fn text<'n>(
+        &self,
+        q: &Question,
+        named: &dyn Fn(&Item) -> Option<&'n Named>,
+        architecture: Architecture,
+    ) -> String {
         let item = |item: &Item| {
-            let found = names.iter().find(|n| self.same(n, item));
+            let found = named(item);
             found.map_or_else(String::new, |n| self.name(n, architecture))
         };
         let shown = show::proposition(&q.proposition, &item);

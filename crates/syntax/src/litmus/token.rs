@@ -2,6 +2,7 @@
 //! blocks `<< … >>` are skipped.
 
 use crate::diagnostics::Diagnostic;
+use crate::x86_core::ENOUGH;
 use wattle_model::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +204,9 @@ impl<'t> Lexer<'t> {
                             "the character `{}` has no meaning here",
                             text.escape_debug()
                         );
-                        diagnostics.push(Diagnostic::error(span, message));
+                        if diagnostics.len() < ENOUGH {
+                            diagnostics.push(Diagnostic::error(span, message));
+                        }
                         continue;
                     }
                 },

@@ -7,7 +7,7 @@ use super::init;
 use super::property;
 use super::sections::{Block, Section};
 use crate::diagnostics::Diagnostic;
-use crate::x86_core::{Arithmetic, Base, Cell, Code, Machine, Name, Op, Size, lower};
+use crate::x86_core::{Arithmetic, Base, Cell, Code, ENOUGH, Machine, Name, Op, Size, lower};
 use std::collections::BTreeMap;
 use wattle_model::program::{Family, Length, Region};
 use wattle_model::{Count, Expr, FamilyId, Init, Local, Program, RegisterId, Span, Type};
@@ -183,6 +183,7 @@ pub fn build(
 
 fn variables(blocks: &[Block<'_>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Variable> {
     let mut all: Vec<Variable> = Vec::new();
+    let mut first: BTreeMap<String, Span> = BTreeMap::new();
     for block in blocks {
         let per_thread = match block.section {
             Section::SharedData => false,
@@ -190,14 +191,20 @@ fn variables(blocks: &[Block<'_>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Var
             _ => continue,
         };
         for line in &block.lines {
+            if diagnostics.len() >= ENOUGH {
+                break;
+            }
             match variable(line, per_thread) {
-                Ok(v) => match all.iter().find(|w| w.name == v.name) {
+                Ok(v) => match first.get(&v.name) {
                     Some(first) => {
                         let message = format!("variable `{}` is declared twice", v.name);
-                        let hint = format!("the other declaration is on line {}", first.span.line);
+                        let hint = format!("the other declaration is on line {}", first.line);
                         diagnostics.push(Diagnostic::error(v.span, message).hint(hint));
                     }
-                    None => all.push(v),
+                    None => {
+                        first.insert(v.name.clone(), v.span);
+                        all.push(v);
+                    }
                 },
                 Err(d) => diagnostics.push(d),
             }

@@ -5,14 +5,16 @@ use super::data::Variable;
 use super::token::{Kind, Token};
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::x86_core::{
-    Code, Element, Immediate, Instruction, Label, Memory, Name, Operand, Size, check_shape,
+    Code, ENOUGH, Element, Immediate, Instruction, Label, Memory, Name, Operand, Size, check_shape,
     mnemonics, operation_size, parse_mnemonic,
 };
+use std::collections::BTreeMap;
 use wattle_model::{RegionId, Span};
 
 /// Reads code line by line; names are resolved at once because all data stands before.
 pub struct Reader<'a> {
     pub variables: &'a [Variable],
+    index: BTreeMap<&'a str, usize>,
     /// Numbers are mathematical: only whole registers make sense.
     pub mathematical: bool,
     pub diagnostics: &'a mut Vec<Diagnostic>,
@@ -32,7 +34,9 @@ impl<'a> Reader<'a> {
         mathematical: bool,
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
+        let named = variables.iter().enumerate();
         Reader {
+            index: named.map(|(i, v)| (v.name.as_str(), i)).collect(),
             variables,
             mathematical,
             diagnostics,
@@ -46,6 +50,9 @@ impl<'a> Reader<'a> {
             started: None,
         };
         for line in lines {
+            if self.diagnostics.len() >= ENOUGH {
+                break;
+            }
             if let Err(d) = self.line(line, &mut read) {
                 self.diagnostics.push(d);
             }
@@ -160,7 +167,7 @@ impl<'a> Reader<'a> {
 
     fn unknown_operand(&self, t: Token<'_>) -> Diagnostic {
         let d = Diagnostic::error(t.span, format!("unknown register `{}`", t.text));
-        if self.variables.iter().any(|v| v.name == t.text) {
+        if self.index.contains_key(t.text) {
             return d.hint(format!("the variable is written `[{}]`", t.text));
         }
         match nearest(t.text, ["eax", "ebx", "ecx", "edx", "esi", "edi"]) {
@@ -178,7 +185,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Operand> {
         c.expect("[")?;
         let t = c.name("a variable")?;
-        let Some(i) = self.variables.iter().position(|v| v.name == t.text) else {
+        let Some(&i) = self.index.get(t.text) else {
             return Err(self.unknown_variable(t));
         };
         let v = &self.variables[i];

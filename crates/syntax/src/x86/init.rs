@@ -62,11 +62,14 @@ fn follow(
     for flag in &lowered.unset {
         registers[flag.index()] = None;
     }
+    let mut outgoing = vec![Vec::new(); lowered.locations.len()];
+    for step in &lowered.steps {
+        outgoing[step.source.index()].push(step);
+    }
     let mut at = lowered.entry;
     for _ in 0..MAX_STEPS {
-        let outgoing = lowered.steps.iter().filter(|s| s.source == at);
         let mut taken = None;
-        for step in outgoing {
+        for step in outgoing[at.index()].iter().copied() {
             match &step.action {
                 Action::Assume(e) => {
                     if known(value(e, &registers, step.span)?, step.span)? != 0 {

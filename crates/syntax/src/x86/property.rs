@@ -6,7 +6,7 @@ use super::token::{Kind, Token};
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::flow::junction;
 use crate::x86_core::{Base, Code, Name, Size};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{
     Condition, Expr, FamilyId, IndexId, IndexVariable, Observation, Op2, Property, PropertyKind,
     RegionId, RegisterId, Span, ThreadIndex, ThreadRef,
@@ -14,18 +14,20 @@ use wattle_model::{
 
 pub struct Reader<'a> {
     pub layout: &'a Layout<'a>,
-    pub code: &'a Code,
     /// Positions of the thread's registers.
     pub register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
     indices: Vec<(String, String)>,
     /// Registers that a state may show before the thread has written them.
     pub exposed: BTreeSet<Base>,
     /// Registers and labels of threads in the current alternative.
-    registers: Vec<(IndexId, Base)>,
-    labels: Vec<(IndexId, String)>,
+    registers: BTreeSet<(IndexId, Base)>,
+    labels: BTreeSet<(IndexId, usize)>,
+    written: Vec<BTreeSet<Base>>,
+    positions: BTreeMap<&'a str, usize>,
 }
 
 const FAMILY: FamilyId = FamilyId(0);
+const MAX_INDICES: usize = 16;
 
 /// Registers a property speaks of, so that the threads have them.
 pub fn names(lines: &[Vec<Token<'_>>]) -> Vec<Name> {
@@ -55,12 +57,13 @@ impl<'a> Reader<'a> {
     ) -> Self {
         Reader {
             layout,
-            code,
             register,
             indices: Vec::new(),
             exposed: BTreeSet::new(),
-            registers: Vec::new(),
-            labels: Vec::new(),
+            registers: BTreeSet::new(),
+            labels: BTreeSet::new(),
+            written: code.written_before(),
+            positions: code.label_positions(),
         }
     }
 
@@ -71,7 +74,7 @@ impl<'a> Reader<'a> {
         for (thread, base) in std::mem::take(&mut self.registers) {
             let covered = labels
                 .iter()
-                .any(|(t, label)| *t == thread && self.code.written_before(label).contains(&base));
+                .any(|(t, at)| *t == thread && self.written[*at].contains(&base));
             if !covered {
                 self.exposed.insert(base);
             }
@@ -141,7 +144,7 @@ impl<'a> Reader<'a> {
             | (Term::Name(label, span), Term::Eip(thread, _)) => {
                 self.check_label(&label, span)?;
                 let here = match thread.index {
-                    ThreadIndex::Variable(i) => Some((i, label.clone())),
+                    ThreadIndex::Variable(i) => Some((i, self.positions[label.as_str()])),
                     ThreadIndex::Number(_) => None,
                 };
                 let at = Expr::Atom(Observation::At(thread, label));
@@ -176,12 +179,11 @@ impl<'a> Reader<'a> {
     }
 
     fn check_label(&self, label: &str, span: Span) -> Result<()> {
-        let labels = || self.code.labels.iter().map(|l| l.name.as_str());
-        if labels().any(|l| l == label) {
+        if self.positions.contains_key(label) {
             return Ok(());
         }
         let d = Diagnostic::error(span, format!("there is no label `{label}`"));
-        Err(match nearest(label, labels()) {
+        Err(match nearest(label, self.positions.keys().copied()) {
             Some(near) => d.hint(format!("did you mean `{near}`?")),
             None => d.expected("a label of `thread_code`"),
         })
@@ -212,7 +214,7 @@ impl<'a> Reader<'a> {
         c.next();
         let end = c.expect("]")?;
         let span = t.span.to(end.span);
-        let index = self.index(thread.text);
+        let index = self.index(thread)?;
         let thread = ThreadRef {
             family: FAMILY,
             index: ThreadIndex::Variable(index),
@@ -226,7 +228,7 @@ impl<'a> Reader<'a> {
                 let message = format!("the threads have no register `{}`", t.text);
                 return Err(Diagnostic::error(span, message).expected("a 32-bit register"));
             };
-            self.registers.push((index, name.base));
+            self.registers.insert((index, name.base));
             let observed: std::result::Result<_, Diagnostic> =
                 e.substitute(&mut |r| Ok(Expr::Atom(Observation::Register(thread.clone(), *r))));
             return Ok(Term::Value(observed?));
@@ -264,9 +266,14 @@ impl<'a> Reader<'a> {
         Ok(Expr::Atom(Observation::Cell(id, Box::new(index))))
     }
 
-    fn index(&mut self, name: &str) -> IndexId {
+    fn index(&mut self, t: Token<'_>) -> Result<IndexId> {
+        let name = t.text;
         if let Some(i) = self.indices.iter().position(|(n, _)| n == name) {
-            return IndexId::new(i);
+            return Ok(IndexId::new(i));
+        }
+        if self.indices.len() >= MAX_INDICES {
+            let message = format!("a property speaks of at most {MAX_INDICES} threads");
+            return Err(Diagnostic::error(t.span, message));
         }
         let mut shown = name.to_string();
         let variables = self.layout.variables;
@@ -276,6 +283,6 @@ impl<'a> Reader<'a> {
             shown.push('_');
         }
         self.indices.push((name.to_string(), shown));
-        IndexId::new(self.indices.len() - 1)
+        Ok(IndexId::new(self.indices.len() - 1))
     }
 }

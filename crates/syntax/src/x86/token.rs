@@ -1,6 +1,7 @@
 //! Tokens of one line. `;` starts a comment.
 
 use crate::diagnostics::Diagnostic;
+use crate::x86_core::ENOUGH;
 use wattle_model::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,9 @@ pub fn lines<'t>(text: &'t str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Vec<To
                         let n = first.len_utf8();
                         let shown = first.escape_debug();
                         let message = format!("the character `{shown}` has no meaning here");
-                        diagnostics.push(Diagnostic::error(span(n), message));
+                        if diagnostics.len() < ENOUGH {
+                            diagnostics.push(Diagnostic::error(span(n), message));
+                        }
                         at += n;
                         continue;
                     }

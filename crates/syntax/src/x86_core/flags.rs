@@ -199,18 +199,22 @@ fn below(a: Expr<Local>, b: Expr<Local>, size: Size) -> Expr<Local> {
 /// The flags each instruction's successors may still read, before the instruction itself.
 pub fn live(code: &Code, successors: &[Vec<usize>]) -> Vec<Flags> {
     let n = code.instructions.len();
+    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
+    for (i, next) in successors.iter().enumerate() {
+        for s in next {
+            predecessors[*s].push(i);
+        }
+    }
     let mut live = vec![Flags::NONE; n + 1];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (i, instruction) in code.instructions.iter().enumerate().rev() {
-            let out = after(i, &live, successors);
-            let op = instruction.op;
-            let before = out.without(op.sets()).union(op.reads());
-            if before != live[i] {
-                live[i] = before;
-                changed = true;
-            }
+    // Each instruction is looked at again only when a successor has gained a flag.
+    let mut work: Vec<usize> = (0..n).collect();
+    while let Some(i) = work.pop() {
+        let op = code.instructions[i].op;
+        let out = after(i, &live, successors);
+        let before = out.without(op.sets()).union(op.reads());
+        if before != live[i] {
+            live[i] = before;
+            work.extend(&predecessors[i]);
         }
     }
     live
@@ -227,5 +231,63 @@ pub fn negated(e: Expr<Local>) -> Expr<Local> {
     match e {
         Expr::Const(c) if c != i64::MIN => Expr::Const(-c),
         e => Expr::unary(Op1::Neg, e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(e: Option<Expr<Local>>) -> bool {
+        e.and_then(|e| e.eval(&|_: &Local| 0).ok()) == Some(1)
+    }
+
+    /// The flags as the manual defines them, on all pairs of bytes.
+    #[test]
+    fn flags_of_bytes() {
+        for a in i8::MIN..=i8::MAX {
+            for b in i8::MIN..=i8::MAX {
+                let (x, y) = (Expr::Const(i64::from(a)), Expr::Const(i64::from(b)));
+                let (sum, sum_overflows) = a.overflowing_add(b);
+                let (difference, difference_overflows) = a.overflowing_sub(b);
+                let cases = [
+                    (
+                        Outcome::Sum(x.clone(), y.clone()),
+                        sum,
+                        (a as u8).checked_add(b as u8).is_none(),
+                        sum_overflows,
+                    ),
+                    (
+                        Outcome::Difference(x.clone(), y.clone()),
+                        difference,
+                        (a as u8) < b as u8,
+                        difference_overflows,
+                    ),
+                    (
+                        Outcome::Logic(Expr::binary(Op2::BitAnd, x, y)),
+                        a & b,
+                        false,
+                        false,
+                    ),
+                ];
+                for (outcome, result, carry, overflow) in cases {
+                    let expected = [
+                        (Flag::Zero, result == 0),
+                        (Flag::Sign, result < 0),
+                        (Flag::Less, (result < 0) != overflow),
+                        (Flag::Carry, carry),
+                        (Flag::Overflow, overflow),
+                    ];
+                    let shown = Expr::Const(i64::from(result));
+                    for (flag, expected) in expected {
+                        let before = outcome.before(flag, Some(Size::Byte));
+                        assert_eq!(value(before), expected, "{a} {b} {flag:?}");
+                        if let Some(after) = outcome.after(flag, &shown, false) {
+                            assert_eq!(value(Some(after)), expected, "{a} {b} {flag:?}");
+                        }
+                    }
+                }
+            }
+        }
     }
 }

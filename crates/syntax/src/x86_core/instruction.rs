@@ -2,7 +2,7 @@
 
 use super::mnemonic::Op;
 use super::register::{Base, Name, Size};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{RegionId, Span};
 
 /// The instructions of one thread.
@@ -72,11 +72,18 @@ pub struct Pointer {
 }
 
 impl Code {
-    /// Registers that every path to the label has written.
-    pub fn written_before(&self, label: &str) -> BTreeSet<Base> {
-        let Some(at) = self.labels.iter().find(|l| l.name == label) else {
-            return BTreeSet::new();
-        };
+    /// Where each label stands; the first of several of the same name.
+    pub fn label_positions(&self) -> BTreeMap<&str, usize> {
+        let mut positions = BTreeMap::new();
+        for l in &self.labels {
+            positions.entry(l.name.as_str()).or_insert(l.at);
+        }
+        positions
+    }
+
+    /// For each instruction (and the end), the registers that every path to it has written.
+    pub fn written_before(&self) -> Vec<BTreeSet<Base>> {
+        let labels = self.label_positions();
         let n = self.instructions.len();
         // `None`: not reached yet.
         let mut before: Vec<Option<BTreeSet<Base>>> = vec![None; n + 1];
@@ -88,10 +95,8 @@ impl Code {
             };
             let mut after = before[i].clone().unwrap_or_default();
             after.extend(x.written());
-            let jump = x.target.as_ref().and_then(|(name, _)| {
-                let label = self.labels.iter().find(|l| l.name == *name)?;
-                Some(label.at)
-            });
+            let target = x.target.as_ref();
+            let jump = target.and_then(|(name, _)| labels.get(name.as_str()).copied());
             let next = (x.op != Op::Jmp).then_some(i + 1);
             for s in next.into_iter().chain(jump) {
                 let met = match &before[s] {
@@ -104,36 +109,32 @@ impl Code {
                 }
             }
         }
-        before.swap_remove(at.at).unwrap_or_default()
+        before.into_iter().map(Option::unwrap_or_default).collect()
     }
 
     /// Registers that may be read before they are written, in general.
     pub fn read_first(&self) -> BTreeSet<Base> {
+        let labels = self.label_positions();
         let n = self.instructions.len();
-        let target = |x: &Instruction| {
-            let name = &x.target.as_ref()?.0;
-            self.labels.iter().find(|l| l.name == *name).map(|l| l.at)
-        };
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
+        for (i, x) in self.instructions.iter().enumerate() {
+            if x.op != Op::Jmp {
+                before[i + 1].push(i);
+            }
+            let target = x.target.as_ref();
+            if let Some(t) = target.and_then(|(name, _)| labels.get(name.as_str())) {
+                before[*t].push(i);
+            }
+        }
         let mut live: Vec<BTreeSet<Base>> = vec![BTreeSet::new(); n + 1];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (i, x) in self.instructions.iter().enumerate().rev() {
-                let mut out = match x.op {
-                    Op::Jmp => BTreeSet::new(),
-                    _ => live[i + 1].clone(),
-                };
-                if let Some(t) = target(x) {
-                    out.extend(&live[t]);
-                }
-                for base in x.written() {
-                    out.remove(&base);
-                }
-                out.extend(x.read());
-                if out != live[i] {
-                    live[i] = out;
-                    changed = true;
-                }
+        let mut work: Vec<(usize, Base)> = Vec::new();
+        for (i, x) in self.instructions.iter().enumerate() {
+            work.extend(x.read().into_iter().map(|base| (i, base)));
+        }
+        while let Some((i, base)) = work.pop() {
+            if live[i].insert(base) {
+                let passes = |p: &&usize| !self.instructions[**p].written().contains(&base);
+                work.extend(before[i].iter().filter(passes).map(|p| (*p, base)));
             }
         }
         live.swap_remove(0)

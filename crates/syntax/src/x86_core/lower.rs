@@ -12,6 +12,9 @@ use wattle_model::{
     Expr, FamilyId, Fence, Init, Local, Location, LocationId, RegisterId, Span, Type,
 };
 
+/// With so many diagnostics, no more are looked for: they would cost time and help nobody.
+pub const ENOUGH: usize = 200;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     /// Registers and cells keep their low bits.
@@ -75,7 +78,10 @@ pub fn lower(
             Some((name, span)) => match labels.get(name.as_str()) {
                 Some((at, _)) => *at,
                 None => {
-                    diagnostics.push(undefined_label(name, *span, labels.keys().copied()));
+                    if diagnostics.len() < ENOUGH {
+                        let known = labels.keys().copied();
+                        diagnostics.push(undefined_label(name, *span, known));
+                    }
                     i + 1
                 }
             },

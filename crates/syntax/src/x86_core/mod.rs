@@ -20,7 +20,7 @@ mod sizes;
 mod thread;
 
 pub use instruction::{Code, Element, Immediate, Instruction, Label, Memory, Operand, Pointer};
-pub use lower::{Arithmetic, Cell, Machine, lower};
+pub use lower::{Arithmetic, Cell, ENOUGH, Machine, lower};
 pub use mnemonic::{Condition, Op, mnemonics, parse_mnemonic};
 pub use operands::address;
 pub use register::{Base, Name, Size};
