@@ -8,6 +8,10 @@
 pub mod backward;
 pub mod dual;
 pub mod local;
+pub mod multiset;
+mod pending;
+mod start;
 pub mod targets;
 
 pub use dual::Exact;
+pub use multiset::Multiset;

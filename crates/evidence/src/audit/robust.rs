@@ -63,10 +63,14 @@ enum Phase {
         attacker: ThreadId,
         delayed: CellId,
         private: BTreeMap<CellId, i64>,
+        around: bool,
     },
+    /// `around`: the lock region now open was open before the attacker's store, and the attacker had
+    /// seen it.
     Committed {
         attacker: ThreadId,
         delayed: CellId,
+        around: bool,
         marks: BTreeMap<CellId, Mark>,
         after: BTreeSet<ThreadId>,
         debt: bool,
@@ -78,6 +82,8 @@ struct Config {
     phase: Phase,
     /// What the current lock region (or block in debt) has touched.
     region: BTreeMap<CellId, Mark>,
+    /// Threads that have loaded what the open lock region wrote.
+    seen: BTreeSet<ThreadId>,
     /// Threads that a faulting load has ended.
     stopped: BTreeSet<ThreadId>,
     state: State<()>,
@@ -107,6 +113,7 @@ impl Search<'_> {
             let config = Config {
                 phase: Phase::Before,
                 region: BTreeMap::new(),
+                seen: BTreeSet::new(),
                 stopped: BTreeSet::new(),
                 state: self.machine.initial(start),
             };
@@ -202,6 +209,10 @@ impl Search<'_> {
                     Admitted::Attack => out.push(Next::Attack),
                 }
             }
+            Action::AtomicBegin if config.state.holder == Some(t) => {
+                let why = "an atomic block inside a lock region";
+                return Err(AuditError::Other(why.into()));
+            }
             Action::AtomicBegin | Action::Lock => {
                 next.region.clear();
                 if let Phase::Committed { after, debt, .. } = &mut next.phase {
@@ -211,6 +222,14 @@ impl Search<'_> {
             }
             Action::AtomicEnd | Action::Unlock => {
                 next.region.clear();
+                next.seen.clear();
+                match &mut next.phase {
+                    Phase::Before => {}
+                    Phase::Delaying { around, .. } | Phase::Committed { around, .. } => {
+                        // An atomic block can only come while no region is open.
+                        *around = false;
+                    }
+                }
                 if !matches!(next.phase, Phase::Committed { debt: true, .. }) {
                     out.push(Next::Go(next));
                 }
@@ -251,7 +270,9 @@ impl Search<'_> {
                 attacker: t,
                 delayed: cell,
                 private: BTreeMap::from([(cell, after.memory[cell.index()])]),
+                around: config.seen.contains(&t),
             };
+            next.seen.clear();
             out.push(Next::Go(next));
         }
         Ok(())
@@ -264,7 +285,10 @@ impl Search<'_> {
         out: &mut Vec<Next>,
     ) -> Result<(), AuditError> {
         let Phase::Delaying {
-            delayed, private, ..
+            delayed,
+            private,
+            around,
+            ..
         } = &config.phase
         else {
             return Ok(());
@@ -290,6 +314,7 @@ impl Search<'_> {
                 next.phase = Phase::Committed {
                     attacker: t,
                     delayed: *delayed,
+                    around: *around,
                     marks: BTreeMap::from([(cell, Mark::Read)]),
                     after: BTreeSet::new(),
                     debt: false,
@@ -353,6 +378,7 @@ fn admit(
     };
     let Phase::Committed {
         delayed,
+        around,
         marks,
         after,
         debt,
@@ -361,6 +387,10 @@ fn admit(
     else {
         if config.state.holder == Some(t) {
             raise(&mut next.region, cell, access);
+        } else if config.region.get(&cell) == Some(&Mark::Written)
+            && next.phase == Phase::Before
+        {
+            next.seen.insert(t);
         }
         return Admitted::Yes;
     };
@@ -374,6 +404,9 @@ fn admit(
         if conflict || guessed {
             after.insert(t);
             if region {
+                if *around && !*debt {
+                    return Admitted::Attack;
+                }
                 *debt = false;
                 let touched = std::mem::take(&mut next.region);
                 if touched.contains_key(delayed) {

@@ -77,19 +77,7 @@ pub fn certificate<'c>(
 ) -> LoadBuffers {
     let configs = basis.map(|c| LoadBufferConfig {
         locals: (c.locals.iter().zip(&automata.threads))
-            .map(|(l, automaton)| match l {
-                Local::At(q) => {
-                    let state = &automaton.states[*q as usize];
-                    wattle_evidence::certificate::LocalState::At {
-                        location: state.location,
-                        registers: state.registers.clone(),
-                        holds: state.holds,
-                        fault: state.fault.clone(),
-                    }
-                }
-                Local::Free => wattle_evidence::certificate::LocalState::WithoutLock,
-                Local::Any => wattle_evidence::certificate::LocalState::Any,
-            })
+            .map(|(l, automaton)| l.certified(automaton))
             .collect(),
         memory: c.memory.clone(),
         buffers: c

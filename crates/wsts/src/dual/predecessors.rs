@@ -3,9 +3,10 @@
 
 use super::config::{Config, Message};
 use crate::backward::System;
-use crate::local::Local;
+use crate::local::{Local, generalise, others_without_lock, pattern};
+use crate::pending::{Pending, matters_when_open};
 use crate::targets::Target;
-use wattle_memory::automaton::{Act, Automata, Edge, LocalId};
+use wattle_memory::automaton::{Act, Automata};
 use wattle_model::CellId;
 
 /// A forward move, as the way from a predecessor to its configuration.
@@ -29,76 +30,30 @@ pub enum Move {
 pub struct LoadBuffers<'a> {
     pub automata: &'a Automata,
     bad: &'a [Target],
-    /// Per thread and local state: cells of which an own message may be in the buffer.
-    may_own: Vec<Vec<Vec<CellId>>>,
-    /// The union over all local states.
-    may_own_at_all: Vec<Vec<CellId>>,
+    /// Cells of which an own message may be in a buffer.
+    pending: Pending,
     /// Edges that matter when the local state they lead to is left open.
     open_edges: Vec<Vec<u32>>,
+    uses_locks: bool,
 }
 
 impl<'a> LoadBuffers<'a> {
     pub fn new(automata: &'a Automata, bad: &'a [Target]) -> Self {
-        let cells = automata.values.len();
-        let may_own: Vec<_> = automata.threads.iter().map(|a| pending(a, cells)).collect();
-        let may_own_at_all = may_own
-            .iter()
-            .map(|states| {
-                let mut all: Vec<CellId> = states.iter().flatten().copied().collect();
-                all.sort_unstable();
-                all.dedup();
-                all
-            })
-            .collect();
-        let open_edges = automata
-            .threads
-            .iter()
-            .map(|a| {
-                let matters = |e: &Edge| match &e.act {
-                    Act::Store(..) | Act::Unlock => true,
-                    Act::Atomic { writes, .. } => !writes.is_empty(),
-                    Act::Local | Act::Load(..) | Act::StoreFence | Act::Fence | Act::Lock => false,
-                };
-                let all = a.edges.iter().enumerate();
-                all.filter(|(_, e)| matters(e))
-                    .map(|(i, _)| i as u32)
-                    .collect()
-            })
-            .collect();
         LoadBuffers {
             automata,
             bad,
-            may_own,
-            may_own_at_all,
-            open_edges,
-        }
-    }
-
-    fn may_own(&self, t: usize, local: Local) -> &[CellId] {
-        match local {
-            Local::At(q) => &self.may_own[t][q as usize],
-            Local::Free | Local::Any => &self.may_own_at_all[t],
+            pending: Pending::new(automata),
+            open_edges: automata.threads.iter().map(matters_when_open).collect(),
+            uses_locks: automata
+                .threads
+                .iter()
+                .any(|a| a.states.iter().any(|s| s.holds)),
         }
     }
 
     /// Nobody but `t` holds the lock; locals left open are narrowed.
     fn others_without_lock(&self, config: &mut Config, t: usize) -> bool {
-        for (u, local) in config.locals.iter_mut().enumerate() {
-            if u != t {
-                match local.without_lock(&self.automata.threads[u]) {
-                    Some(narrowed) => *local = narrowed,
-                    None => return false,
-                }
-            }
-        }
-        true
-    }
-
-    fn uses_locks(&self) -> bool {
-        self.automata
-            .threads
-            .iter()
-            .any(|a| a.states.iter().any(|s| s.holds))
+        !self.uses_locks || others_without_lock(self.automata, &mut config.locals, t)
     }
 
     fn edge(&self, after: &Config, t: usize, index: u32, out: &mut Vec<(Move, Config)>) {
@@ -148,7 +103,7 @@ impl<'a> LoadBuffers<'a> {
                 if !buffer.is_empty() || after.after {
                     return;
                 }
-                if self.uses_locks() && !self.others_without_lock(&mut before, t) {
+                if !self.others_without_lock(&mut before, t) {
                     return;
                 }
                 for (c, v) in writes {
@@ -191,7 +146,7 @@ impl<'a> LoadBuffers<'a> {
             return;
         }
         if !after.after {
-            if self.uses_locks() && !self.others_without_lock(&mut before, t) {
+            if !self.others_without_lock(&mut before, t) {
                 return;
             }
             if before.memory[cell.index()].is_some_and(|m| m != value) {
@@ -205,7 +160,7 @@ impl<'a> LoadBuffers<'a> {
             edge: index,
             consumed: false,
         };
-        if self.may_own(t, before.locals[t]).contains(&cell) {
+        if self.pending.cells(t, before.locals[t]).contains(&cell) {
             for i in 0..=before.buffers[t].len() {
                 let mut hidden = before.clone();
                 hidden.buffers[t].insert(i, Message::Own(cell, None));
@@ -256,7 +211,7 @@ impl System for LoadBuffers<'_> {
                 }
             }
             // Losing a sent message, or an own one that another hides, leads to nothing new.
-            for cell in self.may_own(t, after.locals[t]) {
+            for cell in self.pending.cells(t, after.locals[t]) {
                 let buffer = &after.buffers[t];
                 if !buffer
                     .iter()
@@ -305,37 +260,16 @@ impl System for LoadBuffers<'_> {
         (config.locals.clone(), own, config.after)
     }
 
-    /// Two bits a thread; past 32 threads patterns may be shared, which costs time, not soundness.
     fn pattern(&self, (locals, ..): &Self::Key) -> u64 {
-        let bits = locals.iter().map(|l| match l {
-            Local::At(_) => 0u64,
-            Local::Free => 1,
-            Local::Any => 2,
-        });
-        bits.take(32)
-            .enumerate()
-            .fold(0, |acc, (i, b)| acc | (b << (2 * i)))
+        pattern(locals)
     }
 
     fn generalise(&self, (locals, own, after): &Self::Key, pattern: u64) -> Option<Self::Key> {
-        let mut general = locals.clone();
-        for (i, l) in general.iter_mut().enumerate().take(32) {
-            let wanted = match (pattern >> (2 * i)) & 3 {
-                0 => {
-                    if !matches!(l, Local::At(_)) {
-                        return None;
-                    }
-                    continue;
-                }
-                1 => Local::Free,
-                _ => Local::Any,
-            };
-            if !wanted.covers(*l, &self.automata.threads[i]) {
-                return None;
-            }
-            *l = wanted;
-        }
-        Some((general, own.clone(), *after))
+        Some((
+            generalise(self.automata, locals, pattern)?,
+            own.clone(),
+            *after,
+        ))
     }
 
     fn size(&self, config: &Config) -> usize {
@@ -345,38 +279,4 @@ impl System for LoadBuffers<'_> {
             + config.memory.len() * size_of::<Option<i64>>()
             + messages * size_of::<Message>()
     }
-}
-
-/// Per local state: the cells stored to since the last fence or atomic block, on some path.
-fn pending(automaton: &wattle_memory::automaton::Automaton, cells: usize) -> Vec<Vec<CellId>> {
-    let mut may = vec![vec![false; cells]; automaton.states.len()];
-    let mut work: Vec<LocalId> = (0..automaton.states.len() as LocalId).collect();
-    while let Some(q) = work.pop() {
-        for edge in automaton.edges_from(q) {
-            let from = may[q as usize].clone();
-            let to = &mut may[edge.target as usize];
-            let mut changed = false;
-            let mut add = |c: usize| {
-                changed |= !to[c];
-                to[c] = true;
-            };
-            match &edge.act {
-                Act::Fence | Act::Atomic { .. } | Act::Lock | Act::Unlock => {}
-                act => {
-                    (0..cells).filter(|c| from[*c]).for_each(&mut add);
-                    if let Act::Store(c, _) = act {
-                        add(c.index());
-                    }
-                }
-            }
-            if changed {
-                work.push(edge.target);
-            }
-        }
-    }
-    let list = may.into_iter().map(|row| {
-        let owned = row.into_iter().enumerate().filter(|(_, m)| *m);
-        owned.map(|(c, _)| CellId::new(c)).collect()
-    });
-    list.collect()
 }

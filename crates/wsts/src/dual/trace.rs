@@ -4,15 +4,15 @@
 //! buffers, when that message was sent; a store's drain happens when it wrote memory; everything
 //! else of a thread happens as early as its program order allows.
 
-use super::config::{Config, Message};
+use super::config::Message;
 use super::predecessors::{LoadBuffers, Move};
 use crate::backward::Search;
 use crate::local::Local;
+use crate::start::start;
 use std::collections::VecDeque;
 use wattle_evidence::{End, Task, Trace};
-use wattle_memory::automaton::{Act, Automata, LocalId};
-use wattle_memory::{Event, Start};
-use wattle_model::instance::Initial;
+use wattle_memory::Event;
+use wattle_memory::automaton::{Act, Automata};
 use wattle_model::{CellId, ThreadId};
 
 pub fn concrete(
@@ -21,7 +21,8 @@ pub fn concrete(
     search: &Search<'_, LoadBuffers<'_>>,
     first: u32,
 ) -> Result<Trace, String> {
-    let start = start(task, automata, &search.nodes[first as usize].config);
+    let initial = &search.nodes[first as usize].config;
+    let start = start(task, automata, &initial.memory, &initial.locals);
     let mut run = Run::new(automata);
     let mut n = first;
     let mut after = false;
@@ -70,35 +71,6 @@ pub fn concrete(
                 "a run with load buffers did not replay with store buffers: {e:?}"
             )),
         },
-    }
-}
-
-/// Values for everything, agreeing with what the configuration asks for.
-fn start(task: &Task<'_>, automata: &Automata, config: &Config) -> Start {
-    let memory =
-        (config.memory.iter().zip(&automata.initial)).map(|(m, initial)| m.unwrap_or(initial[0]));
-    let registers = task.instance.threads.iter().enumerate().map(|(t, thread)| {
-        let automaton = &automata.threads[t];
-        let q: LocalId = match config.locals[t] {
-            Local::At(q) => q,
-            _ => automaton.initial[0],
-        };
-        let known = &automaton.states[q as usize].registers;
-        let values = thread
-            .registers
-            .iter()
-            .zip(known)
-            .map(|(r, v)| match r.init {
-                Initial::Value(v) => v,
-                // A register that is dead at the start was recorded as 0, which its type may not have.
-                Initial::Any if r.ty.admit(*v) == Some(*v) => *v,
-                Initial::Any => r.ty.bounds().map_or(0, |(lo, _)| lo),
-            });
-        values.collect()
-    });
-    Start {
-        memory: memory.collect(),
-        registers: registers.collect(),
     }
 }
 

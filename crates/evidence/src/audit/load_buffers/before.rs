@@ -14,8 +14,8 @@
 //! After the snapshot nothing is sent, nothing waits, and a store leaves memory alone. Losing a sent
 //! or hidden message starts from something the same configuration covers.
 
-use super::unfold::{Alone, Effect, Transition};
-use crate::certificate::{LoadBufferConfig, LoadBufferMessage, LocalState};
+use super::super::alone::{Alone, Effect, Transition, nobody_else_holds, require};
+use crate::certificate::{LoadBufferConfig, LoadBufferMessage};
 use wattle_model::CellId;
 
 pub fn predecessors(alone: &Alone, config: &LoadBufferConfig) -> Vec<LoadBufferConfig> {
@@ -25,20 +25,9 @@ pub fn predecessors(alone: &Alone, config: &LoadBufferConfig) -> Vec<LoadBufferC
         before.after_snapshot = false;
         out.push(before);
     }
-    for (t, thread) in alone.threads.iter().enumerate() {
-        match &config.locals[t] {
-            at @ LocalState::At { .. } => {
-                for transition in thread.into.get(at).into_iter().flatten() {
-                    step(alone, config, t, transition, &mut out);
-                }
-            }
-            open => {
-                for transition in &thread.transitions {
-                    if super::local_covers(open, &transition.to.certified()) {
-                        step(alone, config, t, transition, &mut out);
-                    }
-                }
-            }
+    for t in 0..alone.threads.len() {
+        for transition in alone.into(t, &config.locals[t]) {
+            step(alone, config, t, transition, &mut out);
         }
         lose(alone, config, t, &mut out);
         send(config, t, &mut out);
@@ -48,7 +37,8 @@ pub fn predecessors(alone: &Alone, config: &LoadBufferConfig) -> Vec<LoadBufferC
 
 fn lose(alone: &Alone, config: &LoadBufferConfig, t: usize, out: &mut Vec<LoadBufferConfig>) {
     for cell in (0..alone.values.len()).map(CellId::new) {
-        if own(&config.buffers[t], cell).is_none() && may_be_own(alone, &config.locals[t], t, cell)
+        if own(&config.buffers[t], cell).is_none()
+            && alone.may_be_pending(&config.locals[t], t, cell)
         {
             let mut before = config.clone();
             before.buffers[t].insert(0, LoadBufferMessage::Own { cell, value: None });
@@ -64,7 +54,7 @@ fn send(config: &LoadBufferConfig, t: usize, out: &mut Vec<LoadBufferConfig>) {
     if let Some(LoadBufferMessage::Sent { cell, value }) = config.buffers[t].last() {
         let mut before = config.clone();
         before.buffers[t].pop();
-        if require(&mut before, *cell, *value) {
+        if require(&mut before.memory, *cell, *value) {
             out.push(before);
         }
     }
@@ -116,15 +106,15 @@ fn step(
                 return;
             }
             if !config.after_snapshot {
-                if alone.uses_lock && !nobody_else_holds(&mut before, t) {
+                if alone.uses_lock && !nobody_else_holds(&mut before.locals, t) {
                     return;
                 }
-                if !require(&mut before, *cell, *value) {
+                if !require(&mut before.memory, *cell, *value) {
                     return;
                 }
                 before.memory[cell.index()] = None;
             }
-            if may_be_own(alone, &before.locals[t], t, *cell) {
+            if alone.may_be_pending(&before.locals[t], t, *cell) {
                 for i in 0..=before.buffers[t].len() {
                     let mut hidden = before.clone();
                     let own = LoadBufferMessage::Own {
@@ -140,56 +130,31 @@ fn step(
         _ if !empty || config.after_snapshot => {}
         Effect::Wait => out.push(before),
         Effect::Lock | Effect::Unlock => {
-            if nobody_else_holds(&mut before, t) {
+            if nobody_else_holds(&mut before.locals, t) {
                 out.push(before);
             }
         }
         Effect::Block { found, left } => {
-            if alone.uses_lock && !nobody_else_holds(&mut before, t) {
+            if alone.uses_lock && !nobody_else_holds(&mut before.locals, t) {
                 return;
             }
-            let written = left.iter().all(|(c, v)| require(&mut before, *c, *v));
+            let written = left
+                .iter()
+                .all(|(c, v)| require(&mut before.memory, *c, *v));
             left.keys().for_each(|c| before.memory[c.index()] = None);
-            if written && found.iter().all(|(c, v)| require(&mut before, *c, *v)) {
+            if written
+                && found
+                    .iter()
+                    .all(|(c, v)| require(&mut before.memory, *c, *v))
+            {
                 out.push(before);
             }
         }
     }
-}
-
-/// Makes the configuration ask for this value; `false` if it asks for another.
-fn require(config: &mut LoadBufferConfig, cell: CellId, value: i64) -> bool {
-    let known = &mut config.memory[cell.index()];
-    let agrees = known.is_none_or(|k| k == value);
-    *known = Some(value);
-    agrees
-}
-
-/// Leaves out that another thread holds the lock; `false` if one does.
-fn nobody_else_holds(config: &mut LoadBufferConfig, t: usize) -> bool {
-    for (u, local) in config.locals.iter_mut().enumerate() {
-        match local {
-            _ if u == t => {}
-            LocalState::At { holds: true, .. } => return false,
-            LocalState::Any => *local = LocalState::WithoutLock,
-            LocalState::At { .. } | LocalState::WithoutLock => {}
-        }
-    }
-    true
 }
 
 fn own(buffer: &[LoadBufferMessage], cell: CellId) -> Option<usize> {
     let is_own =
         |m: &LoadBufferMessage| matches!(m, LoadBufferMessage::Own { cell: c, .. } if *c == cell);
     buffer.iter().position(is_own)
-}
-
-/// Whether the thread can have an own message of the cell there at all: only if some way to that
-/// local state stores to the cell with nothing on the way that waits for an empty buffer.
-fn may_be_own(alone: &Alone, local: &LocalState, t: usize, cell: CellId) -> bool {
-    let pending = &alone.threads[t].pending;
-    match local {
-        at @ LocalState::At { .. } => pending.get(at).is_some_and(|cells| cells.contains(&cell)),
-        _ => pending.values().any(|cells| cells.contains(&cell)),
-    }
 }

@@ -1,6 +1,7 @@
 //! What each thread can do on its own, if a load may find any value that is ever stored.
 
-use super::{AuditError, LocalState};
+use super::AuditError;
+use crate::certificate::LocalState;
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,49 @@ impl Alone {
                     values,
                     uses_lock,
                 });
+            }
+        }
+    }
+
+    /// Whether a configuration with these locals and this memory (where given) can be initial.
+    pub fn may_start(
+        &self,
+        task: &Task<'_>,
+        locals: &[LocalState],
+        memory: &[Option<i64>],
+    ) -> bool {
+        let starts = locals.iter().zip(&self.threads).all(|(l, thread)| {
+            let mut initial = thread.initial.iter();
+            initial.any(|q| local_covers(l, &q.certified()))
+        });
+        let begins = |(m, cell): (&Option<i64>, &wattle_model::instance::Cell)| {
+            m.is_none_or(|v| match cell.init {
+                Initial::Value(w) => v == w,
+                Initial::Any => cell.ty.admit(v) == Some(v),
+            })
+        };
+        starts && memory.iter().zip(&task.instance.cells).all(begins)
+    }
+
+    /// Whether the thread can have a store of the cell pending there at all: only if some way to
+    /// that local state stores to it with nothing on the way that waits for an empty buffer.
+    pub fn may_be_pending(&self, local: &LocalState, t: usize, cell: CellId) -> bool {
+        let pending = &self.threads[t].pending;
+        match local {
+            at @ LocalState::At { .. } => pending.get(at).is_some_and(|c| c.contains(&cell)),
+            _ => pending.values().any(|c| c.contains(&cell)),
+        }
+    }
+
+    /// The transitions that may lead to the local state.
+    pub fn into<'a>(&'a self, t: usize, local: &'a LocalState) -> Vec<&'a Transition> {
+        let thread = &self.threads[t];
+        match local {
+            at @ LocalState::At { .. } => thread.into.get(at).into_iter().flatten().collect(),
+            open => {
+                let all = thread.transitions.iter();
+                all.filter(|tr| local_covers(open, &tr.to.certified()))
+                    .collect()
             }
         }
     }
@@ -540,4 +584,55 @@ fn cell(registers: &[i64], place: &Address) -> Result<CellId, FaultKind> {
             }
         }
     }
+}
+
+/// How a local state is left open: 0 not at all, 1 without the lock, 2 altogether.
+pub fn openness(local: &LocalState) -> u8 {
+    match local {
+        LocalState::At { .. } => 0,
+        LocalState::WithoutLock => 1,
+        LocalState::Any => 2,
+    }
+}
+
+pub fn local_covers(general: &LocalState, special: &LocalState) -> bool {
+    match (general, special) {
+        (LocalState::Any, _) | (LocalState::WithoutLock, LocalState::WithoutLock) => true,
+        (LocalState::WithoutLock, LocalState::At { holds, .. }) => !holds,
+        (a, b) => a == b,
+    }
+}
+
+/// The locals with those left open that `open` says; `None` if that would not cover them.
+pub fn widen(locals: &[LocalState], open: &[u8]) -> Option<Vec<LocalState>> {
+    let widened = locals.iter().zip(open).map(|(local, open)| {
+        let wide = match open {
+            0 => local.clone(),
+            1 => LocalState::WithoutLock,
+            _ => LocalState::Any,
+        };
+        local_covers(&wide, local).then_some(wide)
+    });
+    widened.collect()
+}
+
+/// Leaves out that a thread other than `t` holds the lock; `false` if one does.
+pub fn nobody_else_holds(locals: &mut [LocalState], t: usize) -> bool {
+    for (u, local) in locals.iter_mut().enumerate() {
+        match local {
+            _ if u == t => {}
+            LocalState::At { holds: true, .. } => return false,
+            LocalState::Any => *local = LocalState::WithoutLock,
+            LocalState::At { .. } | LocalState::WithoutLock => {}
+        }
+    }
+    true
+}
+
+/// Makes a constraint on memory ask for this value; `false` if it asks for another.
+pub fn require(memory: &mut [Option<i64>], cell: CellId, value: i64) -> bool {
+    let known = &mut memory[cell.index()];
+    let agrees = known.is_none_or(|k| k == value);
+    *known = Some(value);
+    agrees
 }

@@ -1,0 +1,150 @@
+//! Engines against each other on random programs: whoever decides, decides the same; every trace
+//! replays, every certificate audits.
+//!
+//! Set `WATTLE_SEED` to try other programs, `WATTLE_PROGRAMS` to try more.
+
+use wattle_coherent::Coherent;
+use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_memory::MemoryModel;
+use wattle_model::{Program, print};
+use wattle_random::{Loops, Shape, program, shrink};
+use wattle_robust::Robust;
+use wattle_search::Explicit;
+use wattle_wsts::{Exact, Multiset};
+
+fn setting(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
+    given.unwrap_or(default)
+}
+
+fn engines() -> Vec<Box<dyn Engine>> {
+    vec![
+        Box::new(Explicit::default()),
+        Box::new(Robust::default()),
+        Box::new(Coherent::OldestK),
+        Box::new(Coherent::NewestK),
+        Box::new(Exact),
+        Box::new(Multiset),
+    ]
+}
+
+/// What an engine says for sure: whether something bad can be reached. Evidence that does not check
+/// is an error.
+fn decision(engine: &dyn Engine, task: &Task<'_>, audits: bool) -> Result<Option<bool>, String> {
+    // The engines' own accounts of memory are the same on every machine; time is not.
+    let control = Control::unlimited().with_memory(Some(1 << 20));
+    if engine.accepts(task).is_err() {
+        return Ok(None);
+    }
+    match engine.run(task, &control) {
+        Answer::Reached { trace, .. } => match trace.check(task) {
+            Ok(_) => Ok(Some(true)),
+            Err(e) => Err(format!(
+                "{}: the trace does not replay: {e:?}",
+                engine.name()
+            )),
+        },
+        Answer::Unreachable { certificate, .. } if audits => {
+            match audit::audit(task, &certificate, &Control::unlimited()) {
+                Ok(_) | Err(audit::AuditError::Refused(_)) => Ok(Some(false)),
+                Err(e) => Err(format!(
+                    "{}: the certificate does not audit: {e}",
+                    engine.name()
+                )),
+            }
+        }
+        Answer::Unreachable { .. } => Ok(Some(false)),
+        Answer::Bounded { .. } | Answer::Undecided { .. } => Ok(None),
+    }
+}
+
+/// Why the program shows a disagreement, if it does. Counts the decisions.
+fn disagreement(program: &Program, audits: bool, decided: &mut u64) -> Option<String> {
+    let instance = program.instance().ok()?;
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        for question in 0..instance.questions.len() {
+            let task = Task {
+                instance: &instance,
+                model,
+                question: Some(question),
+                deadlock: false,
+            };
+            let mut first: Option<(&'static str, bool)> = None;
+            for engine in engines() {
+                match decision(engine.as_ref(), &task, audits) {
+                    Err(e) => return Some(format!("{model}: {e}")),
+                    Ok(None) => {}
+                    Ok(Some(bad)) => {
+                        *decided += 1;
+                        match first {
+                            None => first = Some((engine.name(), bad)),
+                            Some((_, other)) if other == bad => {}
+                            Some((name, other)) => {
+                                let mine = engine.name();
+                                return Some(format!("{model}: {name} {other}, {mine} {bad}"));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    None
+}
+
+fn agree(shape: &Shape, programs: u64, salt: u64) {
+    let seed = setting("WATTLE_SEED", 1);
+    let programs = setting("WATTLE_PROGRAMS", programs);
+    println!("seed {seed}, {programs} programs");
+    let mut decided = 0;
+    for n in 0..programs {
+        let candidate = program(seed.wrapping_mul(1_000_003) + salt + n, shape);
+        let audits = n.is_multiple_of(8);
+        if let Some(why) = disagreement(&candidate, audits, &mut decided) {
+            let small = shrink(&candidate, |p| disagreement(p, audits, &mut 0).is_some());
+            let why_small = disagreement(&small, audits, &mut 0);
+            panic!(
+                "program {n}: {why}\n{why_small:?}\n{}",
+                print::to_wtl(&small)
+            );
+        }
+    }
+    println!("{decided} decisions");
+    assert!(decided >= programs, "hardly anything was decided");
+}
+
+#[test]
+fn acyclic() {
+    let shape = Shape {
+        threads: 2,
+        ..Shape::default()
+    };
+    agree(&shape, 12_000, 0);
+}
+
+#[test]
+fn with_loops() {
+    let shape = Shape {
+        threads: 2,
+        statements: 3,
+        regions: 2,
+        registers: 1,
+        greatest: 1,
+        arrays: false,
+        loops: Loops::Any,
+        ..Shape::default()
+    };
+    agree(&shape, 6_000, 1 << 32);
+}
+
+#[test]
+fn with_faults() {
+    let shape = Shape {
+        threads: 2,
+        statements: 3,
+        faults: true,
+        loops: Loops::Fenced,
+        ..Shape::default()
+    };
+    agree(&shape, 3_000, 2 << 32);
+}

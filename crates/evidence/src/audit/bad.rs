@@ -1,0 +1,147 @@
+//! Every way to be bad, as local states of the threads and values of memory.
+
+use super::AuditError;
+use super::alone::{Alone, Local, threads_seen};
+use crate::certificate::LocalState;
+use crate::control::{Control, Progress};
+use crate::task::Task;
+use wattle_memory::reference::{State, evaluate};
+use wattle_model::instance::Fact;
+use wattle_model::{Expr, Op2, ThreadId};
+
+/// Takes local states, the memory looked at, and whether it is looked at while stores may be pending.
+pub type Visit<'v> =
+    dyn FnMut(Vec<LocalState>, Vec<Option<i64>>, bool) -> Result<(), AuditError> + 'v;
+
+/// Visits every fault, and every combination of local states (and memory, where the target reads
+/// it) in which the target is true. Threads that a part of the target does not look at are open.
+pub fn for_each_bad(
+    task: &Task<'_>,
+    alone: &Alone,
+    control: &Control<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<(), AuditError> {
+    for (t, thread) in alone.threads.iter().enumerate() {
+        for local in thread.states.iter().filter(|q| q.fault.is_some()) {
+            let mut locals = vec![LocalState::Any; alone.threads.len()];
+            locals[t] = local.certified();
+            visit(locals, vec![None; task.instance.cells.len()], false)?;
+        }
+    }
+    let Some(question) = task.question() else {
+        return Ok(());
+    };
+    let mut parts = vec![&question.target];
+    while let Some(part) = parts.pop() {
+        match part {
+            Expr::Binary(Op2::Or, a, b) => parts.extend([&**a, &**b]),
+            part => {
+                let enumeration = Enumeration {
+                    task,
+                    alone,
+                    control,
+                    part,
+                    cells: alone.cells_read(part),
+                    only_final: question.only_final,
+                };
+                enumeration.run(visit)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One disjunct of the target.
+struct Enumeration<'e> {
+    task: &'e Task<'e>,
+    alone: &'e Alone,
+    control: &'e Control<'e>,
+    part: &'e Expr<Fact>,
+    cells: Vec<usize>,
+    only_final: bool,
+}
+
+impl<'e> Enumeration<'e> {
+    fn run(&self, visit: &mut Visit<'_>) -> Result<(), AuditError> {
+        let seen = threads_seen(self.part);
+        let looks_at = |t: usize| self.only_final || seen.contains(&ThreadId::new(t));
+        self.combinations(&looks_at, &mut Vec::new(), &mut |chosen| {
+            let instance = self.task.instance;
+            let mut located = chosen.iter().zip(&instance.threads);
+            if self.only_final && !located.all(|(q, thread)| thread.ended(q.location)) {
+                return Ok(());
+            }
+            let mut memory = vec![0; instance.cells.len()];
+            self.memories(&self.cells, &mut memory, &mut |memory| {
+                let state = State::<()> {
+                    locations: chosen.iter().map(|q| q.location).collect(),
+                    registers: chosen.iter().map(|q| q.registers.clone()).collect(),
+                    memory: memory.to_vec(),
+                    buffers: Vec::new(),
+                    holder: None,
+                };
+                match evaluate(&state, self.part) {
+                    Ok(0) => Ok(()),
+                    Ok(_) => {
+                        let known = |c: usize| self.cells.contains(&c).then(|| memory[c]);
+                        let locals = chosen.iter().enumerate().map(|(t, q)| match looks_at(t) {
+                            true => q.certified(),
+                            false => LocalState::Any,
+                        });
+                        let snapshot = !self.only_final && !self.cells.is_empty();
+                        visit(
+                            locals.collect(),
+                            (0..memory.len()).map(known).collect(),
+                            snapshot,
+                        )
+                    }
+                    Err(kind) => Err(AuditError::NoValue {
+                        state: 0,
+                        why: kind.to_string(),
+                    }),
+                }
+            })
+        })
+    }
+
+    /// Every choice of one local state for each thread that is looked at; the others stand at one of
+    /// theirs.
+    fn combinations(
+        &self,
+        looks_at: &dyn Fn(usize) -> bool,
+        chosen: &mut Vec<&'e Local>,
+        visit: &mut dyn FnMut(&[&'e Local]) -> Result<(), AuditError>,
+    ) -> Result<(), AuditError> {
+        let Some(thread) = self.alone.threads.get(chosen.len()) else {
+            return visit(chosen);
+        };
+        self.control.poll("audit", Progress::default())?;
+        let all = if looks_at(chosen.len()) {
+            usize::MAX
+        } else {
+            1
+        };
+        for local in thread.states.iter().filter(|q| q.fault.is_none()).take(all) {
+            chosen.push(local);
+            self.combinations(looks_at, chosen, visit)?;
+            chosen.pop();
+        }
+        Ok(())
+    }
+
+    fn memories(
+        &self,
+        cells: &[usize],
+        memory: &mut Vec<i64>,
+        visit: &mut dyn FnMut(&[i64]) -> Result<(), AuditError>,
+    ) -> Result<(), AuditError> {
+        let Some((cell, rest)) = cells.split_first() else {
+            return visit(memory);
+        };
+        for v in &self.alone.values[*cell] {
+            memory[*cell] = *v;
+            self.memories(rest, memory, visit)?;
+        }
+        Ok(())
+    }
+}
