@@ -95,6 +95,12 @@ pub fn judge(
                     let reason = Reason::Stopped { stop, stage };
                     Verdict::Undecided { reason, so_far }
                 }
+                Err(AuditError::Refused(why)) => {
+                    let reason = Reason::Other(format!(
+                        "{engine} has a proof, but it cannot be audited: {why}"
+                    ));
+                    Verdict::Undecided { reason, so_far }
+                }
                 Err(e) => {
                     let what = e.to_string();
                     return Err(Unsound { engine, what });

@@ -40,9 +40,11 @@ fn run<L: Layout>(task: &Task<'_>, control: &Control<'_>) -> Result<Audited, Aud
         numbers.insert(state.clone(), i as u64);
     }
     let bytes = 200 + 16 * (task.instance.cells.len() + 4 * task.instance.threads.len()) as u64;
+    let mut looked = 0u64;
     while let Some(state) = work.pop() {
         let me = numbers.get(&state).copied().unwrap_or(u64::MAX);
-        if numbers.len().is_multiple_of(1 << 12) {
+        looked += 1;
+        if looked.is_multiple_of(1 << 10) {
             let states = numbers.len() as u64;
             let progress = Progress {
                 states,

@@ -387,9 +387,7 @@ fn admit(
     else {
         if config.state.holder == Some(t) {
             raise(&mut next.region, cell, access);
-        } else if config.region.get(&cell) == Some(&Mark::Written)
-            && next.phase == Phase::Before
-        {
+        } else if config.region.get(&cell) == Some(&Mark::Written) && next.phase == Phase::Before {
             next.seen.insert(t);
         }
         return Admitted::Yes;
