@@ -8,19 +8,23 @@
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use std::time::Duration;
+use wattle_coherent::Coherent;
 use wattle_evidence::{
     Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
 use wattle_robust::Robust;
 use wattle_search::Explicit;
-use wattle_wsts::Exact;
+use wattle_wsts::{Exact, Multiset};
 
 /// Every engine, in the order of the plan. The flag says whether `auto` asks it.
 pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
     vec![
         (true, Box::new(explicit(options))),
         (true, Box::new(Robust::default())),
+        (true, Box::new(Coherent::OldestK)),
         (true, Box::new(Exact)),
+        (false, Box::new(Coherent::NewestK)),
+        (false, Box::new(Multiset)),
         (false, Box::new(Reference)),
     ]
 }
@@ -67,6 +71,7 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     }
     let mut best: Option<Outcome> = None;
     let mut hurried = false;
+    let mut reasons: Vec<String> = Vec::new();
     for (i, engine) in willing.iter().enumerate() {
         let last = i + 1 == willing.len();
         let stage = match control.remaining() {
@@ -79,6 +84,9 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
             return Ok(prefer(best, outcome));
         }
         hurried |= !last && i == 0 && was_hurried(&outcome);
+        if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
+            reasons.push(format!("{}: {}", engine.name(), reason_text(reason)));
+        }
         best = Some(prefer(best, outcome));
     }
     // Nobody could do it; if the first had only run out of its turn, it may go on for good.
@@ -89,7 +97,29 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         let outcome = ask(*first, task, options, control, control)?;
         return Ok(prefer(best, outcome));
     }
-    Ok(best.unwrap_or_else(|| refused(refusals)))
+    Ok(match best {
+        None => refused(refusals),
+        Some(best) => with_all_reasons(best, &reasons),
+    })
+}
+
+/// If nobody ran out of a budget, every engine's own reason is worth knowing.
+fn with_all_reasons(mut best: Outcome, reasons: &[String]) -> Outcome {
+    let stopped = stop(&best).is_some();
+    if let Verdict::Undecided { reason, .. } = &mut best.judged.verdict
+        && reasons.len() > 1
+        && !stopped
+    {
+        *reason = Reason::Other(reasons.join("; "));
+    }
+    best
+}
+
+fn reason_text(reason: &Reason) -> String {
+    match reason {
+        Reason::Refused(refusal) => refusal.0.clone(),
+        other => wattle_report::text::reason(other, 0.0),
+    }
 }
 
 /// How long an engine may work before the next one is asked, where nobody set a time limit.
@@ -120,11 +150,17 @@ fn is_decided(outcome: &Outcome) -> bool {
     )
 }
 
-/// A bound says more than nothing; otherwise what came last.
+/// The answer that says more; of two that say the same, the later one.
 fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
-    let undecided = matches!(new.judged.verdict, Verdict::Undecided { .. });
+    let rank = |o: &Outcome| match o.judged.verdict {
+        Verdict::Holds { .. } | Verdict::Violated { .. } => 3,
+        Verdict::Bounded { .. } => 2,
+        // Out of budget: more would perhaps have helped.
+        Verdict::Undecided { .. } if stop(o).is_some() => 1,
+        Verdict::Undecided { .. } => 0,
+    };
     match best {
-        Some(best) if undecided && matches!(best.judged.verdict, Verdict::Bounded { .. }) => best,
+        Some(best) if rank(&best) > rank(&new) => best,
         _ => new,
     }
 }
