@@ -272,6 +272,9 @@ impl<'c, 'a> Builder<'c, 'a> {
         let kept = cube.keep_threads(used, &is_thread);
         cube.drop_trivial(&full);
         sort_events(cube);
+        if cube.memory.events.len() > 1 {
+            crate::cover::reduce(&compiled.kinds, cube);
+        }
         Ok((self.cube, kept))
     }
 }

@@ -153,7 +153,8 @@ impl<'a> Check<'a> {
                         Root::Guess(number) => {
                             guesser.refute(number);
                             let stop = || (self.stop)(0);
-                            if let Some((machine, states)) = along(compiled, &nodes, &start, &stop) {
+                            if let Some((machine, states)) = along(compiled, &nodes, &start, &stop)
+                            {
                                 guesser.add_sample(machine, states);
                             }
                             if restarts == 2 {

@@ -122,7 +122,9 @@ impl Search<'_> {
                         .position(|p| p.reader == *r && p.cell == *c)
                 })
                 .collect();
-            if let Some(places) = places {
+            if let Some(places) = places
+                && self.event_fits(e, f, &places)
+            {
                 self.events.push(f);
                 self.parts.push(places);
                 if self.event(e + 1) {
@@ -133,6 +135,24 @@ impl Search<'_> {
             }
         }
         false
+    }
+
+    /// What can be said of one event's place at once: its sets, and its order among those placed.
+    fn event_fits(&self, e: usize, f: usize, places: &[usize]) -> bool {
+        let (a, b) = (&self.a.memory.events, &self.b.memory.events);
+        let placed = self.events.iter().enumerate().all(|(d, g)| {
+            (a[e].after & 1 << d == 0 || b[f].after & 1 << g != 0)
+                && (a[d].after & 1 << e == 0 || b[*g].after & 1 << f != 0)
+        });
+        placed
+            && places.iter().enumerate().all(|(p, q)| {
+                let (mine, theirs) = (Slot::read(e, p), Slot::read(f, *q));
+                match (self.a.dom(mine), self.b.dom(theirs)) {
+                    (None, _) => true,
+                    (Some(_), None) => false,
+                    (Some(m), Some(n)) => n & !self.mask(mine, m) == 0,
+                }
+            })
     }
 
     fn image(&self, set: Events) -> Events {
@@ -264,4 +284,47 @@ impl Search<'_> {
             }
         })
     }
+}
+
+/// Drops open events that say nothing new: without them the cube is still covered by itself.
+pub fn reduce(kinds: &[Kind], cube: &mut Cube) {
+    let mut e = 0;
+    while e < cube.memory.events.len() {
+        let twin = |p: &crate::memory::Part| {
+            let others = cube
+                .memory
+                .events
+                .iter()
+                .enumerate()
+                .filter(|(f, _)| *f != e);
+            others.flat_map(|(_, o)| &o.parts).any(|q| q == p)
+        };
+        if !cube.memory.events[e].parts.iter().all(twin) {
+            e += 1;
+            continue;
+        }
+        let smaller = without_event(cube, e);
+        if covers(kinds, cube, &smaller) {
+            *cube = smaller;
+        } else {
+            e += 1;
+        }
+    }
+}
+
+fn without_event(cube: &Cube, e: usize) -> Cube {
+    let mut out = cube.clone();
+    let gone = |s: Slot| s.as_read().is_some_and(|(f, _)| f == e);
+    out.doms.retain(|(s, _)| !gone(*s));
+    out.rels.retain(|(a, b, _)| !gone(*a) && !gone(*b));
+    for list in [&mut out.ints, &mut out.reals] {
+        list.retain(|l| !l.terms.iter().any(|(s, _)| gone(*s)));
+    }
+    out.memory.events[e].parts.clear();
+    let moved = out.memory.compact();
+    out.map_slots(&|s| match s.as_read() {
+        Some((f, p)) => Slot::read(moved[f].unwrap_or(0), p),
+        None => s,
+    });
+    out
 }

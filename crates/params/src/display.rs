@@ -19,11 +19,19 @@ pub fn show(compiled: &Compiled<'_>, cube: &Cube) -> String {
         }
     }
     for (s, m) in &cube.doms {
-        parts.push(format!("{} {}", slot(compiled, cube, *s), set(compiled, cube, *s, *m)));
+        parts.push(format!(
+            "{} {}",
+            slot(compiled, cube, *s),
+            set(compiled, cube, *s, *m)
+        ));
     }
     for (a, b, equal) in &cube.rels {
         let op = if *equal { "=" } else { "<>" };
-        parts.push(format!("{} {op} {}", slot(compiled, cube, *a), slot(compiled, cube, *b)));
+        parts.push(format!(
+            "{} {op} {}",
+            slot(compiled, cube, *a),
+            slot(compiled, cube, *b)
+        ));
     }
     for l in cube.ints.iter().chain(&cube.reals) {
         parts.push(number(compiled, cube, l));
@@ -37,14 +45,26 @@ pub fn show(compiled: &Compiled<'_>, cube: &Cube) -> String {
     }
     for t in 0..memory.read_first.len() {
         if memory.read_first[t] & !memory.last != 0 {
-            parts.push(format!("reads of t{} before {}", t + 1, events(memory.read_first[t])));
+            parts.push(format!(
+                "reads of t{} before {}",
+                t + 1,
+                events(memory.read_first[t])
+            ));
         }
         if memory.write_first[t] != 0 {
-            parts.push(format!("writes of t{} before {}", t + 1, events(memory.write_first[t])));
+            parts.push(format!(
+                "writes of t{} before {}",
+                t + 1,
+                events(memory.write_first[t])
+            ));
         }
     }
     for (c, s) in &memory.cell_first {
-        parts.push(format!("writes of {} before {}", slot(compiled, cube, *c), events(*s)));
+        parts.push(format!(
+            "writes of {} before {}",
+            slot(compiled, cube, *c),
+            events(*s)
+        ));
     }
     if memory.last != 0 {
         parts.push(format!("all reads before {}", events(memory.last)));
@@ -53,7 +73,10 @@ pub fn show(compiled: &Compiled<'_>, cube: &Cube) -> String {
 }
 
 fn events(set: Events) -> String {
-    let names: Vec<String> = (0..64).filter(|e| set & 1 << e != 0).map(|e| format!("r{e}")).collect();
+    let names: Vec<String> = (0..64)
+        .filter(|e| set & 1 << e != 0)
+        .map(|e| format!("r{e}"))
+        .collect();
     names.join(", ")
 }
 
@@ -70,7 +93,11 @@ fn slot(compiled: &Compiled<'_>, cube: &Cube, s: Slot) -> String {
         None if s.is_cell() => {
             let args: Vec<String> = s.args().map(|a| format!("t{}", a + 1)).collect();
             let name = &compiled.system.cell(s.array()).name;
-            if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(", ")) }
+            if args.is_empty() {
+                name.clone()
+            } else {
+                format!("{name}[{}]", args.join(", "))
+            }
         }
         None => format!("{s:?}"),
     }
@@ -92,7 +119,13 @@ fn set(compiled: &Compiled<'_>, cube: &Cube, s: Slot, m: u128) -> String {
             _ => if v == 0 { "False" } else { "True" }.to_string(),
         },
     };
-    let list = |m: u128| (0..128).filter(|v| m & 1 << v != 0).map(name).collect::<Vec<_>>().join(" | ");
+    let list = |m: u128| {
+        (0..128)
+            .filter(|v| m & 1 << v != 0)
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(" | ")
+    };
     let out = all & !m;
     match (m.count_ones(), out.count_ones()) {
         (1, _) if m != OTHER => format!("= {}", list(m)),

@@ -113,7 +113,9 @@ fn walk(
 ) {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = |n: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % n.max(1)
     };
     let known = states.len();

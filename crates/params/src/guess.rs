@@ -48,7 +48,11 @@ const PARTS: usize = 3;
 impl<'a> Guesser<'a> {
     pub fn add_sample(&mut self, machine: Machine<'a>, states: Vec<State>) {
         let threads = machine.threads;
-        let place = match self.samples.iter().position(|s| s.machine.threads == threads) {
+        let place = match self
+            .samples
+            .iter()
+            .position(|s| s.machine.threads == threads)
+        {
             Some(i) => i,
             None => {
                 self.samples.push(Sample {
@@ -128,12 +132,30 @@ impl<'a> Guesser<'a> {
 /// The constraints on cells; what is said of open reads has no meaning in a state.
 fn parts_of(compiled: &Compiled<'_>, cube: &Cube) -> Vec<Part> {
     let cells = |l: &Lin| l.terms.iter().all(|(s, _)| s.is_cell());
-    let doms = cube.doms.iter().filter(|(s, _)| s.is_cell() && compiled.full(cube, *s).is_some());
-    let rels = cube.rels.iter().filter(|(a, b, _)| a.is_cell() && b.is_cell());
+    let doms = cube
+        .doms
+        .iter()
+        .filter(|(s, _)| s.is_cell() && compiled.full(cube, *s).is_some());
+    let rels = cube
+        .rels
+        .iter()
+        .filter(|(a, b, _)| a.is_cell() && b.is_cell());
     doms.map(|(s, m)| Part::Dom(*s, *m))
         .chain(rels.map(|(a, b, e)| Part::Rel(*a, *b, *e)))
-        .chain(cube.ints.iter().filter(|l| cells(l)).cloned().map(Part::Int))
-        .chain(cube.reals.iter().filter(|l| cells(l)).cloned().map(Part::Real))
+        .chain(
+            cube.ints
+                .iter()
+                .filter(|l| cells(l))
+                .cloned()
+                .map(Part::Int),
+        )
+        .chain(
+            cube.reals
+                .iter()
+                .filter(|l| cells(l))
+                .cloned()
+                .map(Part::Real),
+        )
         .collect()
 }
 
@@ -198,8 +220,14 @@ impl Sample<'_> {
             }),
             false => m,
         };
-        let doms = cube.doms.iter().map(|(s, m)| Test::In(position(*s), mask(*s, *m)));
-        let rels = cube.rels.iter().map(|(a, b, e)| Test::Same(position(*a), position(*b), *e));
+        let doms = cube
+            .doms
+            .iter()
+            .map(|(s, m)| Test::In(position(*s), mask(*s, *m)));
+        let rels = cube
+            .rels
+            .iter()
+            .map(|(a, b, e)| Test::Same(position(*a), position(*b), *e));
         let lins = cube.ints.iter().chain(&cube.reals).map(|l| {
             let terms = l.terms.iter().map(|(s, c)| (position(*s), *c)).collect();
             Test::Number(terms, l.constant, l.op)
@@ -224,7 +252,9 @@ impl Sample<'_> {
         let sets: Vec<&Vec<u64>> = tests.iter().map(|k| &self.sets[k]).collect();
         match &sets[..] {
             [] => !self.states.is_empty(),
-            [first, rest @ ..] => (0..words).any(|w| rest.iter().fold(first[w], |x, s| x & s[w]) != 0),
+            [first, rest @ ..] => {
+                (0..words).any(|w| rest.iter().fold(first[w], |x, s| x & s[w]) != 0)
+            }
         }
     }
 }
@@ -237,7 +267,9 @@ fn holds(test: &Test, state: &State) -> bool {
         }
         Test::Same(p, q, equal) => (state.values[*p] == state.values[*q]) == *equal,
         Test::Number(terms, constant, op) => {
-            let sum = terms.iter().fold(*constant, |sum, (p, c)| sum.saturating_add(state.values[*p].saturating_mul(*c)));
+            let sum = terms.iter().fold(*constant, |sum, (p, c)| {
+                sum.saturating_add(state.values[*p].saturating_mul(*c))
+            });
             match op {
                 Op::Le => sum <= 0,
                 Op::Lt => sum < 0,

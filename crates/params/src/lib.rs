@@ -14,6 +14,7 @@ pub mod forward;
 pub mod guess;
 pub mod initial;
 pub mod lin;
+pub mod lower;
 pub mod machine;
 pub mod memory;
 pub mod pre;

@@ -1,13 +1,13 @@
 //! Backward reachability: from the bad cubes through pre-images until nothing new appears or an
 //! initial state does.
 
+use crate::build::simplify_numbers;
 use crate::compile::{Compiled, Unsupported};
 use crate::cover::covers;
-use crate::build::simplify_numbers;
 use crate::cube::{Consistent, Contradiction, Cube};
-use crate::lin::{self, Lin};
 use crate::guess::Guesser;
 use crate::initial::{cubes_of, initial_part};
+use crate::lin::{self, Lin};
 use crate::pre::{Predecessor, Predecessors, predecessors};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -136,9 +136,6 @@ impl<'c, 'a> Search<'c, 'a> {
                 self.nodes[index as usize].root,
             );
             effort.cubes += 1;
-            if std::env::var_os("TRACE").is_some() {
-                eprintln!("{:?} {}", root, crate::display::show(self.compiled, &cube));
-            }
             out.list.clear();
             for t in 0..self.compiled.transitions.len() {
                 predecessors(self.compiled, &cube, t, &mut out);
@@ -265,7 +262,10 @@ fn signature(cube: &Cube) -> u64 {
 
 /// The negation of a cube that is one integer constraint on scalars.
 fn bound_of(cube: &Cube) -> Option<Lin> {
-    let alone = cube.doms.is_empty() && cube.rels.is_empty() && cube.reals.is_empty() && cube.threads() == 0;
+    let alone = cube.doms.is_empty()
+        && cube.rels.is_empty()
+        && cube.reals.is_empty()
+        && cube.threads() == 0;
     match &cube.ints[..] {
         [l] if alone && l.terms.iter().all(|(s, _)| s.is_cell()) => match &l.negated(true)[..] {
             [not] => Some(not.clone()),

@@ -1,0 +1,171 @@
+//! Counters of threads (conchon-2017 §4): as many elements of a boolean array are true as the
+//! counter counts. A counter is set to 0 or to the number of threads, counted up or down by one in
+//! an atomic step, and looked at only to see whether it is 0, all, or something between.
+
+use super::expr::{Linear, Val};
+use super::paths::{CounterWrite, ME, Path};
+use super::variables::{ALL, SOME, Variable};
+use super::{Lowering, Refused, access, equal, refuse};
+use wattle_model::array::{Formula, Term, ThreadTerm};
+use wattle_model::{FamilyId, RegionId, Span};
+
+impl Lowering<'_> {
+    pub(super) fn store_counter(
+        &mut self,
+        _f: FamilyId,
+        mut path: Path,
+        region: RegionId,
+        v: Val,
+        span: Span,
+    ) -> Result<Vec<Path>, Refused> {
+        match v {
+            Val::Number(l) if l.parts.is_empty() && (l.constant == 0 || l.constant == ALL) => {
+                path.counters.retain(|(r, _)| *r != region);
+                path.counters
+                    .push((region, CounterWrite::All(l.constant == ALL)));
+                Ok(vec![path])
+            }
+            Val::Counter {
+                region: from,
+                delta,
+            } if from == region && path.atomic => {
+                if delta == 0 {
+                    return Ok(vec![path]);
+                }
+                Ok(self.count(path, region, delta))
+            }
+            _ => Err(refuse(
+                span,
+                "a counter can only be set to 0 or to the number of threads, or counted up or down by one atomically",
+                "use `lock inc` and `lock dec`, or an ordinary number",
+            )),
+        }
+    }
+
+    /// Sorts every register that holds a counter into 0, some and all.
+    pub(super) fn settle_counters(
+        &mut self,
+        _f: FamilyId,
+        path: Path,
+    ) -> Result<Vec<Path>, Refused> {
+        let found = path.registers.values().find_map(|v| match v {
+            Val::Counter { region, delta } => Some((*region, *delta)),
+            _ => None,
+        });
+        let Some((region, delta)) = found else {
+            return Ok(vec![path]);
+        };
+        let sorted = match delta {
+            0 => self.look(path, region),
+            _ => {
+                let mut out = self.count(path, region, delta);
+                out.iter_mut()
+                    .for_each(|p| p.counters.retain(|(r, _)| *r != region));
+                out
+            }
+        };
+        let mut out = Vec::new();
+        for p in sorted {
+            out.extend(self.settle_counters(_f, p)?);
+        }
+        Ok(out)
+    }
+
+    fn element(&self, region: RegionId, t: ThreadTerm, value: bool) -> Formula {
+        let cell = self.variables.cells[&Variable::Region(region)];
+        equal(Term::Read(access(cell, &[t])), Term::Bool(value))
+    }
+
+    /// All threads that are not parameters of the transition have this value.
+    fn others(&self, region: RegionId, path: &Path, value: bool) -> Formula {
+        let bound = ThreadTerm::Param(path.params.len() as u8);
+        Formula::ForallOther {
+            variable: "j".into(),
+            body: Box::new(self.element(region, bound, value)),
+        }
+    }
+
+    fn known(&self, mut path: Path, region: RegionId, delta: i64, value: i64) -> Path {
+        for v in path.registers.values_mut() {
+            if *v == (Val::Counter { region, delta }) {
+                *v = Val::Number(Linear::constant(value));
+            }
+        }
+        path
+    }
+
+    /// The counter is 0, all, or between.
+    fn look(&mut self, path: Path, region: RegionId) -> Vec<Path> {
+        let mut out = Vec::new();
+        for (value, b) in [(0, false), (ALL, true)] {
+            let mut p = self.known(path.clone(), region, 0, value);
+            let all: Vec<Formula> = (0..p.params.len())
+                .map(|i| self.element(region, ThreadTerm::Param(i as u8), b))
+                .collect();
+            p.guards.extend(all);
+            p.guards.push(self.others(region, &p, b));
+            out.push(p);
+        }
+        for (p, yes) in self.pick(path, &[]) {
+            for (mut p, no) in self.pick(p, &[yes]) {
+                p.guards.push(self.element(region, yes, true));
+                p.guards.push(self.element(region, no, false));
+                out.push(self.known(p, region, 0, SOME));
+            }
+        }
+        out
+    }
+
+    /// One element changes; what is left decides the result. Counting below 0 or above all breaks
+    /// the thread.
+    fn count(&mut self, path: Path, region: RegionId, delta: i64) -> Vec<Path> {
+        let from = delta < 0;
+        let end = if delta < 0 { 0 } else { ALL };
+        let mut out = Vec::new();
+        let mut stuck = self.known(path.clone(), region, delta, 0);
+        let all: Vec<Formula> = (0..stuck.params.len())
+            .map(|i| self.element(region, ThreadTerm::Param(i as u8), !from))
+            .collect();
+        stuck.guards.extend(all);
+        stuck.guards.push(self.others(region, &stuck, !from));
+        stuck.broken = true;
+        out.push(stuck);
+        for (p, changed) in self.pick(path, &[]) {
+            let mut p = p;
+            p.guards.push(self.element(region, changed, from));
+            p.counters.push((region, CounterWrite::One(changed, !from)));
+            // It was the last one.
+            let mut last = self.known(p.clone(), region, delta, end);
+            let rest = (0..last.params.len())
+                .map(|i| ThreadTerm::Param(i as u8))
+                .filter(|t| *t != changed);
+            let rest: Vec<Formula> = rest.map(|t| self.element(region, t, !from)).collect();
+            last.guards.extend(rest);
+            last.guards.push(self.others(region, &last, !from));
+            out.push(last);
+            for (mut p, another) in self.pick(p, &[changed]) {
+                p.guards.push(self.element(region, another, from));
+                out.push(self.known(p, region, delta, SOME));
+            }
+        }
+        out
+    }
+
+    /// A thread: one that is named already, or a new one.
+    fn pick(&self, path: Path, not: &[ThreadTerm]) -> Vec<(Path, ThreadTerm)> {
+        let mut out = Vec::new();
+        for i in 0..=path.params.len() {
+            let t = ThreadTerm::Param(i as u8);
+            if not.contains(&t) {
+                continue;
+            }
+            let mut p = path.clone();
+            if i == path.params.len() {
+                p.params.push(format!("q{i}"));
+            }
+            out.push((p, t));
+        }
+        debug_assert!(out.iter().any(|(_, t)| *t == ME) || !not.is_empty() || out.is_empty());
+        out
+    }
+}

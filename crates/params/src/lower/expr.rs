@@ -1,0 +1,526 @@
+//! Expressions as formulas and linear terms. What depends on a condition is split into alternatives
+//! that exclude each other.
+
+use super::{Lowering, Refused, different, equal, refuse};
+use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};
+use wattle_model::{Expr, Op1, Op2, RegionId, Span};
+
+/// Σ coefficient · cell + constant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linear {
+    pub parts: Vec<(i64, Access)>,
+    pub constant: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    None,
+    Is(ThreadTerm),
+    /// The thread in a cell, unless the flag says there is none.
+    Held {
+        cell: Access,
+        none: Access,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Val {
+    Number(Linear),
+    Thread(Identity),
+    /// The counter's value before this transition, plus a little.
+    Counter {
+        region: RegionId,
+        delta: i64,
+    },
+}
+
+pub type Alternatives = Vec<(Vec<Formula>, Val)>;
+
+const FALSE: Formula = Formula::Or(Vec::new());
+/// More alternatives than this are refused.
+const MOST: usize = 256;
+
+impl Linear {
+    pub fn constant(c: i64) -> Self {
+        Linear {
+            parts: Vec::new(),
+            constant: c,
+        }
+    }
+
+    pub fn cell(a: Access) -> Self {
+        Linear {
+            parts: vec![(1, a)],
+            constant: 0,
+        }
+    }
+
+    /// The one cell it is, if it is one.
+    pub fn as_cell(&self) -> Option<&Access> {
+        match (&self.parts[..], self.constant) {
+            ([(1, a)], 0) => Some(a),
+            _ => None,
+        }
+    }
+
+    fn scaled(&self, k: i64) -> Option<Linear> {
+        let parts = self
+            .parts
+            .iter()
+            .map(|(c, a)| Some((c.checked_mul(k)?, a.clone())))
+            .collect::<Option<Vec<_>>>()?;
+        Some(Linear {
+            parts,
+            constant: self.constant.checked_mul(k)?,
+        })
+    }
+
+    fn plus(&self, other: &Linear) -> Option<Linear> {
+        let mut parts = self.parts.clone();
+        for (c, a) in &other.parts {
+            match parts.iter_mut().find(|(_, b)| b == a) {
+                Some((k, _)) => *k += c,
+                None => parts.push((*c, a.clone())),
+            }
+        }
+        parts.retain(|(c, _)| *c != 0);
+        Some(Linear {
+            parts,
+            constant: self.constant.checked_add(other.constant)?,
+        })
+    }
+
+    pub fn term(&self) -> Term {
+        Term::Sum {
+            parts: self.parts.clone(),
+            constant: self.constant,
+        }
+    }
+}
+
+/// Names for leaves.
+pub type Leaf<'l, A> = dyn Fn(&A) -> Result<Val, Refused> + 'l;
+
+impl Lowering<'_> {
+    /// The value of an expression, by cases.
+    pub(super) fn value<A>(
+        &self,
+        e: &Expr<A>,
+        leaf: &Leaf<'_, A>,
+        span: Span,
+    ) -> Result<Alternatives, Refused> {
+        let out = match e {
+            Expr::Const(c) => vec![(Vec::new(), Val::Number(Linear::constant(*c)))],
+            Expr::Atom(a) => vec![(Vec::new(), leaf(a)?)],
+            Expr::Unary(Op1::Wrap { .. }, a) => self.value(a, leaf, span)?,
+            Expr::Unary(Op1::Not, _) => self.both(e, leaf, span)?,
+            Expr::Unary(op, a) => {
+                let mut out = Vec::new();
+                for (g, v) in self.spread(self.value(a, leaf, span)?)? {
+                    let l = number(&v, span)?;
+                    let result = match op {
+                        Op1::Neg => l.scaled(-1),
+                        // ~x = −x − 1
+                        _ => l.scaled(-1).and_then(|n| n.plus(&Linear::constant(-1))),
+                    };
+                    out.push((g, Val::Number(result.ok_or_else(|| too_large(span))?)));
+                }
+                out
+            }
+            Expr::Binary(op, ..) if op.is_logical() => self.both(e, leaf, span)?,
+            Expr::Binary(op, a, b) => self.arithmetic(*op, a, b, leaf, span)?,
+            Expr::Ite(c, a, b) => {
+                let mut out = Vec::new();
+                for (positive, branch) in [(true, a), (false, b)] {
+                    let condition = self.truth(c, leaf, positive, span)?;
+                    for (mut g, v) in self.value(branch, leaf, span)? {
+                        g.insert(0, condition.clone());
+                        out.push((g, v));
+                    }
+                }
+                out
+            }
+        };
+        match out.len() > MOST {
+            true => Err(refuse(
+                span,
+                "this expression has too many cases",
+                "split it into several statements",
+            )),
+            false => Ok(out),
+        }
+    }
+
+    fn arithmetic<A>(
+        &self,
+        op: Op2,
+        a: &Expr<A>,
+        b: &Expr<A>,
+        leaf: &Leaf<'_, A>,
+        span: Span,
+    ) -> Result<Alternatives, Refused> {
+        let (left, right) = (self.value(a, leaf, span)?, self.value(b, leaf, span)?);
+        // A counter plus or minus a constant stays a counter.
+        if let ([(g, Val::Counter { region, delta })], [(h, Val::Number(l))]) =
+            (&left[..], &right[..])
+            && l.parts.is_empty()
+            && matches!(op, Op2::Add | Op2::Sub)
+        {
+            let sign = if op == Op2::Add { 1 } else { -1 };
+            let delta = delta + sign * l.constant;
+            if (-1..=1).contains(&delta) {
+                let guards = g.iter().chain(h).cloned().collect();
+                return Ok(vec![(
+                    guards,
+                    Val::Counter {
+                        region: *region,
+                        delta,
+                    },
+                )]);
+            }
+        }
+        let mut out = Vec::new();
+        for (g, v) in self.spread(left)? {
+            for (h, w) in self.spread(right.clone())? {
+                let (x, y) = (number(&v, span)?, number(&w, span)?);
+                let constants = x.parts.is_empty() && y.parts.is_empty();
+                let result = match op {
+                    _ if constants => {
+                        let folded = op.apply(x.constant, y.constant);
+                        folded.ok().map(Linear::constant)
+                    }
+                    Op2::Add => x.plus(&y),
+                    Op2::Sub => y.scaled(-1).and_then(|n| x.plus(&n)),
+                    Op2::Mul if x.parts.is_empty() => y.scaled(x.constant),
+                    Op2::Mul if y.parts.is_empty() => x.scaled(y.constant),
+                    _ => {
+                        return Err(refuse(
+                            span,
+                            format!(
+                                "`{}` of unbounded numbers cannot be treated for any number of threads",
+                                op.symbol()
+                            ),
+                            "give the numbers a small range, or fix the number of threads",
+                        ));
+                    }
+                };
+                let result = result.ok_or_else(|| too_large(span))?;
+                out.push((g.iter().chain(&h).cloned().collect(), Val::Number(result)));
+            }
+        }
+        Ok(out)
+    }
+
+    /// 1 where the condition holds, 0 where it does not.
+    fn both<A>(
+        &self,
+        e: &Expr<A>,
+        leaf: &Leaf<'_, A>,
+        span: Span,
+    ) -> Result<Alternatives, Refused> {
+        Ok(vec![
+            (
+                vec![self.truth(e, leaf, true, span)?],
+                Val::Number(Linear::constant(1)),
+            ),
+            (
+                vec![self.truth(e, leaf, false, span)?],
+                Val::Number(Linear::constant(0)),
+            ),
+        ])
+    }
+
+    /// Finite cells as their constants, one alternative each.
+    fn spread(&self, list: Alternatives) -> Result<Alternatives, Refused> {
+        let mut out = Vec::new();
+        for (g, v) in list {
+            let finite = match &v {
+                Val::Number(l) => l
+                    .as_cell()
+                    .filter(|a| self.few.contains_key(&a.cell))
+                    .cloned(),
+                _ => None,
+            };
+            match finite {
+                None => out.push((g, v)),
+                Some(a) => {
+                    for c in &self.few[&a.cell] {
+                        let mut guards = g.clone();
+                        guards.push(self.is_value(&a, *c));
+                        out.push((guards, Val::Number(Linear::constant(*c))));
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn is_value(&self, a: &Access, c: i64) -> Formula {
+        let domain = &self.few[&a.cell];
+        match self.finite(c).filter(|_| domain.contains(&c)) {
+            Some(v) => equal(Term::Read(a.clone()), v),
+            None => FALSE,
+        }
+    }
+
+    /// The condition (or its negation) as a formula.
+    pub(super) fn truth<A>(
+        &self,
+        e: &Expr<A>,
+        leaf: &Leaf<'_, A>,
+        positive: bool,
+        span: Span,
+    ) -> Result<Formula, Refused> {
+        match e {
+            Expr::Const(c) => Ok(if (*c != 0) == positive {
+                Formula::TRUE
+            } else {
+                FALSE
+            }),
+            Expr::Unary(Op1::Not, a) => self.truth(a, leaf, !positive, span),
+            Expr::Binary(op @ (Op2::And | Op2::Or), a, b) => {
+                let parts = vec![
+                    self.truth(a, leaf, positive, span)?,
+                    self.truth(b, leaf, positive, span)?,
+                ];
+                Ok(match (*op == Op2::And) == positive {
+                    true => Formula::And(parts).simplified(),
+                    false => Formula::Or(parts),
+                })
+            }
+            Expr::Binary(op, a, b) if op.is_logical() => {
+                let (left, right) = (self.value(a, leaf, span)?, self.value(b, leaf, span)?);
+                let mut cases = Vec::new();
+                for (g, v) in &left {
+                    for (h, w) in &right {
+                        let literal = self.compare(*op, v, w, positive, span)?;
+                        let mut all: Vec<Formula> = g.iter().chain(h).cloned().collect();
+                        all.push(literal);
+                        cases.push(Formula::And(all).simplified());
+                    }
+                }
+                Ok(Formula::Or(cases).simplified())
+            }
+            other => {
+                let zero = Val::Number(Linear::constant(0));
+                let mut cases = Vec::new();
+                for (g, v) in self.value(other, leaf, span)? {
+                    let literal = self.compare(Op2::Ne, &v, &zero, positive, span)?;
+                    let mut all = g;
+                    all.push(literal);
+                    cases.push(Formula::And(all).simplified());
+                }
+                Ok(Formula::Or(cases).simplified())
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        op: Op2,
+        v: &Val,
+        w: &Val,
+        positive: bool,
+        span: Span,
+    ) -> Result<Formula, Refused> {
+        let op = match (op, positive) {
+            (op, true) => op,
+            (Op2::Eq, false) => Op2::Ne,
+            (Op2::Ne, false) => Op2::Eq,
+            (Op2::Lt, false) => Op2::Ge,
+            (Op2::Le, false) => Op2::Gt,
+            (Op2::Gt, false) => Op2::Le,
+            (_, false) => Op2::Lt,
+        };
+        match (v, w) {
+            (Val::Thread(a), Val::Thread(b)) => self.compare_threads(op, a, b, span),
+            (Val::Thread(a), Val::Number(l)) | (Val::Number(l), Val::Thread(a)) => {
+                let (eq, ne) = (op == Op2::Eq, op == Op2::Ne);
+                match l.parts.is_empty() && (eq || ne) {
+                    true if l.constant == -1 => self.compare_threads(op, a, &Identity::None, span),
+                    _ => Err(refuse(
+                        span,
+                        "a thread identifier is compared with a number",
+                        "compare it with `self`, `none` or another identifier",
+                    )),
+                }
+            }
+            (Val::Number(x), Val::Number(y)) => self.compare_numbers(op, x, y, span),
+            _ => Err(refuse(
+                span,
+                "a counter is compared in the middle of a step",
+                "load it into a register first",
+            )),
+        }
+    }
+
+    fn compare_numbers(
+        &self,
+        op: Op2,
+        x: &Linear,
+        y: &Linear,
+        span: Span,
+    ) -> Result<Formula, Refused> {
+        if x.parts.is_empty() && y.parts.is_empty() {
+            let holds = op.apply(x.constant, y.constant).is_ok_and(|v| v != 0);
+            return Ok(if holds { Formula::TRUE } else { FALSE });
+        }
+        let finite = |l: &Linear| {
+            l.as_cell()
+                .filter(|a| self.few.contains_key(&a.cell))
+                .cloned()
+        };
+        match (finite(x), finite(y)) {
+            (Some(a), Some(b)) if matches!(op, Op2::Eq | Op2::Ne) => {
+                let (a, b) = (Term::Read(a), Term::Read(b));
+                Ok(if op == Op2::Eq {
+                    equal(a, b)
+                } else {
+                    different(a, b)
+                })
+            }
+            (Some(a), _) => {
+                let mut cases = Vec::new();
+                for c in &self.few[&a.cell] {
+                    let rest = self.compare_numbers(op, &Linear::constant(*c), y, span)?;
+                    if rest != FALSE {
+                        cases.push(Formula::And(vec![self.is_value(&a, *c), rest]).simplified());
+                    }
+                }
+                Ok(Formula::Or(cases).simplified())
+            }
+            (None, Some(_)) => {
+                let flipped = match op {
+                    Op2::Lt => Op2::Gt,
+                    Op2::Le => Op2::Ge,
+                    Op2::Gt => Op2::Lt,
+                    Op2::Ge => Op2::Le,
+                    op => op,
+                };
+                self.compare_numbers(flipped, y, x, span)
+            }
+            (None, None) => {
+                let (left, op, right) = match op {
+                    Op2::Eq => (x, Comparison::Eq, y),
+                    Op2::Ne => (x, Comparison::Ne, y),
+                    Op2::Lt => (x, Comparison::Lt, y),
+                    Op2::Le => (x, Comparison::Le, y),
+                    Op2::Gt => (y, Comparison::Lt, x),
+                    _ => (y, Comparison::Le, x),
+                };
+                Ok(Formula::Atom(Literal {
+                    left: left.term(),
+                    op,
+                    right: right.term(),
+                }))
+            }
+        }
+    }
+
+    fn compare_threads(
+        &self,
+        op: Op2,
+        a: &Identity,
+        b: &Identity,
+        span: Span,
+    ) -> Result<Formula, Refused> {
+        let positive = match op {
+            Op2::Eq => true,
+            Op2::Ne => false,
+            _ => {
+                let (Identity::Is(a), Identity::Is(b)) = (a, b) else {
+                    return Err(refuse(
+                        span,
+                        "thread identifiers are ordered",
+                        "only `self` and index variables can be ordered; compare others with `==`",
+                    ));
+                };
+                let (a, b) = (Term::Thread(*a), Term::Thread(*b));
+                let (left, op, right) = match op {
+                    Op2::Lt => (a, Comparison::Lt, b),
+                    Op2::Le => (a, Comparison::Le, b),
+                    Op2::Gt => (b, Comparison::Lt, a),
+                    _ => (b, Comparison::Le, a),
+                };
+                return Ok(Formula::Atom(Literal { left, op, right }));
+            }
+        };
+        let flag = |none: &Access, value: bool| equal(Term::Read(none.clone()), Term::Bool(value));
+        let same = |l: Term, r: Term| {
+            if positive {
+                equal(l, r)
+            } else {
+                different(l, r)
+            }
+        };
+        Ok(match (a, b) {
+            (Identity::None, Identity::None) => {
+                if positive {
+                    Formula::TRUE
+                } else {
+                    FALSE
+                }
+            }
+            (Identity::None, Identity::Is(_)) | (Identity::Is(_), Identity::None) => {
+                if positive {
+                    FALSE
+                } else {
+                    Formula::TRUE
+                }
+            }
+            (Identity::None, Identity::Held { none, .. })
+            | (Identity::Held { none, .. }, Identity::None) => flag(none, positive),
+            (Identity::Is(a), Identity::Is(b)) => same(Term::Thread(*a), Term::Thread(*b)),
+            (Identity::Is(t), Identity::Held { cell, none })
+            | (Identity::Held { cell, none }, Identity::Is(t)) => {
+                let literal = same(Term::Read(cell.clone()), Term::Thread(*t));
+                match positive {
+                    true => Formula::And(vec![flag(none, false), literal]),
+                    false => Formula::Or(vec![
+                        flag(none, true),
+                        Formula::And(vec![flag(none, false), literal]),
+                    ]),
+                }
+            }
+            (Identity::Held { cell: c, none: n }, Identity::Held { cell: d, none: m }) => {
+                let literal = same(Term::Read(c.clone()), Term::Read(d.clone()));
+                let somebody = Formula::And(vec![flag(n, false), flag(m, false), literal]);
+                match positive {
+                    true => Formula::Or(vec![
+                        Formula::And(vec![flag(n, true), flag(m, true)]),
+                        somebody,
+                    ]),
+                    false => Formula::Or(vec![
+                        Formula::And(vec![flag(n, true), flag(m, false)]),
+                        Formula::And(vec![flag(n, false), flag(m, true)]),
+                        somebody,
+                    ]),
+                }
+            }
+        })
+    }
+}
+
+fn number(v: &Val, span: Span) -> Result<Linear, Refused> {
+    match v {
+        Val::Number(l) => Ok(l.clone()),
+        Val::Thread(_) => Err(refuse(
+            span,
+            "arithmetic on a thread identifier",
+            "identifiers can be copied, compared and used as indexes; count with a number instead",
+        )),
+        Val::Counter { .. } => Err(refuse(
+            span,
+            "a counter can only be reset, counted up or down by one, and compared with 0 and with the number of threads",
+            "use an ordinary number",
+        )),
+    }
+}
+
+fn too_large(span: Span) -> Refused {
+    refuse(
+        span,
+        "the numbers here are too large",
+        "use smaller constants",
+    )
+}

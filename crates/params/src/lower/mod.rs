@@ -1,0 +1,256 @@
+//! Programs with families of any number of threads as array-based systems.
+//!
+//! Each family gets an array of locations; registers and per-thread regions become arrays, shared
+//! regions weak cells. A transition is one memory step with the local steps that follow it, or a
+//! whole atomic block. Variables that hold few constants get one finite type, thread identifiers a
+//! thread cell with a flag for `none`, counters of threads (conchon-2017 §4) a boolean array: as
+//! many elements are true as the counter counts. Everything else is an integer; wrap-around is not
+//! modelled, which [`Lowered::notes`] says.
+//!
+//! What cannot be treated is refused with its place: arithmetic on thread identifiers, identifiers
+//! of one family where another's are meant, indexes that are no thread of the family.
+
+mod counter;
+mod expr;
+mod paths;
+mod property;
+mod variables;
+
+#[cfg(test)]
+mod tests;
+
+use crate::compile::Unsupported;
+use std::collections::BTreeMap;
+use variables::Variables;
+use wattle_model::array::{
+    Access, ArraySystem, CellDecl, CellType, Comparison, Formula, Literal, Quantified, Term,
+    ThreadTerm, TypeDecl,
+};
+use wattle_model::{Count, FamilyId, Program, Span};
+
+/// A system for one property of a program.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    pub system: ArraySystem,
+    /// What the system does not model exactly, one sentence each.
+    pub notes: Vec<String>,
+}
+
+pub type Refused = Unsupported;
+
+pub(crate) fn refuse(span: Span, message: impl Into<String>, hint: impl Into<String>) -> Refused {
+    Unsupported {
+        span,
+        message: message.into(),
+        hint: hint.into(),
+    }
+}
+
+/// The array-based system of a program for one of its properties (or its assertions alone).
+pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
+    let variables = Variables::infer(program)?;
+    let mut lowering = Lowering {
+        program,
+        variables,
+        system: ArraySystem::default(),
+        notes: Vec::new(),
+        observed: Vec::new(),
+        broken: None,
+        few: BTreeMap::new(),
+    };
+    lowering.declare()?;
+    lowering.observe(property);
+    for f in 0..program.families.len() {
+        lowering.family(FamilyId::new(f))?;
+    }
+    lowering.bad(property)?;
+    Ok(Lowered {
+        system: lowering.system,
+        notes: lowering.notes,
+    })
+}
+
+struct Lowering<'p> {
+    program: &'p Program,
+    variables: Variables,
+    system: ArraySystem,
+    notes: Vec<String>,
+    /// Labels the property speaks of.
+    observed: Vec<String>,
+    /// The flag that records that a counter left 0..N, if some may.
+    broken: Option<u16>,
+    /// The constants of each finite cell.
+    few: BTreeMap<u16, Vec<i64>>,
+}
+
+impl Lowering<'_> {
+    fn declare(&mut self) -> Result<(), Refused> {
+        let program = self.program;
+        let many = program.families.len() > 1;
+        let mut init = Vec::new();
+        for (i, f) in program.families.iter().enumerate() {
+            if f.locations.len() > 120 {
+                return Err(refuse(
+                    f.span,
+                    format!("`{}` has more than 120 locations", f.name),
+                    "give a fixed number of threads",
+                ));
+            }
+            let constructors = (0..f.locations.len())
+                .map(|l| self.location_name(i, l))
+                .collect();
+            self.system.types.push(TypeDecl {
+                name: format!("location_{}", f.name),
+                constructors,
+            });
+        }
+        let values = self
+            .variables
+            .values
+            .iter()
+            .map(|v| value_name(*v))
+            .collect();
+        self.system.types.push(TypeDecl {
+            name: "value".into(),
+            constructors: values,
+        });
+        if many {
+            let names = program
+                .families
+                .iter()
+                .map(|f| format!("Is_{}", f.name))
+                .collect();
+            self.system.types.push(TypeDecl {
+                name: "family".into(),
+                constructors: names,
+            });
+        }
+        for (i, f) in program.families.iter().enumerate() {
+            let cell = self.cell(
+                format!("At_{}", f.name),
+                1,
+                CellType::Declared(i as u16),
+                false,
+                f.span,
+            );
+            let entry = Term::Constructor(i as u16, f.entry.index() as u16);
+            init.push(equal(
+                Term::Read(access(cell, &[ThreadTerm::Param(0)])),
+                entry,
+            ));
+        }
+        if many {
+            let ty = CellType::Declared(program.families.len() as u16 + 1);
+            let cell = self.cell("Family".into(), 1, ty, false, Span::NONE);
+            self.system.cells[usize::from(cell)].constant = true;
+            for (i, f) in program.families.iter().enumerate() {
+                let most = match f.count {
+                    Count::One => 1,
+                    Count::Fixed(n) => n,
+                    Count::Any => continue,
+                };
+                let params: Vec<String> = (0..=most).map(|k| format!("p{k}")).collect();
+                let all = (0..=most as u8).map(|k| {
+                    equal(
+                        Term::Read(access(cell, &[ThreadTerm::Param(k)])),
+                        self.family_value(i),
+                    )
+                });
+                let body = Formula::And(all.collect());
+                self.system.assumed.push(Quantified {
+                    params,
+                    body,
+                    span: f.span,
+                });
+            }
+        } else if let Some(Count::Fixed(n)) = program.families.first().map(|f| f.count) {
+            self.system.threads = Some(n);
+        } else if let Some(Count::One) = program.families.first().map(|f| f.count) {
+            self.system.threads = Some(1);
+        }
+        self.declare_variables(&mut init)?;
+        self.system.init = Quantified {
+            params: vec!["p".into()],
+            body: Formula::And(init),
+            span: Span::NONE,
+        };
+        Ok(())
+    }
+
+    fn location_name(&self, family: usize, location: usize) -> String {
+        let f = &self.program.families[family];
+        let label = f.locations[location]
+            .labels
+            .first()
+            .filter(|l| l.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        match label {
+            Some(l) => format!("L{location}_{}_{l}", f.name),
+            None => format!("L{location}_{}", f.name),
+        }
+    }
+
+    fn cell(&mut self, name: String, arity: u8, ty: CellType, weak: bool, span: Span) -> u16 {
+        self.system.cells.push(CellDecl {
+            name,
+            arity,
+            ty,
+            weak,
+            constant: false,
+            span,
+        });
+        self.system.cells.len() as u16 - 1
+    }
+
+    fn value_type(&self) -> u16 {
+        self.program.families.len() as u16
+    }
+
+    fn family_value(&self, family: usize) -> Term {
+        Term::Constructor(self.program.families.len() as u16 + 1, family as u16)
+    }
+
+    /// The cell that says which family a thread belongs to, if there are several.
+    fn family_cell(&self) -> Option<u16> {
+        let many = self.program.families.len() > 1;
+        many.then_some(self.program.families.len() as u16)
+    }
+
+    /// A number as a value of the finite type.
+    fn finite(&self, value: i64) -> Option<Term> {
+        let i = self.variables.values.iter().position(|v| *v == value)?;
+        Some(Term::Constructor(self.value_type(), i as u16))
+    }
+}
+
+fn value_name(v: i64) -> String {
+    match v {
+        variables::SOME => "V_some".into(),
+        variables::ALL => "V_all".into(),
+        v if v < 0 => format!("V_minus_{}", v.unsigned_abs()),
+        v => format!("V_{v}"),
+    }
+}
+
+pub(crate) fn access(cell: u16, args: &[ThreadTerm]) -> Access {
+    Access {
+        cell,
+        args: args.to_vec(),
+        reader: None,
+    }
+}
+
+pub(crate) fn equal(left: Term, right: Term) -> Formula {
+    Formula::Atom(Literal {
+        left,
+        op: Comparison::Eq,
+        right,
+    })
+}
+
+pub(crate) fn different(left: Term, right: Term) -> Formula {
+    Formula::Atom(Literal {
+        left,
+        op: Comparison::Ne,
+        right,
+    })
+}

@@ -1,0 +1,261 @@
+//! What must not happen: the property, assertions, and steps that have no meaning.
+
+use super::expr::{Identity, Linear, Val};
+use super::paths::ME;
+use super::variables::{Holds, Variable};
+use super::{Lowering, Refused, access, equal, refuse};
+use wattle_model::array::{Formula, Quantified, Term, ThreadTerm};
+use wattle_model::graph::Action;
+use wattle_model::program::Local;
+use wattle_model::{
+    Expr, FamilyId, Length, Observation, PropertyKind, RegisterId, Span, ThreadIndex, ThreadRef,
+};
+
+impl Lowering<'_> {
+    /// Notes what the property looks at, so that such states are not skipped.
+    pub(super) fn observe(&mut self, property: Option<usize>) {
+        let mut labels = Vec::new();
+        if let Some(p) = property.and_then(|i| self.program.properties.get(i)) {
+            p.condition.expr.for_each_atom(&mut |o| {
+                if let Observation::At(_, l) = o {
+                    labels.push(l.clone());
+                }
+            });
+        }
+        self.observed = labels;
+    }
+
+    /// Assertions and properties may look at any register.
+    pub(super) fn register_observed(&self, f: FamilyId, r: RegisterId) -> bool {
+        let mut found = false;
+        for p in &self.program.properties {
+            p.condition.expr.for_each_atom(&mut |o| {
+                if let Observation::Register(t, s) = o {
+                    found |= t.family == f && *s == r;
+                }
+            });
+        }
+        found
+    }
+
+    pub(super) fn bad(&mut self, property: Option<usize>) -> Result<(), Refused> {
+        if let Some(p) = property.and_then(|i| self.program.properties.get(i)) {
+            let positive = match p.kind {
+                PropertyKind::Never => true,
+                PropertyKind::Always => false,
+                PropertyKind::Finally | PropertyKind::Reachable => {
+                    return Err(refuse(
+                        p.span,
+                        format!("`{}` speaks of final states", p.kind.keyword()),
+                        "only `never`, `always` and assertions are checked for any number of threads",
+                    ));
+                }
+            };
+            let params: Vec<String> = p.condition.indices.iter().map(|i| i.name.clone()).collect();
+            let leaf = |o: &Observation| self.observation(o, p.span);
+            let body = match self.whole(&p.condition.expr, positive, p.span)? {
+                Some(f) => f,
+                None => self.truth(&p.condition.expr, &leaf, positive, p.span)?,
+            };
+            let mut parts = vec![body];
+            if let Some(cell) = self.family_cell() {
+                for (i, v) in p.condition.indices.iter().enumerate() {
+                    let a = access(cell, &[ThreadTerm::Param(i as u8)]);
+                    parts.push(equal(Term::Read(a), self.family_value(v.family.index())));
+                }
+            }
+            let body = Formula::And(parts).simplified();
+            self.system.bad.push(Quantified {
+                params,
+                body,
+                span: p.span,
+            });
+        }
+        self.assertions()?;
+        if let Some(cell) = self.broken {
+            self.system.bad.push(Quantified {
+                params: vec!["p".into()],
+                body: equal(Term::Read(access(cell, &[ME])), Term::Bool(true)),
+                span: Span::NONE,
+            });
+        }
+        Ok(())
+    }
+
+    fn assertions(&mut self) -> Result<(), Refused> {
+        for (f, family) in self.program.families.iter().enumerate() {
+            for s in &family.steps {
+                let Action::Assert { condition, .. } = &s.action else {
+                    continue;
+                };
+                let id = FamilyId::new(f);
+                let leaf = |l: &Local| match l {
+                    Local::Register(r) => Ok(self.register(id, *r, ME)),
+                    Local::SelfIndex => Ok(Val::Thread(Identity::Is(ME))),
+                    Local::Count(_) => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+                    Local::AddressOf(_) => Err(refuse(
+                        s.span,
+                        "addresses are not treated for any number of threads",
+                        "name the region",
+                    )),
+                };
+                let fails = self.truth(condition, &leaf, false, s.span)?;
+                let here = equal(
+                    Term::Read(access(f as u16, &[ME])),
+                    Term::Constructor(f as u16, s.source.index() as u16),
+                );
+                let mut parts = vec![here, fails];
+                if let Some(cell) = self.family_cell() {
+                    parts.push(equal(Term::Read(access(cell, &[ME])), self.family_value(f)));
+                }
+                let body = Formula::And(parts).simplified();
+                self.system.bad.push(Quantified {
+                    params: vec!["p".into()],
+                    body,
+                    span: s.span,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Conditions on locations become formulas directly; `None` if the expression is of another
+    /// shape.
+    fn whole(
+        &self,
+        e: &Expr<Observation>,
+        positive: bool,
+        span: Span,
+    ) -> Result<Option<Formula>, Refused> {
+        use wattle_model::{Op1, Op2};
+        Ok(match e {
+            Expr::Atom(Observation::At(t, label)) => Some(self.at(t, label, positive, span)?),
+            Expr::Unary(Op1::Not, a) => self.whole(a, !positive, span)?,
+            Expr::Binary(op @ (Op2::And | Op2::Or), a, b) => {
+                let mut parts = Vec::new();
+                for x in [a, b] {
+                    parts.push(match self.whole(x, positive, span)? {
+                        Some(f) => f,
+                        None => {
+                            let leaf = |o: &Observation| self.observation(o, span);
+                            self.truth(x, &leaf, positive, span)?
+                        }
+                    });
+                }
+                Some(match (*op == Op2::And) == positive {
+                    true => Formula::And(parts).simplified(),
+                    false => Formula::Or(parts),
+                })
+            }
+            _ => None,
+        })
+    }
+
+    fn thread_of(&self, t: &ThreadRef, span: Span) -> Result<ThreadTerm, Refused> {
+        match t.index {
+            ThreadIndex::Variable(i) => Ok(ThreadTerm::Param(i.index() as u8)),
+            ThreadIndex::Number(n) if self.program.families.len() == 1 => {
+                Ok(ThreadTerm::Constant(n as u16 + 1))
+            }
+            ThreadIndex::Number(_) => Err(refuse(
+                span,
+                "a property of one certain thread among several families",
+                "use an index variable",
+            )),
+        }
+    }
+
+    fn at(
+        &self,
+        t: &ThreadRef,
+        label: &str,
+        positive: bool,
+        span: Span,
+    ) -> Result<Formula, Refused> {
+        let thread = self.thread_of(t, span)?;
+        let f = t.family.index();
+        let family = &self.program.families[f];
+        let places = family
+            .locations
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| l.labels.iter().any(|x| x == label));
+        let here = |l: usize| {
+            let (cell, place) = (
+                Term::Read(access(f as u16, &[thread])),
+                Term::Constructor(f as u16, l as u16),
+            );
+            if positive {
+                equal(cell, place)
+            } else {
+                super::different(cell, place)
+            }
+        };
+        let list: Vec<Formula> = places.map(|(l, _)| here(l)).collect();
+        Ok(if positive {
+            Formula::Or(list).simplified()
+        } else {
+            Formula::And(list).simplified()
+        })
+    }
+
+    fn observation(&self, o: &Observation, span: Span) -> Result<Val, Refused> {
+        match o {
+            Observation::Register(t, r) => {
+                Ok(self.register(t.family, *r, self.thread_of(t, span)?))
+            }
+            Observation::Index(i) => Ok(Val::Thread(Identity::Is(ThreadTerm::Param(
+                i.index() as u8
+            )))),
+            Observation::Cell(r, index) => {
+                let id = Variable::Region(*r);
+                let cell = self.variables.cells[&id];
+                let a = match (self.program.regions[r.index()].length, &**index) {
+                    (Length::Scalar, _) => access(cell, &[]),
+                    (Length::PerThread(_), Expr::Atom(Observation::Index(i))) => {
+                        access(cell, &[ThreadTerm::Param(i.index() as u8)])
+                    }
+                    (Length::Array(n), Expr::Const(c)) if (0..i64::from(n)).contains(c) => {
+                        let wide = matches!(self.variables.of(id), Holds::Threads(_));
+                        access(cell + *c as u16 * if wide { 2 } else { 1 }, &[])
+                    }
+                    _ => {
+                        return Err(refuse(
+                            span,
+                            "an index in a property that is no index variable",
+                            "name the thread with an index variable",
+                        ));
+                    }
+                };
+                Ok(match self.variables.of(id) {
+                    Holds::Threads(_) => {
+                        let none = wattle_model::array::Access {
+                            cell: a.cell + 1,
+                            ..a.clone()
+                        };
+                        Val::Thread(Identity::Held { cell: a, none })
+                    }
+                    Holds::Counter => {
+                        return Err(refuse(
+                            span,
+                            "a property of a counter",
+                            "speak of locations and registers",
+                        ));
+                    }
+                    _ => Val::Number(Linear::cell(a)),
+                })
+            }
+            Observation::Count(_) => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+            Observation::At(..) => Err(refuse(
+                span,
+                "a location inside arithmetic",
+                "use `&&` and `||`",
+            )),
+            Observation::Memory(_) | Observation::AddressOf(_) => Err(refuse(
+                span,
+                "addresses are not treated for any number of threads",
+                "name the region",
+            )),
+        }
+    }
+}
