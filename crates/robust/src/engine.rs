@@ -78,12 +78,7 @@ impl Engine for Robust {
             units: false,
         };
         match search(task.instance, options, control) {
-            Finding::Free { effort: attack } => Answer::Unreachable {
-                certificate: Certificate::Robust(Proof {
-                    under_sc: Box::new(under_sc),
-                }),
-                effort: sum(effort, attack),
-            },
+            Finding::Free { effort: attack } => by_sc(under_sc, sum(effort, attack)),
             Finding::Found {
                 attack,
                 effort: searched,
@@ -103,6 +98,16 @@ impl Engine for Robust {
                 effort: sum(effort, searched),
             },
         }
+    }
+}
+
+/// The answer for a robust program whose target SC does not reach.
+pub(crate) fn by_sc(under_sc: Certificate, effort: Progress) -> Answer {
+    Answer::Unreachable {
+        certificate: Certificate::Robust(Proof {
+            under_sc: Box::new(under_sc),
+        }),
+        effort,
     }
 }
 

@@ -6,7 +6,10 @@
 
 pub mod attack;
 pub mod engine;
+pub mod extend;
 pub mod happens_before;
+pub mod lazy;
 
 pub use attack::{Attack, Finding, Goal, Options, search};
 pub use engine::Robust;
+pub use lazy::Lazy;

@@ -20,7 +20,9 @@
 //! - **Lock regions** keep only stores out. Regions that behave like units are run as units
 //!   ([`regions`]). For the others: once an event of the region is after the load, everything it
 //!   touched counts (no store can be put between), and a region begun after the load is in debt like
-//!   a block. Here the search may admit too much, never too little; what it finds is re-checked by
+//!   a block. If the attacker had loaded what the open region wrote before it made its store, an
+//!   event of that region after the load is an attack by itself: the store would have to be made
+//!   inside the region. Here the search may admit too much, never too little; what it finds is re-checked by
 //!   [`crate::happens_before`] on a concrete run.
 //! - **Faulting loads** end their thread after the access, so that a robust program has no fault
 //!   that SC does not have.
@@ -33,6 +35,7 @@
 //! the store already in memory, as an SC run has it, programs would be blamed whose threads write
 //! the loaded cell only once they have seen the store; the MCS lock is one.)
 
+mod excluded;
 mod local;
 mod plan;
 mod regions;
@@ -41,7 +44,8 @@ mod state;
 mod steps;
 mod witness;
 
-pub use run::{Finding, search};
+pub use excluded::Sequence;
+pub use run::{Attacks, Finding, search, search_many};
 pub use witness::{Attack, Crossing, Edge, EdgeKind};
 
 use wattle_memory::MemoryModel;

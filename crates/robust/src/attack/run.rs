@@ -1,7 +1,9 @@
 //! The search loop: breadth first, so that the attack found is a shortest one.
 
 use super::Options;
+use super::excluded::{Excluded, Sequence};
 use super::plan::Plan;
+use super::regions;
 use super::state::{Shape, Store, Values, Work};
 use super::steps::{Label, Next, Steps};
 use super::witness::{self, Attack};
@@ -31,13 +33,52 @@ const NAME: &str = "robust";
 
 /// Looks for an attack on the goal.
 pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> Finding {
+    let found = search_many(instance, options, &[], 1, control);
+    let effort = found.effort;
+    match (found.attacks.into_iter().next(), found.unfinished) {
+        (Some(attack), _) => {
+            let attack = Box::new(attack);
+            Finding::Found { attack, effort }
+        }
+        (None, Some(reason)) => Finding::Undecided { reason, effort },
+        (None, None) => Finding::Free { effort },
+    }
+}
+
+/// Attacks along different sequences of steps.
+#[derive(Clone, Debug)]
+pub struct Attacks {
+    pub attacks: Vec<Attack>,
+    /// Why the search was given up before it had seen everything (none: it had, or found enough).
+    pub unfinished: Option<Reason>,
+    pub effort: Progress,
+}
+
+/// Looks for up to `wanted` attacks whose sequences are different and not excluded.
+pub fn search_many(
+    instance: &Instance,
+    options: Options,
+    excluded: &[Sequence],
+    wanted: usize,
+    control: &Control<'_>,
+) -> Attacks {
     let mut effort = Progress::default();
-    let refused = |why: String, effort| Finding::Undecided {
-        reason: Reason::Refused(wattle_evidence::Refusal(why)),
+    let mut attacks: Vec<Attack> = Vec::new();
+    let refused = |why: String, effort| Attacks {
+        attacks: Vec::new(),
+        unfinished: Some(Reason::Refused(wattle_evidence::Refusal(why))),
         effort,
     };
     if options.model == MemoryModel::Sc {
-        return Finding::Free { effort };
+        return Attacks {
+            attacks,
+            unfinished: None,
+            effort,
+        };
+    }
+    if instance.threads.iter().any(regions::nested) {
+        let why = "an atomic block inside a lock region".to_string();
+        return refused(why, effort);
     }
     // The machine's constructor looks for choices that are too wide to list.
     if let Err(e) = reference::Machine::<Tso, Exact>::new(instance, ()) {
@@ -53,6 +94,7 @@ pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> F
         plan: &plan,
         shape: shape.clone(),
         values: Values::default(),
+        excluded: Excluded::new(excluded),
         overflow: false,
     };
     let mut store: Store<Label> = Store::new(shape.clone());
@@ -76,8 +118,11 @@ pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> F
             };
             if let Err(stop) = control.poll(NAME, effort) {
                 let stage = NAME.to_string();
-                let reason = Reason::Stopped { stop, stage };
-                return Finding::Undecided { reason, effort };
+                return Attacks {
+                    attacks,
+                    unfinished: Some(Reason::Stopped { stop, stage }),
+                    effort,
+                };
             }
         }
         let state = store.get(next);
@@ -95,8 +140,19 @@ pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> F
                     match witness::build(instance, options, start, &labels) {
                         Some(attack) => {
                             effort.states = store.len() as u64;
-                            let attack = Box::new(attack);
-                            return Finding::Found { attack, effort };
+                            let same = |a: &Attack| {
+                                (a.attacker, &a.path) == (attack.attacker, &attack.path)
+                            };
+                            if !attacks.iter().any(same) {
+                                attacks.push(attack);
+                            }
+                            if attacks.len() >= wanted {
+                                return Attacks {
+                                    attacks,
+                                    unfinished: None,
+                                    effort,
+                                };
+                            }
                         }
                         None => unconfirmed += 1,
                     }
@@ -105,21 +161,27 @@ pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> F
         }
         if steps.overflow || steps.values.full || store.len() >= u32::MAX as usize - 1 {
             let place = "the attack search".to_string();
-            let reason = Reason::MachineOverflow { place };
-            return Finding::Undecided { reason, effort };
+            return Attacks {
+                attacks,
+                unfinished: Some(Reason::MachineOverflow { place }),
+                effort,
+            };
         }
         next += 1;
     }
     effort.states = store.len() as u64;
     effort.frontier = 0;
     effort.memory = store.bytes();
-    if unconfirmed > 0 {
-        let reason = Reason::Other(format!(
+    let unfinished = (unconfirmed > 0).then(|| {
+        Reason::Other(format!(
             "{unconfirmed} attacks through a fault or a lock region could not be confirmed on a run"
-        ));
-        return Finding::Undecided { reason, effort };
+        ))
+    });
+    Attacks {
+        attacks,
+        unfinished,
+        effort,
     }
-    Finding::Free { effort }
 }
 
 fn initial(steps: &mut Steps<'_, '_>, start: &Start) -> Work {

@@ -1,6 +1,6 @@
 //! States of the attack search, as flat words, and the store that keeps them.
 //!
-//! Layout of a working state: header, first delayed cell, lock, locations (with the flag "after the
+//! Layout of a working state: header, first delayed cell, lock, excluded sequence, locations (with the flag "after the
 //! load"), registers, memory, the attacker's private map, marks and footprint (four bits a cell).
 //! What a phase does not use is cut off before the state is stored.
 
@@ -31,6 +31,7 @@ const TABLE_END: u32 = 0x8100_0000;
 /// Where the parts of a state begin.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
+    threads: usize,
     cells: usize,
     registers: Vec<usize>,
     memory: usize,
@@ -42,7 +43,8 @@ pub(super) struct Shape {
 const HEADER: usize = 0;
 const DELAYED: usize = 1;
 const HOLDER: usize = 2;
-const LOCATIONS: usize = 3;
+const NODE: usize = 3;
+const LOCATIONS: usize = 4;
 
 impl Shape {
     pub fn new(instance: &Instance) -> Self {
@@ -58,6 +60,7 @@ impl Shape {
         let private = memory + cells;
         let marks = private + cells;
         Shape {
+            threads,
             cells,
             registers,
             memory,
@@ -130,11 +133,18 @@ impl Work {
         self.words[DELAYED] = cell as u32;
     }
 
-    /// Freezes the attacker and forgets what no longer matters of it.
+    /// Freezes the attacker and forgets what no longer matters of it. Its flag stays (it has seen
+    /// the open lock region before its store); the others' now mean something else.
     pub fn commit(&mut self, shape: &Shape) {
         let attacker = self.attacker();
         self.words[HEADER] = 2 | (attacker as u32) << 2;
-        self.words[LOCATIONS + attacker] = 0;
+        self.set_location(attacker, 0);
+        let seen = self.flag(attacker);
+        self.clear_flags(shape);
+        if seen {
+            self.set_flag(attacker);
+        }
+        self.words[NODE] = 0;
         let first = shape.registers[attacker];
         let last = shape.registers.get(attacker + 1).unwrap_or(&shape.memory);
         self.words[first..*last].fill(0);
@@ -153,6 +163,15 @@ impl Work {
 
     pub fn set_ordered(&mut self) {
         self.words[DELAYED] |= FLAG;
+    }
+
+    /// Where the attacker is among the sequences to be passed over (see [`super::excluded`]).
+    pub fn node(&self) -> u32 {
+        self.words[NODE]
+    }
+
+    pub fn set_node(&mut self, node: u32) {
+        self.words[NODE] = node;
     }
 
     pub fn holder(&self) -> Option<usize> {
@@ -182,13 +201,24 @@ impl Work {
         *word = *word & FLAG | l as u32;
     }
 
-    /// Whether the thread has had an event after the load.
+    /// After the commit: whether the thread has had an event after the load. Before: whether it has
+    /// loaded what the open lock region of another thread wrote.
     pub fn flag(&self, t: usize) -> bool {
         self.words[LOCATIONS + t] & FLAG != 0
     }
 
     pub fn set_flag(&mut self, t: usize) {
         self.words[LOCATIONS + t] |= FLAG;
+    }
+
+    pub fn clear_flag(&mut self, t: usize) {
+        self.words[LOCATIONS + t] &= !FLAG;
+    }
+
+    pub fn clear_flags(&mut self, shape: &Shape) {
+        for word in &mut self.words[LOCATIONS..LOCATIONS + shape.threads] {
+            *word &= !FLAG;
+        }
     }
 
     pub fn register(&self, shape: &Shape, t: usize, r: usize) -> u32 {

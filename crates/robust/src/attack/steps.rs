@@ -1,6 +1,7 @@
 //! The steps of the attack search.
 
 use super::Goal;
+use super::excluded::Excluded;
 use super::plan::{Plan, drains};
 use super::state::{Phase, READ, Shape, Values, WRITTEN, Work};
 use wattle_memory::MemoryModel;
@@ -38,6 +39,7 @@ pub(super) struct Steps<'p, 'i> {
     pub plan: &'p Plan<'i>,
     pub shape: Shape,
     pub values: Values,
+    pub excluded: Excluded,
     /// A computation left the machine's 64 bits: the search has no verdict.
     pub overflow: bool,
 }
@@ -121,6 +123,7 @@ impl Steps<'_, '_> {
         if attacking && drains(&step.action) {
             return;
         }
+        let before = out.len();
         let result = match &step.action {
             Action::Load { register, place } => {
                 self.load(state, t, step, *register, place, label, out)
@@ -137,6 +140,19 @@ impl Steps<'_, '_> {
         if let Err(Stuck::Overflow) = result {
             self.overflow = true;
         }
+        // Where the attacker now is among the excluded sequences.
+        for next in &mut out[before..] {
+            if let Next::Go(work, l) = next
+                && work.phase() == Phase::Delaying
+                && work.attacker() == t
+            {
+                let node = match attacking {
+                    true => self.excluded.step(state.node(), t, l.step),
+                    false => self.excluded.start(t, l.step),
+                };
+                work.set_node(node);
+            }
+        }
     }
 
     /// Steps that touch no cell.
@@ -151,6 +167,11 @@ impl Steps<'_, '_> {
         let plan = &self.plan.threads[t];
         let committed = state.phase() == Phase::Committed;
         let unlocked = state.holder().is_none_or(|h| h == t);
+        // What was seen of a lock region matters only while it is open.
+        let closes = |next: &mut Work, shape: &Shape| match committed {
+            true => next.clear_flag(next.attacker()),
+            false => next.clear_flags(shape),
+        };
         let begins = |next: &mut Work, shape: &Shape| {
             next.clear_foot(shape);
             next.set_debt(committed && !next.flag(t) && !self.is_race());
@@ -192,6 +213,7 @@ impl Steps<'_, '_> {
                 }
                 next.set_holder(None);
                 next.clear_foot(&self.shape);
+                closes(&mut next, &self.shape);
             }
             // A unit that is not after the load must not come here; nobody looks inside a race.
             Action::AtomicEnd if !state.debt() => next.clear_foot(&self.shape),
@@ -337,6 +359,9 @@ impl Steps<'_, '_> {
         out: &mut Vec<Next>,
     ) {
         let me = state.attacker();
+        if self.excluded.forbids(state.node(), me, label.step) {
+            return;
+        }
         let plan = &self.plan.threads;
         let others = || (0..plan.len()).filter(|u| *u != me);
         let of = |u: usize, write: bool, c: usize| {
@@ -384,8 +409,11 @@ impl Steps<'_, '_> {
     ) -> bool {
         let shape = &self.shape;
         if state.phase() != Phase::Committed {
+            let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
             if state.holder() == Some(t) {
                 next.raise_foot(shape, c, access);
+            } else if state.foot(shape, c) == WRITTEN && !attacking {
+                next.set_flag(t);
             }
             return true;
         }
@@ -406,8 +434,11 @@ impl Steps<'_, '_> {
             if conflict || guessed {
                 next.set_flag(t);
                 if in_region {
+                    // The region was open when the attacker stored, and is both before the store
+                    // (the attacker had seen it) and after the load.
+                    let around = !state.debt() && state.flag(state.attacker());
                     next.set_debt(false);
-                    if next.merge_foot(shape, s) {
+                    if next.merge_foot(shape, s) || around {
                         out.push(Next::Success(label));
                         return false;
                     }

@@ -25,6 +25,8 @@ pub struct Attack {
     pub overtaker: usize,
     pub conflict: usize,
     pub drain: Option<usize>,
+    /// The attacker's steps from the store to the overtaking access.
+    pub path: Vec<StepId>,
     /// Where a fence of the attacker would stop this run.
     pub crossings: Vec<Crossing>,
     /// Stores of the attacker that would stop it if they were locked.
@@ -128,6 +130,7 @@ fn replay<L: Layout>(
     let first = labels.iter().find(|l| l.kind == Kind::Delayed)?;
     let attacker = ThreadId(first.thread);
     let (mut store, mut overtaker) = (None, None);
+    let mut path = Vec::new();
     let mut conflict = 0;
     let (mut crossings, mut stores): (Vec<Crossing>, Vec<StepId>) = (Vec::new(), Vec::new());
     for label in labels {
@@ -168,6 +171,10 @@ fn replay<L: Layout>(
         {
             stores.push(label.step);
         }
+        let starts = label.kind == Kind::Delayed;
+        if thread == attacker && overtaker.is_none() && (store.is_some() || starts) {
+            path.push(label.step);
+        }
         match label.kind {
             Kind::Delayed if store.is_none() => store = Some(conflict),
             Kind::Commit => overtaker = Some(conflict),
@@ -207,6 +214,7 @@ fn replay<L: Layout>(
         overtaker,
         conflict,
         drain,
+        path,
         crossings,
         stores,
         relation,
