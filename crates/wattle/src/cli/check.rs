@@ -138,6 +138,10 @@ struct Answer {
 }
 
 impl Answer {
+    fn is_long(&self) -> bool {
+        self.texts.iter().any(|t| t.lines().count() > 3)
+    }
+
     /// With several files, the file's name before each verdict.
     fn text(&self, name: &str, headed: bool) -> String {
         let mut out = String::new();
@@ -170,6 +174,7 @@ pub fn run(arguments: &Arguments) -> Exit {
         exit = Exit::Input;
     }
     let several = files.len() > 1 || arguments.files.len() > 1;
+    let mut long = false;
     let headed = several || arguments.files.iter().any(|f| !files.contains(f));
     in_order(arguments, &files, &line, |name, answer| {
         line.clear();
@@ -179,7 +184,16 @@ pub fn run(arguments: &Arguments) -> Exit {
             reports.push(answer.json);
             return true;
         }
-        answer.texts.is_empty() || output::answer(&answer.text(name, headed))
+        if answer.texts.is_empty() {
+            return true;
+        }
+        // A blank line after a trace.
+        let gap = if std::mem::replace(&mut long, answer.is_long()) {
+            "\n"
+        } else {
+            ""
+        };
+        output::answer(&format!("{gap}{}", answer.text(name, headed)))
     });
     if arguments.json {
         let text = match (headed, reports.as_slice()) {

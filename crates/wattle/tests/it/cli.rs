@@ -171,10 +171,10 @@ fn standard_input() {
 fn budgets_end_in_undecided() {
     let s = Scratch::new();
     let huge = s.file("huge.wtl", HUGE);
-    let time = check(&[&huge], &["--timeout", "300ms"]);
+    let time = check(&[&huge], &["--engine", "explicit", "--timeout", "300ms"]);
     assert_eq!(time.code, 3, "{}", time.out);
     assert!(time.out.contains("out of time after"), "{}", time.out);
-    let memory = check(&[&huge], &["--memory", "60M", "--timeout", "60s"]);
+    let memory = check(&[&huge], &["--engine", "explicit", "--memory", "60M"]);
     assert_eq!(memory.code, 3, "{}", memory.out);
     assert!(memory.out.contains("out of memory"), "{}", memory.out);
 }
@@ -207,7 +207,7 @@ fn an_interrupt_gives_what_is_known() {
     let s = Scratch::new();
     let huge = s.file("huge.wtl", HUGE);
     let child = wattle()
-        .args(["check", &huge])
+        .args(["check", &huge, "--engine", "explicit"])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("the binary runs");

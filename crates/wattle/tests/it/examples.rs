@@ -12,13 +12,16 @@
 use crate::support::root;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wattle::input::{self, InputLanguage, Subject};
 use wattle::{MemoryModel, Options, Run, Verdict};
 use wattle_evidence::Progress;
 
 /// States after which an engine is told to stop: a deterministic stand-in for a time limit.
 const MAX_STATES: u64 = 400_000;
+/// The same for engines asked one by one, which may give up early here.
+const MAX_STATES_ALONE: u64 = 20_000;
+const MAX_POLLS: usize = 200;
 
 /// Property (from 0) and model: the answer, and what engines may say instead.
 type Expected = BTreeMap<(usize, MemoryModel), (String, Vec<String>)>;
@@ -110,14 +113,21 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
         ..Options::default()
     };
     let enough = AtomicBool::new(false);
-    let sink = |_: &'static str, p: Progress| {
-        if p.states > MAX_STATES {
+    let polls = AtomicUsize::new(0);
+    let sink = |worker: &'static str, p: Progress| {
+        let polled = polls.fetch_add(1, Ordering::Relaxed);
+        let spent = match engine {
+            None => worker != "audit" && p.states > MAX_STATES,
+            Some(_) => p.states > MAX_STATES_ALONE || polled > MAX_POLLS,
+        };
+        if spent {
             enough.store(true, Ordering::Relaxed);
         }
     };
     let mut wrong = Vec::new();
     for model in MemoryModel::ALL {
         enough.store(false, Ordering::Relaxed);
+        polls.store(0, Ordering::Relaxed);
         let run = Run {
             cancel: Some(&enough),
             sink: Some(&sink),
