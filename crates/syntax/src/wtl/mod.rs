@@ -58,6 +58,13 @@ impl Collector {
         }
     }
 
+    /// Adds a hint to the latest diagnostic, unless it has one.
+    fn hint_last(&mut self, hint: &str) {
+        if let Some(d) = self.list.last_mut() {
+            d.hint.get_or_insert_with(|| hint.to_string());
+        }
+    }
+
     /// Whether further diagnostics are only counted; hints need not be worked out then.
     fn full(&self) -> bool {
         self.list.len() >= MAX_DIAGNOSTICS

@@ -219,7 +219,7 @@ impl Token {
             Token::Number(n) => format!("`{n}`"),
             Token::Text(_) => "a string".to_string(),
             Token::Sign(s) => format!("`{s}`"),
-            Token::End => "the end of the file".to_string(),
+            Token::End => "end of the file".to_string(),
         }
     }
 }

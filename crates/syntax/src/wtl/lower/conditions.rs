@@ -34,7 +34,7 @@ impl Lowering<'_> {
                 let d = Diagnostic::warning(
                     p.span,
                     format!(
-                        "this says nothing: it needs {wanted} different threads of `{name}`, and there are only {n}"
+                        "this says nothing: it needs {wanted} different threads of `{name}`, which has {n}"
                     ),
                 );
                 self.report.push(d);

@@ -212,7 +212,13 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn temporary(&mut self, ty: Type) -> RegisterId {
-        self.temporaries.take(ty, &mut self.registers, &self.taken)
+        let (own, names) = (&self.register_ids, &self.lowering.names);
+        let taken = |name: &str| {
+            own.contains_key(name)
+                || names.regions.contains_key(name)
+                || names.constants.contains_key(name)
+        };
+        self.temporaries.take(ty, &mut self.registers, taken)
     }
 
     fn load(&mut self, e: &Ex) -> Option<Value> {

@@ -12,13 +12,13 @@ use super::Collector;
 use super::ast::{CountEx, Declared, File, InitEx, LengthEx, Name, TypeEx};
 use crate::Diagnostic;
 use names::{Names, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use wattle_model::{
     Count, Family, FamilyId, Init, Length, LocationId, Program, Region, RegionId, Type,
 };
 
 /// Steps and expression nodes of a whole file, after unrolling.
-const MAX_WORK: u64 = 1 << 23;
+const MAX_WORK: u64 = 3 << 20;
 
 pub(super) fn lower(file: &File, report: &mut Collector) -> Program {
     let mut lowering = Lowering {
@@ -78,14 +78,13 @@ impl Lowering<'_> {
 
     /// Families (types and lengths speak of them), constants, the shapes of memory.
     fn declare(&mut self, file: &File) {
+        self.declared_twice(file);
         let nothing = HashMap::new();
         for (i, t) in file.threads.iter().enumerate() {
-            self.fresh_name(&t.name);
             let name = t.name.text.clone();
             self.names.families.entry(name).or_insert(FamilyId::new(i));
         }
         for constant in &file.lets {
-            self.fresh_name(&constant.name);
             let value = self.names.number(&constant.value, &nothing, self.report);
             let name = constant.name.text.clone();
             self.names
@@ -115,7 +114,6 @@ impl Lowering<'_> {
             self.names.counts.push(count);
         }
         for (i, d) in file.shared.iter().enumerate() {
-            self.fresh_name(&d.name);
             let name = d.name.text.clone();
             self.names.regions.entry(name).or_insert(RegionId::new(i));
             let length = self.length(d, file);
@@ -124,16 +122,21 @@ impl Lowering<'_> {
         }
     }
 
-    fn fresh_name(&mut self, name: &Name) {
-        let text = &name.text;
-        let known = self.names.constants.contains_key(text)
-            || self.names.families.contains_key(text)
-            || self.names.regions.contains_key(text);
-        if known {
-            self.error(Diagnostic::error(
-                name.span,
-                format!("`{text}` is declared twice"),
-            ));
+    /// The later one of two declarations of a name is the wrong one.
+    fn declared_twice(&mut self, file: &File) {
+        let lets = file.lets.iter().map(|l| &l.name);
+        let threads = file.threads.iter().map(|t| &t.name);
+        let shared = file.shared.iter().map(|d| &d.name);
+        let mut all: Vec<&Name> = lets.chain(threads).chain(shared).collect();
+        all.sort_by_key(|n| n.span.start);
+        let mut seen: HashSet<&str> = HashSet::new();
+        for name in all {
+            if !seen.insert(&name.text) {
+                self.error(Diagnostic::error(
+                    name.span,
+                    format!("`{}` is declared twice", name.text),
+                ));
+            }
         }
     }
 

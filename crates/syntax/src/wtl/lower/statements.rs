@@ -7,7 +7,7 @@ use super::graph::{Graph, Place};
 use super::names::{Value, constant, nearest_sorted};
 use super::temporaries::Temporaries;
 use crate::Diagnostic;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use wattle_model::program::{Action, Register, Step};
 use wattle_model::{Expr, Fence, Local, Location, LocationId, RegisterId, Span};
 
@@ -22,8 +22,6 @@ pub(super) struct Body<'b, 'r> {
     pub at: Place,
     pub registers: Vec<Register>,
     pub register_ids: HashMap<String, RegisterId>,
-    /// Names temporaries must avoid.
-    pub taken: HashSet<String>,
     pub temporaries: Temporaries,
     /// `let` and `for` in scope.
     pub constants: HashMap<String, Value>,
@@ -60,19 +58,12 @@ pub(super) fn body(
 ) -> (Vec<Register>, Vec<Location>, Vec<Step>, LocationId) {
     let mut graph = Graph::default();
     let entry = graph.fresh();
-    let taken: HashSet<String> = lowering
-        .names
-        .known()
-        .map(str::to_string)
-        .chain(t.locals.iter().map(|d| d.name.text.clone()))
-        .collect();
     let mut body = Body {
         lowering,
         graph,
         at: entry,
         registers: Vec::new(),
         register_ids: HashMap::new(),
-        taken,
         temporaries: Temporaries::default(),
         constants: HashMap::new(),
         atomic: 0,

@@ -1,7 +1,7 @@
 //! Registers for what expressions read. A temporary is free again at the end of the part of the
 //! statement that needs it; few registers mean small states.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::program::Register;
 use wattle_model::{Init, RegisterId, Span, Type};
 
@@ -14,19 +14,19 @@ pub(super) struct Temporaries {
 }
 
 impl Temporaries {
-    /// A free register of the type; its name (`_1`, `_2`, …) is none of `taken`.
+    /// A free register of the type; its name (`_1`, `_2`, …) is not `taken`.
     pub fn take(
         &mut self,
         ty: Type,
         registers: &mut Vec<Register>,
-        taken: &HashSet<String>,
+        taken: impl Fn(&str) -> bool,
     ) -> RegisterId {
         let reused = self.free.get_mut(&ty).and_then(BTreeSet::pop_first);
         let id = reused.unwrap_or_else(|| {
             let name = loop {
                 self.last += 1;
                 let name = format!("_{}", self.last);
-                if !taken.contains(&name) {
+                if !taken(&name) {
                     break name;
                 }
             };

@@ -129,11 +129,16 @@ impl Parser<'_> {
                 end: after.end + 1,
                 line: after.line,
             };
-            return Err(
-                self.report(Diagnostic::error(place, "a `;` is missing here").expected("`;`"))
-            );
+            // Read on as if it were there: the next line is most likely a statement of its own.
+            self.diagnostics
+                .push(Diagnostic::error(place, "a `;` is missing here").expected("`;`"));
+            return Ok(place);
         }
-        Err(self.unexpected(&format!("`{sign}`")))
+        let failed = self.unexpected(&format!("`{sign}`"));
+        if sign == "{" && self.is_sign("=") {
+            self.diagnostics.hint_last("equality is `==`");
+        }
+        Err(failed)
     }
 
     fn name(&mut self, expected: &str) -> Result<Name> {

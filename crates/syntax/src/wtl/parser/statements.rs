@@ -271,12 +271,11 @@ impl Parser<'_> {
         let first = self.token().clone();
         let start = self.span();
         let place = self.expression().inspect_err(|_| {
-            if let (Token::Word(w), Some(d)) = (&first, self.diagnostics.list.last_mut())
-                && d.hint.is_none()
+            if let Token::Word(w) = &first
                 && let Some(n) = nearest(w, RESERVED.iter().copied())
                 && n != w
             {
-                d.hint = Some(format!("did you mean `{n}`?"));
+                self.diagnostics.hint_last(&format!("did you mean `{n}`?"));
             }
         })?;
         let exchange = matches!(
