@@ -509,3 +509,6 @@ impl Validator<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
