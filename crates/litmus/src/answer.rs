@@ -3,7 +3,7 @@
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use wattle_evidence::{Control, Progress};
+use wattle_evidence::{Control, Limits, Progress, Reason};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Fact;
 use wattle_model::{CellId, Expr, Instance, Observation, ThreadId};
@@ -15,9 +15,16 @@ use wattle_syntax::litmus::{LitmusTest, ParsedLitmus};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub summary: Summary,
-    /// False if buffers were only followed up to a bound, so that states may be missing.
-    pub complete: bool,
+    /// What the search was cut off by, if it was; states may then be missing.
+    pub limits: Option<Limits>,
     pub effort: Progress,
+}
+
+impl Answer {
+    /// Whether these are all final states.
+    pub fn complete(&self) -> bool {
+        self.limits.is_none()
+    }
 }
 
 /// Why there is no answer.
@@ -29,7 +36,7 @@ pub enum NoAnswer {
     NoInstance(wattle_model::InstanceError),
     /// A reachable step is a fault, for instance an access outside of memory.
     Fault(wattle_memory::Fault),
-    Undecided(wattle_evidence::Reason),
+    Undecided(Reason),
 }
 
 impl fmt::Display for NoAnswer {
@@ -37,8 +44,15 @@ impl fmt::Display for NoAnswer {
         match self {
             NoAnswer::NotRead => f.write_str("the test has errors"),
             NoAnswer::NoInstance(e) => write!(f, "{e}"),
-            NoAnswer::Fault(fault) => write!(f, "a step is a fault: {fault:?}"),
-            NoAnswer::Undecided(reason) => write!(f, "{reason:?}"),
+            NoAnswer::Fault(fault) => write!(f, "a step cannot be done: {}", fault.kind),
+            NoAnswer::Undecided(reason) => match reason {
+                Reason::Stopped { stop, stage } => write!(f, "{stop} in {stage}"),
+                Reason::MachineOverflow { place } => {
+                    write!(f, "an integer outgrew the machine's 64 bits ({place})")
+                }
+                Reason::Other(why) => f.write_str(why),
+                other => write!(f, "{other:?}"),
+            },
         }
     }
 }
@@ -86,7 +100,10 @@ pub fn answer(
         .collect();
     Ok(Answer {
         summary: Summary::new(&parsed.name, test, &states),
-        complete: found.cut == Cut::Nothing,
+        limits: match found.cut {
+            Cut::Nothing => None,
+            Cut::Buffers(limits) => Some(limits),
+        },
         effort: found.effort,
     })
 }

@@ -74,7 +74,8 @@ fn summaries() {
         Positive: 1 Negative: 3
         Condition exists (0:EAX=0 /\ 1:EAX=0)
         Observation SB Sometimes 1 3
-    "#]].assert_eq(&show("sb.litmus", MemoryModel::Tso));
+    "#]]
+    .assert_eq(&show("sb.litmus", MemoryModel::Tso));
     expect![[r#"
         Test MP Required
         States 4
@@ -87,7 +88,8 @@ fn summaries() {
         Positive: 3 Negative: 1
         Condition forall (1:eax=0 \/ 1:ebx=1)
         Observation MP Sometimes 3 1
-    "#]].assert_eq(&show("mp.litmus", MemoryModel::Pso));
+    "#]]
+    .assert_eq(&show("mp.litmus", MemoryModel::Pso));
     expect![[r#"
         Test pointer Required
         States 2
@@ -98,7 +100,8 @@ fn summaries() {
         Positive: 2 Negative: 0
         Condition forall (1:rax=y /\ 1:ecx=7 \/ 1:rax=x /\ 1:ecx=1)
         Observation pointer Always 2 0
-    "#]].assert_eq(&show("pointer.litmus", MemoryModel::Tso));
+    "#]]
+    .assert_eq(&show("pointer.litmus", MemoryModel::Tso));
     expect![[r#"
         Test IRIW Forbidden
         States 15
@@ -122,5 +125,6 @@ fn summaries() {
         Positive: 0 Negative: 15
         Condition ~exists (2:EAX=1 /\ 2:EBX=0 /\ 3:EAX=1 /\ 3:EBX=0)
         Observation IRIW Never 0 15
-    "#]].assert_eq(&show("iriw.litmus", MemoryModel::Sc));
+    "#]]
+    .assert_eq(&show("iriw.litmus", MemoryModel::Sc));
 }

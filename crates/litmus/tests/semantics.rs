@@ -17,7 +17,7 @@ fn check(text: &str) {
     assert!(parsed.program.is_some(), "{shown}");
     let found = answer(&parsed, MemoryModel::Tso, &Control::unlimited());
     let found = found.unwrap_or_else(|e| panic!("{e}\n{text}"));
-    assert!(found.complete);
+    assert!(found.complete());
     assert!(found.summary.holds(), "{text}\n{}", found.summary);
 }
 

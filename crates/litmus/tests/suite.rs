@@ -84,7 +84,7 @@ fn agrees_with_the_expected_answers() {
             let s = Summary::new(&parsed.name, test, &found);
             let quick = answer(&parsed, MemoryModel::ALL[i], &Control::unlimited());
             match quick {
-                Ok(quick) if quick.complete && quick.summary == s => {}
+                Ok(quick) if quick.complete() && quick.summary == s => {}
                 other => wrong.push(format!("{file} {model}: the search says {other:?}")),
             }
             let answer = format!(
