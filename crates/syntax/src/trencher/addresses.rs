@@ -15,7 +15,7 @@ use wattle_model::{Expr, RegisterId};
 /// Values a set may have before it becomes *any*.
 const LIMIT: usize = 130;
 /// Work is bounded too (values combined; registers kept): past it every computed address is *any*.
-const WORK: usize = 20_000_000;
+const WORK: usize = 3_000_000;
 const KEPT: usize = 1_000_000;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -119,6 +119,14 @@ impl Memory {
     }
 }
 
+/// The address an instruction uses.
+pub(super) fn address(i: &Instruction) -> Option<&Expr<Local>> {
+    match i {
+        Instruction::Write { address, .. } | Instruction::Read { address, .. } => Some(address),
+        _ => None,
+    }
+}
+
 pub(super) fn analyse(threads: &[Thread]) -> Addresses {
     let mut memory = Memory::default();
     let sizes = threads.iter().map(|t| t.states.len() * t.registers.len());
@@ -135,7 +143,12 @@ pub(super) fn analyse(threads: &[Thread]) -> Addresses {
         })
         .collect();
     let work = Work(Cell::new(WORK));
-    let mut settled = false;
+    let used = threads.iter().flat_map(|t| &t.transitions);
+    let constant = used
+        .filter_map(|tr| address(&tr.instruction))
+        .all(|a| a.as_const().is_some());
+    // Most programs name every address: nothing to find out.
+    let mut settled = constant;
     while !settled && kept <= KEPT && !work.exhausted() {
         settled = true;
         for (t, states) in threads.iter().zip(&mut at) {
@@ -149,9 +162,7 @@ pub(super) fn analyse(threads: &[Thread]) -> Addresses {
     };
     for (t, states) in threads.iter().zip(&at) {
         for tr in &t.transitions {
-            let (Instruction::Write { address, .. } | Instruction::Read { address, .. }) =
-                &tr.instruction
-            else {
+            let Some(address) = address(&tr.instruction) else {
                 continue;
             };
             let values = match (address.as_const(), &states[tr.source]) {

@@ -1,6 +1,6 @@
 //! Threads to a model: one family each, one array for memory, one `never` for the final states.
 
-use super::addresses::{self, Addresses};
+use super::addresses::{self, Addresses, address};
 use super::read::{Instruction, Thread, Transition};
 use crate::diagnostics::Diagnostic;
 use crate::flow::junction;
@@ -72,13 +72,6 @@ fn memory_length(found: &Addresses, threads: &[Thread], out: &mut Vec<Diagnostic
         out.push(Diagnostic::warning(computed(), message));
     }
     u32::try_from(length).unwrap_or(1)
-}
-
-fn address(i: &Instruction) -> Option<&Expr<Local>> {
-    match i {
-        Instruction::Write { address, .. } | Instruction::Read { address, .. } => Some(address),
-        _ => None,
-    }
 }
 
 fn family(t: &Thread) -> Family {
