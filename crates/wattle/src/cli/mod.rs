@@ -2,11 +2,13 @@
 //! the process's exit code.
 
 mod audit;
+mod bench;
 mod check;
 mod completions;
 mod exit;
 mod fences;
 mod generate;
+mod litmus;
 mod output;
 mod progress;
 mod replay;
@@ -46,6 +48,8 @@ enum Command {
     Fences(fences::Arguments),
     /// Decide robustness: is every relaxed run an SC run in disguise?
     Robust(robust::Arguments),
+    /// List every final state of litmus tests, as herd does
+    Litmus(litmus::Arguments),
     /// Print a member of a family of programs
     Gen(generate::Arguments),
     /// Print a program in another form
@@ -54,6 +58,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Re-check a certificate with the reference machine
     Audit(audit::Arguments),
+    /// Measure: tables of comparisons with peers and ablations
+    Bench(bench::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -64,10 +70,12 @@ impl Command {
             Command::Check(a) => check::run(&a),
             Command::Fences(a) => fences::run(&a),
             Command::Robust(a) => robust::run(&a),
+            Command::Litmus(a) => litmus::run(&a),
             Command::Gen(a) => generate::run(&a),
             Command::Show(a) => show::run(&a),
             Command::Replay(a) => replay::run(&a),
             Command::Audit(a) => audit::run(&a),
+            Command::Bench(a) => bench::run(&a),
             Command::Completions(a) => completions::run(&a),
         }
     }
