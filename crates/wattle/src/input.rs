@@ -56,6 +56,8 @@ pub struct Source {
     pub name: String,
     pub text: String,
     pub language: InputLanguage,
+    /// x86 programs: mathematical integers instead of wrap-around.
+    pub mathematical: bool,
 }
 
 /// What a text means.
@@ -130,6 +132,7 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
         name: name.to_string(),
         text,
         language,
+        mathematical: false,
     })
 }
 
@@ -137,7 +140,14 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
 pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
     let (subject, diagnostics) = match source.language {
         InputLanguage::Program(language) => {
-            let parsed = wattle_syntax::parse(language, &source.text);
+            let parsed = match language {
+                Language::X86 => {
+                    let mathematical = source.mathematical;
+                    let options = wattle_syntax::x86::ParseOptions { mathematical };
+                    wattle_syntax::x86::parse_with(&source.text, options)
+                }
+                language => wattle_syntax::parse(language, &source.text),
+            };
             (parsed.program.map(Subject::Program), parsed.diagnostics)
         }
         InputLanguage::Cubicle => {

@@ -47,6 +47,9 @@ pub struct Arguments {
     /// The input language, where the files' names do not tell it
     #[arg(long = "lang", value_name = "LANG", value_parser = subject::language)]
     language: Option<InputLanguage>,
+    /// x86 programs: mathematical integers instead of wrap-around
+    #[arg(long)]
+    mathematical: bool,
     /// Print one JSON object per file
     #[arg(long)]
     json: bool,
@@ -258,7 +261,10 @@ fn in_order(
 /// One file, from its name to its answer.
 fn one(arguments: &Arguments, name: &str, line: &progress::Line) -> Answer {
     let source = match input::read(name, arguments.language) {
-        Ok(source) => source,
+        Ok(source) => input::Source {
+            mathematical: arguments.mathematical,
+            ..source
+        },
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();

@@ -14,6 +14,9 @@ pub struct File {
     /// The input language, where the file's name does not tell it
     #[arg(long = "lang", value_name = "LANG", value_parser = language)]
     pub language: Option<InputLanguage>,
+    /// x86 programs: mathematical integers instead of wrap-around
+    #[arg(long)]
+    pub mathematical: bool,
 }
 
 pub fn language(name: &str) -> Result<InputLanguage, String> {
@@ -28,7 +31,10 @@ impl File {
             output::error(&self.file, &e.reason, &e.messages);
             Exit::Input
         };
-        let source = input::read(&self.file, self.language).map_err(failed)?;
+        let source = Source {
+            mathematical: self.mathematical,
+            ..input::read(&self.file, self.language).map_err(failed)?
+        };
         let (subject, warnings) = input::parse(&source).map_err(failed)?;
         warnings.iter().for_each(|w| output::note(w));
         Ok((source, subject))
