@@ -3,14 +3,17 @@
 //!
 //! [`program`] makes programs that are worth running: small values, few cells, a bounded state space
 //! if asked for. [`wild`] makes programs worth printing and parsing: any graph, any expression, any
-//! name. Both are valid and canonical, and depend on nothing but the seed and the shape.
+//! name. Both are valid and canonical, and depend on nothing but the seed and the shape. [`mutate`]
+//! breaks texts for parsers to survive.
 
+mod mutate;
 mod program;
 mod property;
 mod rng;
 mod shrink;
 mod wild;
 
+pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;
 pub use shrink::shrink;
