@@ -12,7 +12,7 @@ use wattle_coherent::Coherent;
 use wattle_evidence::{
     Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
-use wattle_robust::Robust;
+use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
 use wattle_wsts::{Exact, Multiset};
 
@@ -25,6 +25,7 @@ pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
         (true, Box::new(Exact)),
         (false, Box::new(Coherent::NewestK)),
         (false, Box::new(Multiset)),
+        (false, Box::new(Lazy::default())),
         (false, Box::new(Reference)),
     ]
 }

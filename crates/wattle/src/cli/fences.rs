@@ -213,7 +213,13 @@ fn one(
         Ok(outcome) => outcome,
         Err(FenceError::Instance(e)) => {
             line.clear();
-            output::error(&source.name, &e.to_string(), &[]);
+            let hint = match &e {
+                wattle_model::InstanceError::Unfixed { family, .. } => {
+                    format!("{e}; `--threads {family}=2` repairs it for two")
+                }
+                _ => e.to_string(),
+            };
+            output::error(&source.name, &hint, &[]);
             return Err(Exit::Input);
         }
         Err(FenceError::Unsound(u)) => {
@@ -341,7 +347,7 @@ impl Report<'_> {
             "goal": goal,
             "property": goal,
             "verdict": verdict,
-            "scope": { "threads": format!("{:?}", self.counts.0) },
+            "scope": { "threads": self.threads() },
             "engine": "repair",
             "seconds": self.seconds,
             "states": 0,
@@ -362,6 +368,13 @@ impl Report<'_> {
             exit,
             text: out,
             json,
+        }
+    }
+
+    fn threads(&self) -> String {
+        match self.program.instantiate(&self.counts) {
+            Ok(instance) => format!("{} threads", instance.threads.len()),
+            Err(_) => "any number of threads".to_string(),
         }
     }
 
@@ -411,7 +424,7 @@ impl Report<'_> {
             Some(Violation::Attack(a)) => {
                 let text = |event: usize| event_text(&instance, &a.events[event]);
                 format!(
-                    "without it {} can do `{}` before its `{}` is in memory, and `{}` of another thread comes between",
+                    "without it {} can do {} before its {} is in memory, and {} of another thread comes between",
                     instance.thread(a.attacker).name,
                     text(a.overtaker),
                     text(a.store),
@@ -472,19 +485,18 @@ impl Report<'_> {
     }
 }
 
+/// `` `x = 1` (line 3) ``
 fn event_text(instance: &Instance, event: &wattle_memory::Event) -> String {
     match event {
         wattle_memory::Event::Step { thread, step, .. } => {
             let t = instance.thread(*thread);
             let text = wattle_report::words::step(instance, t, t.step(*step));
             match table::line(instance, event) {
-                0 => text,
-                line => format!("{text}` (line {line}) `")
-                    .trim_end_matches(" `")
-                    .to_string(),
+                0 => format!("`{text}`"),
+                line => format!("`{text}` (line {line})"),
             }
         }
-        wattle_memory::Event::Drain { .. } => "drain".to_string(),
+        wattle_memory::Event::Drain { .. } => "a drain".to_string(),
     }
 }
 

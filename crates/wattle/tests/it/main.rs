@@ -3,6 +3,7 @@
 mod cli;
 mod evidence;
 mod examples;
+mod fences;
 mod json;
 mod support;
 mod text;
