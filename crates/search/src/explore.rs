@@ -3,7 +3,7 @@
 //! Successors are collected in a batch before the store is asked about them, so that the memory
 //! accesses of many probes overlap; batches do not change the order in which states are numbered.
 
-use crate::store::{ROOT, Store, hash};
+use crate::store::{ROOT, Store, append, hash};
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
 use wattle_memory::{Start, reference};
@@ -60,6 +60,8 @@ pub struct Search<'m, 'i> {
     stack: Vec<u32>,
     /// States expanded so far.
     expanded: usize,
+    /// Successors made so far, new or not.
+    pub successors: u64,
 }
 
 /// A search without its machine.
@@ -69,6 +71,7 @@ pub struct Carried {
     starts: Vec<Start>,
     stack: Vec<u32>,
     expanded: usize,
+    successors: u64,
 }
 
 /// Successors waiting for the store.
@@ -100,7 +103,7 @@ impl Batch {
 impl Sink for Batch {
     #[inline]
     fn next(&mut self, state: &[u64]) {
-        self.states.extend_from_slice(state);
+        append(&mut self.states, state);
         self.hashes.push(hash(state));
         self.parents.push(self.parent);
     }
@@ -117,6 +120,7 @@ impl<'m, 'i> Search<'m, 'i> {
             batch: Batch::new(machine.words),
             stack: Vec::new(),
             expanded: 0,
+            successors: 0,
         })
     }
 
@@ -127,6 +131,7 @@ impl<'m, 'i> Search<'m, 'i> {
             starts: self.starts,
             stack: self.stack,
             expanded: self.expanded,
+            successors: self.successors,
         }
     }
 
@@ -154,6 +159,7 @@ impl<'m, 'i> Search<'m, 'i> {
             batch: Batch::new(machine.words),
             stack: carried.stack,
             expanded: carried.expanded,
+            successors: carried.successors,
         }
     }
 
@@ -219,10 +225,9 @@ impl<'m, 'i> Search<'m, 'i> {
                 }
                 return ended(found, index);
             }
-            if self.order == Order::DepthFirst || self.batch.hashes.len() >= BATCH {
-                if let Err(end) = self.flush(look, control) {
-                    return end;
-                }
+            let enough = self.order == Order::DepthFirst || self.batch.hashes.len() >= BATCH;
+            if enough && let Err(end) = self.flush(look, control) {
+                return end;
             }
         }
     }
@@ -248,6 +253,7 @@ impl<'m, 'i> Search<'m, 'i> {
     /// Moves the batch into the store.
     fn flush<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Result<(), Ended> {
         let n = self.batch.hashes.len();
+        self.successors += n as u64;
         if let Some(bytes) = self.store.growth(n) {
             let mut progress = self.progress();
             progress.memory += bytes;

@@ -4,7 +4,9 @@
 //! buffers were too small, [`path`] rebuilds runs. On these stand the engine [`Explicit`] and
 //! [`final_states`].
 
+pub mod bench;
 pub mod certificate;
+mod clock;
 mod deadlock;
 pub mod explicit;
 pub mod explore;

@@ -103,13 +103,13 @@ impl Store {
 
     /// Whether `more` states need a larger table, and how many bytes that would take.
     pub fn growth(&self, more: usize) -> Option<u64> {
-        let full = (self.count + more) * 5 > self.table.len() * 4;
+        let full = (self.count + more) * 10 > self.table.len() * 7;
         full.then(|| self.next_size(more) as u64 * 8)
     }
 
     fn next_size(&self, more: usize) -> usize {
         let mut size = self.table.len();
-        while (self.count + more) * 5 > size * 4 {
+        while (self.count + more) * 10 > size * 7 {
             size = if size < 1 << 14 {
                 size * 2
             } else {
@@ -176,7 +176,7 @@ impl Store {
             }
             if entry & TAG_MASK == hash & TAG_MASK {
                 let index = ((entry >> TAG) - 1) as u32;
-                if self.state(index) == state {
+                if same(self.state(index), state) {
                     return Inserted { index, new: false };
                 }
             }
@@ -194,7 +194,7 @@ impl Store {
             self.parents.push(Vec::with_capacity(room));
         }
         if let (Some(chunk), Some(parents)) = (self.chunks.last_mut(), self.parents.last_mut()) {
-            chunk.extend_from_slice(state);
+            append(chunk, state);
             parents.push(parent);
         }
         self.count += 1;
@@ -224,6 +224,29 @@ impl Store {
     /// The store cannot number more states.
     pub fn is_full(&self) -> bool {
         self.count >= ROOT as usize - (1 << 20)
+    }
+}
+
+/// States are a few words: calls to compare or copy them would cost more than doing it.
+#[inline]
+fn same(a: &[u64], b: &[u64]) -> bool {
+    match (a, b) {
+        ([a], [b]) => a == b,
+        ([a, c], [b, d]) => a == b && c == d,
+        ([a, c, e], [b, d, f]) => a == b && c == d && e == f,
+        (a, b) => a == b,
+    }
+}
+
+#[inline]
+pub(crate) fn append(to: &mut Vec<u64>, state: &[u64]) {
+    match *state {
+        [a] => to.push(a),
+        [a, b] => {
+            to.push(a);
+            to.push(b);
+        }
+        _ => to.extend_from_slice(state),
     }
 }
 

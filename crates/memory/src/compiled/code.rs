@@ -15,6 +15,11 @@ pub enum Code {
         location: Field,
         inside: Box<[bool]>,
     },
+    /// The same for at most 64 locations, as bits.
+    AtOneOf(Field, u64),
+    /// Conditions joined by `||`, or by `&&`.
+    Any(Box<[Code]>),
+    All(Box<[Code]>),
     /// The cell in memory at `base + index`.
     CellAt {
         base: u32,
@@ -70,6 +75,21 @@ impl Code {
             Expr::Const(c) => Code::Const(*c),
             Expr::Atom(a) => leaf(a),
             Expr::Unary(op, a) => Code::Unary(*op, sub(a)),
+            Expr::Binary(op @ (Op2::And | Op2::Or), a, b) => {
+                let (any, mut parts) = (*op == Op2::Or, Vec::new());
+                for part in [*sub(a), *sub(b)] {
+                    match part {
+                        Code::Any(more) if any => parts.extend(more),
+                        Code::All(more) if !any => parts.extend(more),
+                        one => parts.push(one),
+                    }
+                }
+                if any {
+                    Code::Any(parts.into())
+                } else {
+                    Code::All(parts.into())
+                }
+            }
             Expr::Binary(op, a, b) => match (*sub(a), *sub(b)) {
                 (Code::Field(f), Code::Const(c)) if op.precedence() == 3 => {
                     Code::Compare(*op, f, c)
@@ -80,23 +100,45 @@ impl Code {
         }
     }
 
-    /// The value in a state. `&&`, `||` and `?:` look only at what they need.
+    /// The value in a state. The simplest and most frequent codes need no call.
+    #[inline]
     pub fn eval(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
+        match self {
+            Code::Const(c) => Ok(*c),
+            Code::Field(f) => Ok(f.get(state)),
+            Code::Compare(op, f, c) => Ok(compare(*op, f.get(state), *c)),
+            other => other.eval_any(state, cells),
+        }
+    }
+
+    /// `&&`, `||` and `?:` look only at what they need.
+    fn eval_any(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
         Ok(match self {
             Code::Const(c) => *c,
             Code::Field(f) => f.get(state),
             Code::At { location, inside } => i64::from(inside[location.index(state)]),
-            Code::Compare(op, f, c) => {
-                let v = f.get(state);
-                i64::from(match op {
-                    Op2::Eq => v == *c,
-                    Op2::Ne => v != *c,
-                    Op2::Lt => v < *c,
-                    Op2::Le => v <= *c,
-                    Op2::Gt => v > *c,
-                    _ => v >= *c,
-                })
+            Code::AtOneOf(location, bits) => (bits >> location.raw(state) & 1) as i64,
+            Code::Any(parts) => {
+                for part in parts {
+                    if part.eval(state, cells)? != 0 {
+                        return Ok(1);
+                    }
+                }
+                0
             }
+            Code::All(parts) => {
+                for part in parts {
+                    let value = match part {
+                        Code::AtOneOf(location, bits) => (bits >> location.raw(state) & 1) as i64,
+                        part => part.eval(state, cells)?,
+                    };
+                    if value == 0 {
+                        return Ok(0);
+                    }
+                }
+                1
+            }
+            Code::Compare(op, f, c) => compare(*op, f.get(state), *c),
             Code::CellAt {
                 base,
                 length,
@@ -106,12 +148,6 @@ impl Code {
                 cells[cell(*base, *length, index)? as usize].get(state)
             }
             Code::Unary(op, a) => op.apply(a.eval(state, cells)?)?,
-            Code::Binary(Op2::And, a, b) => {
-                i64::from(a.eval(state, cells)? != 0 && b.eval(state, cells)? != 0)
-            }
-            Code::Binary(Op2::Or, a, b) => {
-                i64::from(a.eval(state, cells)? != 0 || b.eval(state, cells)? != 0)
-            }
             Code::Binary(op, a, b) => op.apply(a.eval(state, cells)?, b.eval(state, cells)?)?,
             Code::Ite(c, a, b) => {
                 let chosen = if c.eval(state, cells)? != 0 { a } else { b };
@@ -119,6 +155,18 @@ impl Code {
             }
         })
     }
+}
+
+#[inline]
+fn compare(op: Op2, a: i64, b: i64) -> i64 {
+    i64::from(match op {
+        Op2::Eq => a == b,
+        Op2::Ne => a != b,
+        Op2::Lt => a < b,
+        Op2::Le => a <= b,
+        Op2::Gt => a > b,
+        _ => a >= b,
+    })
 }
 
 /// Element `index` of the cells from `base`.
@@ -141,6 +189,8 @@ pub enum Place {
 pub struct Register {
     pub field: Field,
     pub ty: Type,
+    /// Values between these need no second look at the type.
+    pub plain: (i64, i64),
     pub number: u32,
 }
 

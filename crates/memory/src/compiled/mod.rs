@@ -66,6 +66,8 @@ pub struct Machine<'i> {
     pub words: usize,
     pub(crate) threads: Vec<Compiled>,
     pub(crate) cells: Vec<Field>,
+    /// Per cell: values between these need no second look at the type.
+    pub(crate) plain: Vec<(i64, i64)>,
     /// 0 for nobody, else thread + 1.
     pub(crate) holder: Field,
     /// A state may be inside an atomic block.
@@ -100,6 +102,7 @@ impl<'i> Machine<'i> {
             words: 0,
             threads: Vec::new(),
             cells: Vec::new(),
+            plain: instance.cells.iter().map(|c| plain(c.ty)).collect(),
             holder: Field::default(),
             atomic_states: false,
         };
@@ -269,6 +272,7 @@ impl<'i> Machine<'i> {
         let register = |r: &RegisterId| Register {
             field: self.threads[t].registers[r.index()],
             ty: thread.registers[r.index()].ty,
+            plain: plain(thread.registers[r.index()].ty),
             number: r.0,
         };
         let code = |e: &Expr<RegisterId>| {
@@ -347,12 +351,17 @@ impl<'i> Machine<'i> {
             Fact::Register(t, r) => Code::Field(self.threads[t.index()].registers[r.index()]),
             Fact::At(t, at) => {
                 let n = self.instance.thread(*t).locations.len();
+                let location = self.threads[t.index()].location;
+                if n <= 64 {
+                    let bits = at.iter().fold(0, |bits, l| bits | 1 << l.index());
+                    return Code::AtOneOf(location, bits);
+                }
                 let mut inside = vec![false; n.next_power_of_two()];
                 for l in at {
                     inside[l.index()] = true;
                 }
                 Code::At {
-                    location: self.threads[t.index()].location,
+                    location,
                     inside: inside.into(),
                 }
             }
@@ -373,6 +382,11 @@ impl<'i> Machine<'i> {
             }
         }
     }
+}
+
+/// The values a type takes as they are.
+fn plain(ty: Type) -> (i64, i64) {
+    ty.bounds().unwrap_or((i64::MIN, i64::MAX))
 }
 
 /// Cells a thread may put into its buffer, sorted.

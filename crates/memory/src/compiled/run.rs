@@ -119,11 +119,11 @@ impl Machine<'_> {
             }
             let node = &thread.nodes[thread.location.index(state)];
             for edge in &node.edges {
-                let (lo, hi) = match &edge.op {
+                let (mut choice, last) = match &edge.op {
                     Op::Havoc(_, lo, hi) => (*lo, *hi),
                     _ => (0, 0),
                 };
-                for choice in lo..=hi {
+                while choice <= last {
                     copy(scratch, state);
                     sink.begin();
                     match self.exec(scratch, t, edge, choice) {
@@ -131,8 +131,10 @@ impl Machine<'_> {
                             sink.event(|| event(t, edge, choice));
                             self.finish(scratch, t, notes, sink)?;
                         }
+                        Err(Stuck::Blocked) => {}
                         Err(stuck) => self.note(t, edge, stuck, notes, sink, choice)?,
                     }
+                    choice += 1;
                 }
             }
             if alone.is_none() && (holder == 0 || holder == t + 1) {
@@ -217,6 +219,7 @@ impl Machine<'_> {
                     sink.event(|| event(t, edge, choice));
                     return Ok(true);
                 }
+                Err(Stuck::Blocked) => {}
                 Err(stuck) => self.note(t, edge, stuck, notes, sink, choice)?,
             }
         }
@@ -377,7 +380,12 @@ impl Machine<'_> {
     fn stored(&self, state: &[u64], place: &Place, value: &Code) -> Result<(u32, u64), Stuck> {
         let c = self.address(state, place)?;
         let v = value.eval(state, &self.cells)?;
-        let v = admit(self.instance.cells[c as usize].ty, v)?;
+        let (lo, hi) = self.plain[c as usize];
+        let v = if lo <= v && v <= hi {
+            v
+        } else {
+            admit(self.instance.cells[c as usize].ty, v)?
+        };
         match self.cells[c as usize].encode(v) {
             Some(raw) => Ok((c, raw)),
             None => Err(Stuck::Narrow(Box::new((Slot::Cell(c), v)))),
@@ -413,7 +421,7 @@ fn require(condition: bool) -> Result<(), Stuck> {
     }
 }
 
-#[inline]
+#[cold]
 fn admit(ty: Type, value: i64) -> Result<i64, Box<Flaw>> {
     match ty.admit(value) {
         Some(v) => Ok(v),
@@ -426,7 +434,11 @@ fn admit(ty: Type, value: i64) -> Result<i64, Box<Flaw>> {
 
 #[inline]
 fn assign(state: &mut [u64], t: usize, r: &Register, value: i64) -> Result<(), Stuck> {
-    let v = admit(r.ty, value)?;
+    let v = if r.plain.0 <= value && value <= r.plain.1 {
+        value
+    } else {
+        admit(r.ty, value)?
+    };
     match r.field.encode(v) {
         Some(raw) => {
             r.field.set_raw(state, raw);

@@ -277,12 +277,12 @@ impl Gen<'_> {
     fn action(&mut self) -> Action<Local, Place> {
         let to = if self.taste.litmus { 0 } else { 14 };
         match self.rng.random_range(-14..to) {
-            ..=-13 => Action::Fence(if self.rng.random_bool(0.3) {
+            -14..=-13 => Action::Fence(if self.rng.random_bool(0.3) {
                 Fence::Full
             } else {
                 Fence::Store
             }),
-            ..=-7 => Action::Load {
+            -12..=-7 => Action::Load {
                 register: self.register(),
                 place: self.place(),
             },
@@ -290,7 +290,7 @@ impl Gen<'_> {
                 place: self.place(),
                 value: Expr::Const(self.rng.random_range(1..=2)),
             },
-            ..=3 => Action::Load {
+            -6..=3 => Action::Load {
                 register: self.register(),
                 place: self.place(),
             },

@@ -1,0 +1,268 @@
+//! How fast the search is, beside what the machine could do at most: the same store filled with
+//! random states of the same size, and a bare open-addressing table. Nothing is printed here.
+
+use crate::clock::Clock;
+use crate::explore::{Ended, Look, Order};
+use crate::rounds::{self, Plan, Sizes};
+use crate::store::{ROOT, Store, hash};
+use std::time::Duration;
+use wattle_evidence::{Control, Stop};
+use wattle_memory::MemoryModel;
+use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
+use wattle_memory::reference::Refusal;
+use wattle_model::Instance;
+use wattle_model::instance::Question;
+
+/// The programs of the benchmark, as `.wtl`.
+pub const PROGRAMS: [(&str, &str); 3] = [
+    ("lamport", include_str!("bench/lamport.wtl")),
+    ("bakery", include_str!("bench/bakery.wtl")),
+    ("indexer", include_str!("bench/indexer.wtl")),
+];
+
+/// One search, measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    pub states: u64,
+    /// Successors offered to the store, new or not.
+    pub offered: u64,
+    /// Words of a packed state.
+    pub words: usize,
+    /// Bytes of states, parents and index together.
+    pub bytes: u64,
+    pub time: Duration,
+}
+
+impl Measured {
+    pub fn bytes_per_state(&self) -> f64 {
+        self.bytes as f64 / self.states.max(1) as f64
+    }
+}
+
+/// Why there is nothing measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotMeasured {
+    Refused(Refusal),
+    Stopped(Stop),
+    /// The program reached its target or a fault.
+    CutShort,
+}
+
+/// Evaluates the question in every state, as the engine does.
+struct Watch<'i> {
+    question: Option<&'i Question>,
+    code: Option<Code>,
+}
+
+impl Look for Watch<'_> {
+    fn fit(&mut self, machine: &Machine<'_>) {
+        self.code = self.question.map(|q| machine.condition(&q.target));
+    }
+
+    fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
+        match &self.code {
+            Some(code) => Ok(machine.value(code, state).map_err(|flaw| *flaw)? != 0),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Searches all states, breadth-first.
+pub fn search(
+    instance: &Instance,
+    model: MemoryModel,
+    reductions: Reductions,
+    control: &Control<'_>,
+) -> Result<Measured, NotMeasured> {
+    let started = Clock::start();
+    let question = instance.questions.first();
+    let view = View::of_question(instance, question);
+    let plan = Plan {
+        instance,
+        model,
+        view: &view,
+        reductions,
+        order: Order::BreadthFirst,
+        most_buffered: 6,
+    };
+    let mut sizes = Sizes::guess(instance, model);
+    let watch = || Watch {
+        question,
+        code: None,
+    };
+    let outcome = rounds::run(&plan, &mut sizes, control, watch, |search, _, _| {
+        (search.machine.words, search.successors)
+    })
+    .map_err(NotMeasured::Refused)?;
+    match outcome.ended {
+        Ended::Exhausted => Ok(Measured {
+            states: outcome.effort.states,
+            offered: outcome.value.1,
+            words: outcome.value.0,
+            bytes: outcome.effort.memory,
+            time: started.elapsed(),
+        }),
+        Ended::Stopped(stop) => Err(NotMeasured::Stopped(stop)),
+        _ => Err(NotMeasured::CutShort),
+    }
+}
+
+/// Random states, the same every time.
+struct Random(u64);
+
+impl Random {
+    fn fill(&mut self, state: &mut [u64]) {
+        for w in state {
+            // A counter through a mixing function: no two states are alike.
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            *w = z ^ (z >> 31);
+        }
+    }
+}
+
+/// The store's own limit: that many random states put into an empty store, in batches as a search
+/// does it.
+pub fn fill_store(words: usize, states: u64) -> Measured {
+    const BATCH: usize = 48;
+    let started = Clock::start();
+    let mut store = Store::new(words);
+    let mut random = Random(1);
+    let mut batch = vec![0u64; BATCH * words];
+    let mut hashes = [0u64; BATCH];
+    let mut left = states;
+    while left > 0 {
+        let n = (left as usize).min(BATCH);
+        for (state, h) in batch.chunks_exact_mut(words).zip(&mut hashes).take(n) {
+            random.fill(state);
+            *h = hash(state);
+        }
+        store.reserve(n);
+        for h in &hashes[..n] {
+            store.prefetch_slot(*h);
+        }
+        for (state, h) in batch.chunks_exact(words).zip(&hashes).take(n) {
+            store.insert(state, *h, ROOT);
+        }
+        left -= n as u64;
+    }
+    Measured {
+        states: store.len() as u64,
+        offered: states,
+        words,
+        bytes: store.bytes(),
+        time: started.elapsed(),
+    }
+}
+
+/// A table with the states in its slots and nothing else: no numbers, no parents, no order.
+pub fn fill_bare_table(words: usize, states: u64) -> Measured {
+    let started = Clock::start();
+    let mut random = Random(1);
+    let mut state = vec![0u64; words];
+    let mut table = vec![0u64; 256 * words];
+    let mut count = 0u64;
+    for _ in 0..states {
+        random.fill(&mut state);
+        // Zero marks an empty slot.
+        state[0] |= 1;
+        if (count as usize + 1) * words * 10 > table.len() * 7 {
+            let mut larger = vec![0u64; table.len() * 2];
+            for old in table.chunks_exact(words).filter(|s| s[0] != 0) {
+                put(&mut larger, words, old);
+            }
+            table = larger;
+        }
+        count += u64::from(put(&mut table, words, &state));
+    }
+    Measured {
+        states: count,
+        offered: states,
+        words,
+        bytes: table.len() as u64 * 8,
+        time: started.elapsed(),
+    }
+}
+
+fn put(table: &mut [u64], words: usize, state: &[u64]) -> bool {
+    let slots = table.len() / words;
+    let mut slot = ((u128::from(hash(state)) * slots as u128) >> 64) as usize;
+    loop {
+        let there = &mut table[slot * words..(slot + 1) * words];
+        if there[0] == 0 {
+            there.copy_from_slice(state);
+            return true;
+        }
+        if there == state {
+            return false;
+        }
+        slot += 1;
+        if slot == slots {
+            slot = 0;
+        }
+    }
+}
+
+/// Shorter measurements are repeated.
+const LONG_ENOUGH: Duration = Duration::from_millis(200);
+
+/// The head of the table.
+pub const HEAD: &str = "\
+program  model reductions           states   M/s  B/state  offered M/s  store M/s  search/store  bare table M/s";
+
+/// The rows of one program under one model: with all reductions, without each, without any; each
+/// beside the store's limit and a bare table filled with as many states of the same size. Times are
+/// of the processor, not of the clock on the wall, and the best of three runs counts: what else the
+/// machine does only makes runs slower.
+pub fn rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> {
+    // Processor time comes in ticks of some milliseconds: short runs are repeated and averaged.
+    let best = |run: &dyn Fn() -> Option<Measured>| {
+        let averaged = (0..3).filter_map(|_| {
+            let mut first = run()?;
+            let (mut total, mut runs) = (first.time, 1);
+            while total < LONG_ENOUGH && runs < 10_000 {
+                total += run()?.time;
+                runs += 1;
+            }
+            first.time = total / runs;
+            Some(first)
+        });
+        averaged.min_by_key(|m| m.time)
+    };
+    let mut rows = Vec::new();
+    for (chaining, dead_registers, what) in [
+        (true, true, "all"),
+        (true, false, "chaining only"),
+        (false, true, "dead registers only"),
+        (false, false, "none"),
+    ] {
+        let reductions = Reductions {
+            chaining,
+            dead_registers,
+        };
+        let control = || Control::unlimited().with_timeout(Some(Duration::from_secs(120)));
+        let measured = best(&|| search(instance, model, reductions, &control()).ok());
+        let Some(m) = measured else {
+            rows.push(format!("{name:8} {model:5} {what:19} not measured"));
+            continue;
+        };
+        let store = best(&|| Some(fill_store(m.words, m.states)));
+        let bare = best(&|| Some(fill_bare_table(m.words, m.states)));
+        let per = |n: u64, time: Duration| n as f64 / time.as_secs_f64().max(1e-9) / 1e6;
+        let rate = |m: Option<Measured>| m.map_or(0.0, |m| per(m.states, m.time));
+        rows.push(format!(
+            "{name:8} {:5} {what:19} {:9} {:5.2} {:8.1} {:12.2} {:10.2} {:12.0}% {:15.2}",
+            model.keyword(),
+            m.states,
+            per(m.states, m.time),
+            m.bytes_per_state(),
+            per(m.offered, m.time),
+            rate(store),
+            100.0 * per(m.states, m.time) / rate(store).max(1e-9),
+            rate(bare),
+        ));
+    }
+    rows
+}

@@ -1,0 +1,34 @@
+//! The explicit search beside the limit of its store and beside itself without its reductions.
+
+use wattle_memory::MemoryModel;
+use wattle_search::bench::{HEAD, PROGRAMS, rows};
+
+/// Gives the table line by line, as it is measured.
+pub fn run(line: &mut dyn FnMut(&str)) {
+    line(HEAD);
+    for (name, text) in PROGRAMS {
+        let program = wattle_syntax::wtl::parse(text).program;
+        let Some(instance) = program.and_then(|p| p.instance().ok()) else {
+            continue;
+        };
+        for model in [MemoryModel::Sc, MemoryModel::Tso] {
+            for row in rows(name, &instance, model) {
+                line(&row);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_programs_parse() {
+        for (name, text) in wattle_search::bench::PROGRAMS {
+            let parsed = wattle_syntax::wtl::parse(text);
+            let program = parsed
+                .program
+                .unwrap_or_else(|| panic!("{name} does not parse"));
+            assert!(program.instance().is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The measured comparisons: ratios against a peer or an ablation in the same run.
+
+pub mod explicit;
