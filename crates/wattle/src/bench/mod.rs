@@ -1,3 +1,4 @@
 //! The measured comparisons: ratios against a peer or an ablation in the same run.
 
 pub mod explicit;
+pub mod tso;

@@ -9,18 +9,28 @@ pub struct Arguments {
     /// What to measure; everything if not given
     #[arg(value_enum)]
     suite: Option<Suite>,
+    /// Where the suites of real inputs are
+    #[arg(long, value_name = "DIR", default_value = "../shared/suites")]
+    suites: std::path::PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Suite {
     /// The explicit search: states per second, bytes per state, ablations, the store's own limit
     Explicit,
+    /// Robustness, reachability and fences under TSO beside the peers; families of growing size
+    Tso,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
     let wanted = |suite| arguments.suite.is_none_or(|s| s == suite);
     if wanted(Suite::Explicit) {
         wattle::bench::explicit::run(&mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Tso) {
+        wattle::bench::tso::run(&arguments.suites, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }
