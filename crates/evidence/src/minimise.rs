@@ -15,12 +15,14 @@ use rustc_hash::FxHashMap;
 use wattle_memory::reference::{Machine, Outcome, Snapshot, State, evaluate, starts};
 use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Start, Tso};
 use wattle_model::graph::Action;
-use wattle_model::{Instance, ThreadId};
+use wattle_model::{Instance, LocationId, ThreadId};
 
-/// Nodes of a search before it is given up.
+/// Nodes of a search before it is given up, and the numbers all of them together may hold.
 const MAX_NODES: usize = 20_000;
-/// Replays spent on cutting loops.
+const MAX_NUMBERS: usize = 4_000_000;
+/// Replays spent on cutting loops, and events that all of them together may take.
 const MAX_CUTS: usize = 2_000;
+const MAX_REPLAYED: usize = 1_000_000;
 
 /// The best trace found with the same kind of end; at worst the one given.
 pub fn minimise(task: &Task<'_>, trace: &Trace, control: &Control<'_>) -> Trace {
@@ -59,8 +61,12 @@ fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trac
     let Ok(machine) = Machine::<L, Exact>::new(task.instance, ()) else {
         return given.clone();
     };
+    let instance = task.instance;
+    let registers: usize = instance.threads.iter().map(|t| t.registers.len()).sum();
+    let size = 1 + instance.cells.len() + registers + 4 * instance.threads.len();
     let search = Search::<L> {
         task,
+        max_nodes: (MAX_NUMBERS / size).min(MAX_NODES),
         machine,
         end: &given.end,
         control,
@@ -78,7 +84,7 @@ fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trac
         accept(&mut best, search.shortest(&starts, None))
     };
     if !everything {
-        best = cut_loops(task, best, control);
+        best = cut_loops(task, cut_repeats(task, best), control);
         let own = own_steps(task.instance, &best);
         let found = search.shortest(std::slice::from_ref(&best.start), Some((&own, &best)));
         accept(&mut best, found);
@@ -97,22 +103,52 @@ fn own_steps(instance: &Instance, trace: &Trace) -> Vec<Vec<Event>> {
     own
 }
 
-/// Takes out, while the trace still shows its end: the last event, and every stretch of one
-/// thread's events between two visits of the same location.
+/// Takes out everything between two visits of the same state.
+fn cut_repeats(task: &Task<'_>, trace: Trace) -> Trace {
+    let Ok(states) = trace.check(task) else {
+        return trace;
+    };
+    let mut last: FxHashMap<&Snapshot, usize> = FxHashMap::default();
+    for (i, state) in states.iter().enumerate() {
+        last.insert(state, i);
+    }
+    let mut events = Vec::new();
+    let mut i = 0;
+    while i < states.len() {
+        i = last.get(&states[i]).copied().unwrap_or(i);
+        events.extend(trace.events.get(i));
+        i += 1;
+    }
+    let shorter = Trace {
+        events,
+        ..trace.clone()
+    };
+    match shorter.events.len() < trace.events.len() && shorter.check(task).is_ok() {
+        true => shorter,
+        false => trace,
+    }
+}
+
+/// Takes out, while the trace still shows its end: single events, and every stretch of one thread's
+/// events between two visits of the same location.
 fn cut_loops(task: &Task<'_>, mut best: Trace, control: &Control<'_>) -> Trace {
-    let mut budget = MAX_CUTS;
+    let replays = match best.end {
+        // Each check explores what can still happen.
+        End::Deadlock => MAX_CUTS / 40,
+        End::Target | End::Fault(_) => MAX_CUTS,
+    };
+    let mut budget = replays.min(MAX_REPLAYED / (1 + best.events.len()));
     loop {
         let Ok(states) = best.check(task) else {
             return best;
         };
-        let candidates = cuts(&best, &states);
-        let shorter = candidates.into_iter().find_map(|keep| {
+        let shorter = cuts(&best, &states, budget).into_iter().find_map(|cut| {
             budget = budget.checked_sub(1)?;
             control.poll("minimise", Progress::default()).ok()?;
-            let events = best.events.iter().zip(keep);
-            let events = events.filter(|(_, keep)| *keep).map(|(e, _)| *e).collect();
+            let events = best.events.iter().enumerate();
+            let events = events.filter(|(i, e)| !cut.takes(*i, e)).map(|(_, e)| *e);
             let shorter = Trace {
-                events,
+                events: events.collect(),
                 ..best.clone()
             };
             shorter.check(task).is_ok().then_some(shorter)
@@ -124,41 +160,61 @@ fn cut_loops(task: &Task<'_>, mut best: Trace, control: &Control<'_>) -> Trace {
     }
 }
 
-/// Which events to keep, for every cut worth trying; longest cuts first.
-fn cuts(trace: &Trace, states: &[Snapshot]) -> Vec<Vec<bool>> {
+/// The events of one thread from the first to the last index.
+struct Cut {
+    thread: ThreadId,
+    first: usize,
+    last: usize,
+    size: usize,
+}
+
+impl Cut {
+    fn takes(&self, index: usize, event: &Event) -> bool {
+        (self.first..=self.last).contains(&index) && event.thread() == self.thread
+    }
+}
+
+/// The cuts worth trying, at most `most`; longest first.
+fn cuts(trace: &Trace, states: &[Snapshot], most: usize) -> Vec<Cut> {
     let events = &trace.events;
-    let mut cuts: Vec<(usize, Vec<bool>)> = Vec::new();
+    let mut cuts: Vec<Cut> = Vec::new();
     let fault = usize::from(matches!(trace.end, End::Fault(_)));
-    for last in 0..events.len().saturating_sub(fault) {
+    // Where each thread was before each of its own events, and the index of that event.
+    let mut seen: FxHashMap<(ThreadId, LocationId), (usize, usize)> = FxHashMap::default();
+    let mut taken: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    let cuttable = events.len().saturating_sub(fault);
+    for (last, event) in events[..cuttable].iter().enumerate() {
+        let thread = event.thread();
+        let location = |i: usize| states[i].locations[thread.index()];
+        let count = taken.entry(thread).or_default();
+        seen.insert((thread, location(last)), (last, *count));
+        *count += 1;
         // One event alone: a drain nobody needs, a step at the end of its thread.
-        let mut keep = vec![true; events.len()];
-        keep[last] = false;
-        cuts.push((1, keep));
-        let t = events[last].thread();
-        let location = |i: usize| states[i].locations[t.index()];
-        for first in (0..last).rev() {
-            if events[first].thread() == t && location(first) == location(last + 1) {
-                let mut keep = vec![true; events.len()];
-                let mut cut = 0;
-                for i in first..=last {
-                    if events[i].thread() == t {
-                        keep[i] = false;
-                        cut += 1;
-                    }
-                }
-                if cut > 1 {
-                    cuts.push((cut, keep));
-                }
-                break;
-            }
+        cuts.push(Cut {
+            thread,
+            first: last,
+            last,
+            size: 1,
+        });
+        if let Some((first, before)) = seen.get(&(thread, location(last + 1)))
+            && *first < last
+        {
+            cuts.push(Cut {
+                thread,
+                first: *first,
+                last,
+                size: *count - before,
+            });
         }
     }
-    cuts.sort_by_key(|(cut, _)| std::cmp::Reverse(*cut));
-    cuts.into_iter().map(|(_, keep)| keep).collect()
+    cuts.sort_by_key(|cut| std::cmp::Reverse(cut.size));
+    cuts.truncate(most);
+    cuts
 }
 
 struct Search<'a, L: Layout> {
     task: &'a Task<'a>,
+    max_nodes: usize,
     machine: Machine<'a, L, Exact>,
     end: &'a End,
     control: &'a Control<'a>,
@@ -182,6 +238,8 @@ struct Node<B> {
 
 type Own<'a> = (&'a [Vec<Event>], &'a Trace);
 type KeyOf<L> = Key<<L as Layout>::Buffer<Exact>>;
+/// The least length of a run to a state, by the own steps taken.
+type Depths<L> = FxHashMap<(State<<L as Layout>::Buffer<Exact>>, Vec<u32>), usize>;
 type NodeOf<L> = Node<<L as Layout>::Buffer<Exact>>;
 
 impl<L: Layout> Search<'_, L> {
@@ -195,15 +253,14 @@ impl<L: Layout> Search<'_, L> {
         };
         let mut layers: Vec<Vec<NodeOf<L>>> = vec![self.first_layer(starts, own)];
         let mut roots: Vec<&Start> = starts.iter().collect();
-        roots.truncate(MAX_NODES);
-        let mut depth_of: FxHashMap<(State<L::Buffer<Exact>>, Vec<u32>), usize> =
-            FxHashMap::default();
+        roots.truncate(self.max_nodes);
+        let mut depth_of: Depths<L> = FxHashMap::default();
         let mut nodes = 0;
         loop {
             let depth = layers.len() - 1;
             let layer = &layers[depth];
             nodes += layer.len();
-            if layer.is_empty() || nodes > MAX_NODES {
+            if layer.is_empty() || nodes > self.max_nodes {
                 return None;
             }
             let progress = Progress {
@@ -245,7 +302,7 @@ impl<L: Layout> Search<'_, L> {
             cost: (0, 0),
             parent: None,
         };
-        starts.iter().take(MAX_NODES).map(node).collect()
+        starts.iter().take(self.max_nodes).map(node).collect()
     }
 
     /// All runs one event longer, and the cheapest one that ends in the wanted fault.
@@ -254,7 +311,7 @@ impl<L: Layout> Search<'_, L> {
         layer: &[NodeOf<L>],
         depth: usize,
         own: Option<Own<'_>>,
-        depth_of: &FxHashMap<(State<L::Buffer<Exact>>, Vec<u32>), usize>,
+        depth_of: &Depths<L>,
     ) -> (Vec<NodeOf<L>>, Option<(usize, Event)>) {
         let mut next: Vec<NodeOf<L>> = Vec::new();
         let mut index: FxHashMap<KeyOf<L>, usize> = FxHashMap::default();
@@ -298,7 +355,7 @@ impl<L: Layout> Search<'_, L> {
                     }
                 }
             }
-            if next.len() > MAX_NODES {
+            if next.len() > self.max_nodes {
                 break;
             }
         }

@@ -94,7 +94,7 @@ struct Search<'i> {
 }
 
 enum Next {
-    Go(Config),
+    Go(Box<Config>),
     Attack,
 }
 
@@ -130,7 +130,7 @@ impl Search<'_> {
             }
             for next in self.successors(&config)? {
                 match next {
-                    Next::Go(next) => push(next, &mut seen, &mut work),
+                    Next::Go(next) => push(*next, &mut seen, &mut work),
                     Next::Attack => {
                         return Err(AuditError::Other("the program is not robust".into()));
                     }
@@ -205,7 +205,7 @@ impl Search<'_> {
                 };
                 match admit(config, &mut next, t, cell, access, region) {
                     Admitted::No => {}
-                    Admitted::Yes => out.push(Next::Go(next)),
+                    Admitted::Yes => out.push(Next::Go(Box::new(next))),
                     Admitted::Attack => out.push(Next::Attack),
                 }
             }
@@ -218,7 +218,7 @@ impl Search<'_> {
                 if let Phase::Committed { after, debt, .. } = &mut next.phase {
                     *debt = !after.contains(&t);
                 }
-                out.push(Next::Go(next));
+                out.push(Next::Go(Box::new(next)));
             }
             Action::AtomicEnd | Action::Unlock => {
                 next.region.clear();
@@ -231,10 +231,10 @@ impl Search<'_> {
                     }
                 }
                 if !matches!(next.phase, Phase::Committed { debt: true, .. }) {
-                    out.push(Next::Go(next));
+                    out.push(Next::Go(Box::new(next)));
                 }
             }
-            _ => out.push(Next::Go(next)),
+            _ => out.push(Next::Go(Box::new(next))),
         }
         Ok(())
     }
@@ -273,7 +273,7 @@ impl Search<'_> {
                 around: config.seen.contains(&t),
             };
             next.seen.clear();
-            out.push(Next::Go(next));
+            out.push(Next::Go(Box::new(next)));
         }
         Ok(())
     }
@@ -319,7 +319,7 @@ impl Search<'_> {
                     after: BTreeSet::new(),
                     debt: false,
                 };
-                out.push(Next::Go(next));
+                out.push(Next::Go(Box::new(next)));
             }
             let after = match self.machine.apply(&view, &event) {
                 Outcome::Next(after) => after,
@@ -337,7 +337,7 @@ impl Search<'_> {
             {
                 private.insert(cell, after.memory[cell.index()]);
             }
-            out.push(Next::Go(next));
+            out.push(Next::Go(Box::new(next)));
         }
         Ok(())
     }
