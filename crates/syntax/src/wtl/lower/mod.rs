@@ -18,7 +18,7 @@ use wattle_model::{
 };
 
 /// Steps and expression nodes of a whole file, after unrolling.
-const MAX_WORK: u64 = 3 << 20;
+const MAX_WORK: u64 = 1 << 20;
 
 pub(super) fn lower(file: &File, report: &mut Collector) -> Program {
     let mut lowering = Lowering {
