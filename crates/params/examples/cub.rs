@@ -27,14 +27,17 @@ fn main() {
             started.elapsed() > deadline
         });
         if std::env::var_os("SHOW").is_some()
-            && let (Outcome::Holds(cubes), Ok(compiled)) = (&outcome, wattle_params::compile::Compiled::new(&system, model))
+            && let (Outcome::Holds(proof), Ok(compiled)) = (
+                &outcome,
+                wattle_params::compile::Compiled::new(&system, model),
+            )
         {
-            for c in cubes {
+            for c in proof.live() {
                 println!("    {}", wattle_params::display::show(&compiled, c));
             }
         }
         let verdict = match &outcome {
-            Outcome::Holds(cubes) => format!("holds ({} cubes)", cubes.len()),
+            Outcome::Holds(proof) => format!("holds ({} cubes)", proof.live().count()),
             Outcome::Violated(run) => format!(
                 "violated ({} threads, {} events)",
                 run.threads,

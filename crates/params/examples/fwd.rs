@@ -15,10 +15,23 @@ fn main() {
     let states: usize = args.next().and_then(|s| s.parse().ok()).unwrap_or(10000);
     for file in args {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let Some(system) = wattle_syntax::cubicle::parse(&text).system else { continue };
+        let Some(system) = wattle_syntax::cubicle::parse(&text).system else {
+            continue;
+        };
         let machine = Machine::new(&system, model, n);
-        let limits = Limits { states, buffer: 8, depth: 1000, starts: 2000, walks: 0 };
+        let limits = Limits {
+            states,
+            buffer: 8,
+            depth: 1000,
+            starts: 2000,
+            walks: 0,
+        };
         let e = explore(&machine, &Candidates::of(&system), limits, true, &|| false);
-        println!("{file}: {} states, complete {}, bad {:?}", e.states.len(), e.complete, e.bad.map(|b| b.1));
+        println!(
+            "{file}: {} states, complete {}, bad {:?}",
+            e.states.len(),
+            e.complete,
+            e.bad.map(|b| b.1)
+        );
     }
 }

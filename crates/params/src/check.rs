@@ -3,18 +3,17 @@
 
 use crate::compile::{Compiled, Unsupported};
 use crate::concrete::{Run, along, concretise, replays};
-use crate::cube::Cube;
 use crate::forward::{Limits, explore};
 use crate::guess::Guesser;
 use crate::machine::{Candidates, Machine};
-use crate::search::{Effort, Finding, Root, Search};
+use crate::search::{Effort, Finding, Proof, Root, Search};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// For every number of threads (or the fixed one): the cubes are an inductive invariant.
-    Holds(Vec<Cube>),
+    Holds(Proof),
     Violated(Run),
     Undecided(String),
     Refused(Unsupported),
@@ -135,7 +134,7 @@ impl<'a> Check<'a> {
             };
             effort.restarts = restarts;
             match finding {
-                Finding::Closed(cubes) => return Ok(Outcome::Holds(cubes)),
+                Finding::Closed(proof) => return Ok(Outcome::Holds(proof)),
                 Finding::GaveUp => {
                     return Ok(Outcome::Undecided(
                         "a cube needs too many threads or open reads".into(),

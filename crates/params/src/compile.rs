@@ -180,6 +180,10 @@ impl<'a> Compiled<'a> {
                 Some(self.kind(part.cell.array()))
             }
             None if slot.is_cell() => Some(self.kind(slot.array())),
+            None if slot.as_pending().is_some() => {
+                let p = cube.memory.pending.get(slot.as_pending()?)?;
+                Some(self.kind(p.cell.array()))
+            }
             None => None,
         }
     }

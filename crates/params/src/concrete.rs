@@ -94,7 +94,10 @@ fn plan<'a>(compiled: &Compiled<'a>, nodes: &[Node], start: &Cube) -> Option<Pla
             .map(|(p, f)| p.unwrap_or_else(|| fresh(*f)))
             .collect();
         let args = step.args.iter().map(|a| pre[usize::from(*a)]).collect();
-        steps.push((step.transition, args));
+        // Drains find their own places.
+        if step.transition != crate::drain::DRAIN {
+            steps.push((step.transition, args));
+        }
         ids = pre[..parent.threads()].to_vec();
         note_order(parent, &ids, &mut orders);
     }

@@ -7,7 +7,7 @@
 use crate::compile::Kind;
 use crate::cube::Cube;
 use crate::lin::{self, Lin};
-use crate::memory::{Events, NOBODY};
+use crate::memory::{Events, NOBODY, Pending};
 use crate::slot::Slot;
 
 /// Whether every state of `b` is a state of `a`.
@@ -19,6 +19,7 @@ pub fn covers(kinds: &[Kind], a: &Cube, b: &Cube) -> bool {
         return false;
     }
     let mut search = Search {
+        steps: if a.threads() > 4 { 200 } else { 1000 },
         kinds,
         a,
         b,
@@ -30,6 +31,8 @@ pub fn covers(kinds: &[Kind], a: &Cube, b: &Cube) -> bool {
 }
 
 struct Search<'c> {
+    /// Not covered, if it takes longer to see.
+    steps: u32,
     kinds: &'c [Kind],
     a: &'c Cube,
     b: &'c Cube,
@@ -56,8 +59,12 @@ impl Search<'_> {
 
     /// Chooses for threads `t..`; `used` are taken.
     fn thread(&mut self, t: usize, used: u16) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
+        self.steps -= 1;
         if t == self.a.threads() {
-            return self.event(0);
+            return self.pending_fit() && self.event(0);
         }
         for u in 0..self.b.threads() {
             if used & 1 << u != 0 || self.a.fixed[t] != self.b.fixed[u] {
@@ -97,7 +104,25 @@ impl Search<'_> {
         })
     }
 
+    /// Obligations, if there are any, must be the same, thread by thread and cell by cell.
+    fn pending_fit(&self) -> bool {
+        let (a, b) = (&self.a.memory, &self.b.memory);
+        if a.pending.is_empty() {
+            return true;
+        }
+        let same = |p: &Pending, q: &Pending| {
+            self.threads[usize::from(p.thread)] == q.thread
+                && p.cell.rename(&self.threads) == q.cell
+        };
+        a.pending.len() == b.pending.len()
+            && a.pending.iter().zip(&b.pending).all(|(p, q)| same(p, q))
+    }
+
     fn event(&mut self, e: usize) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
+        self.steps -= 1;
         if e == self.a.memory.events.len() {
             return self.orders_fit() && self.constraints_fit();
         }
@@ -165,8 +190,12 @@ impl Search<'_> {
 
     fn orders_fit(&self) -> bool {
         let (a, b) = (&self.a.memory, &self.b.memory);
-        if a.events.is_empty() {
-            return true;
+        let fenced = (0..self.a.threads()).all(|t| {
+            let u = self.threads[t];
+            a.fenced & 1 << t == 0 || b.fenced & 1 << u != 0
+        });
+        if !fenced || a.events.is_empty() {
+            return fenced;
         }
         let within = |x: Events, y: Events| self.image(x) & !y == 0;
         let threads = (0..self.a.threads()).all(|t| {
@@ -196,6 +225,10 @@ impl Search<'_> {
                         .all(|u| within(*s, b.cell_first(Slot::cell(*array, &[u]))))
             })
             && within(a.last, b.last)
+            && a.pending
+                .iter()
+                .zip(&b.pending)
+                .all(|(p, q)| within(p.after, q.after))
     }
 
     fn slot(&self, s: Slot) -> Slot {
@@ -251,9 +284,10 @@ impl Search<'_> {
     }
 
     fn holds_threads(&self, slot: Slot) -> bool {
-        let cell = match slot.as_read() {
-            Some((e, p)) => self.a.memory.events[e].parts[p].cell,
-            None => slot,
+        let cell = match (slot.as_read(), slot.as_pending()) {
+            (Some((e, p)), _) => self.a.memory.events[e].parts[p].cell,
+            (_, Some(k)) => self.a.memory.pending[k].cell,
+            _ => slot,
         };
         self.kinds[usize::from(cell.array())] == Kind::Thread
     }

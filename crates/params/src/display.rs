@@ -81,6 +81,14 @@ fn events(set: Events) -> String {
 }
 
 fn slot(compiled: &Compiled<'_>, cube: &Cube, s: Slot) -> String {
+    if let Some(k) = s.as_pending() {
+        let p = cube.memory.pending[k];
+        return format!(
+            "drained by t{} {}",
+            p.thread + 1,
+            slot(compiled, cube, p.cell)
+        );
+    }
     match s.as_read() {
         Some((e, p)) => {
             let part = cube.memory.events[e].parts[p];
@@ -104,9 +112,10 @@ fn slot(compiled: &Compiled<'_>, cube: &Cube, s: Slot) -> String {
 }
 
 fn set(compiled: &Compiled<'_>, cube: &Cube, s: Slot, m: u128) -> String {
-    let cell = match s.as_read() {
-        Some((e, p)) => cube.memory.events[e].parts[p].cell,
-        None => s,
+    let cell = match (s.as_read(), s.as_pending()) {
+        (Some((e, p)), _) => cube.memory.events[e].parts[p].cell,
+        (_, Some(k)) => cube.memory.pending[k].cell,
+        _ => s,
     };
     let all = compiled.full(cube, s).unwrap_or(0);
     let name = |v: u32| match compiled.kind(cell.array()) {

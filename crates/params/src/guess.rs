@@ -73,6 +73,11 @@ impl<'a> Guesser<'a> {
         }
     }
 
+    /// Whether a state of the samples satisfies the cube.
+    pub fn some_state(&mut self, compiled: &Compiled<'_>, cube: &Cube) -> bool {
+        self.samples.iter_mut().any(|s| s.satisfied(compiled, cube))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }

@@ -55,6 +55,9 @@ pub fn cubes_of(compiled: &Compiled<'_>, q: &Quantified) -> Result<Vec<Cube>, Un
 /// The initial states of a cube, as a cube over cells alone: every open read takes the initial
 /// value. `None` if there are none.
 pub fn initial_part(compiled: &Compiled<'_>, cube: &Cube) -> Option<Cube> {
+    if !cube.memory.pending.is_empty() {
+        return None;
+    }
     let mut base = Cube::default();
     for f in &cube.fixed {
         base.add_thread(*f);

@@ -10,6 +10,7 @@ pub mod concrete;
 pub mod cover;
 pub mod cube;
 pub mod display;
+pub mod drain;
 pub mod forward;
 pub mod guess;
 pub mod initial;
@@ -18,8 +19,10 @@ pub mod lower;
 pub mod machine;
 pub mod memory;
 pub mod pre;
+pub mod recheck;
 pub mod search;
 pub mod slot;
 
 pub use check::{Options, Outcome, check};
 pub use concrete::{Run, replays};
+pub use search::{Effort, Proof};

@@ -33,6 +33,15 @@ pub struct Part {
     pub cell: Slot,
 }
 
+/// PSO only: a store of the thread reached memory, and the step that made it is yet to be met. Such
+/// obligations of one thread and cell are met newest first, in the order of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pending {
+    pub thread: u8,
+    pub cell: Slot,
+    pub after: Events,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
     pub events: Vec<Open>,
@@ -46,6 +55,9 @@ pub struct Memory {
     pub others_first: Vec<(u16, Events)>,
     /// What every new read of any thread comes before: reads made in the bad state itself.
     pub last: Events,
+    /// PSO only: drains without their steps, and threads that pass a fence later.
+    pub pending: Vec<Pending>,
+    pub fenced: u16,
 }
 
 impl Memory {
@@ -88,6 +100,7 @@ impl Memory {
         self.write_first.iter_mut().for_each(grow);
         self.cell_first.iter_mut().for_each(|(_, s)| grow(s));
         self.others_first.iter_mut().for_each(|(_, s)| grow(s));
+        self.pending.iter_mut().for_each(|p| grow(&mut p.after));
         grow(&mut self.last);
     }
 
@@ -114,6 +127,9 @@ impl Memory {
             self.others_first
                 .iter_mut()
                 .for_each(|(_, s)| *s = bits(*s));
+            self.pending
+                .iter_mut()
+                .for_each(|p| p.after = bits(p.after));
             self.last = bits(self.last);
         }
         self.cell_first.retain(|(_, s)| *s != 0);
@@ -128,6 +144,9 @@ impl Memory {
             if p.reader != NOBODY {
                 used |= 1 << p.reader;
             }
+        }
+        for p in &self.pending {
+            used |= 1 << p.thread | p.cell.threads();
         }
         for (t, (r, w)) in self.read_first.iter().zip(&self.write_first).enumerate() {
             if *r & !self.last != 0 || *w != 0 {
@@ -146,6 +165,15 @@ impl Memory {
                 }
             }
         }
+        for p in &mut self.pending {
+            p.cell = p.cell.rename(new);
+            p.thread = new[usize::from(p.thread)];
+        }
+        let fenced = self.fenced;
+        self.fenced = old
+            .iter()
+            .enumerate()
+            .fold(0, |m, (i, t)| m | (fenced >> t & 1) << i);
         let kept: u16 = old.iter().fold(0, |m, t| m | 1 << t);
         self.cell_first.retain(|(s, _)| s.threads() & !kept == 0);
         self.cell_first

@@ -5,12 +5,18 @@
 //! coherence and reads-from (their union has no cycle under TSO: every program-order edge out of a
 //! write that TSO does not keep leads to a read, and reads have no other way out). Hence a write met
 //! now is coherence-older than all known ones, and an open read it does not serve comes before it.
+//!
+//! Under PSO stores of one thread to different cells may pass each other, so that no such order of
+//! instructions need exist. There writes are ordered by their drains: a drain may be met before the
+//! step that made the store ([`crate::drain`]); the step then finds it among the pending ones. A
+//! store that serves nobody and has no fence after it may reach memory last of all.
 
 use crate::build::{Becomes, Builder};
 use crate::compile::{Compiled, CompiledTransition, CompiledUpdate, Conj, Lit};
 use crate::cube::{Consistent, Contradiction, Cube, THREADS};
-use crate::memory::{EVENTS, Events};
+use crate::memory::{EVENTS, Events, Pending};
 use crate::slot::Slot;
+use wattle_memory::MemoryModel;
 use wattle_model::array::{Comparison, FenceKind, ThreadTerm, UpdateIndex};
 
 /// A predecessor and how it leads back.
@@ -43,6 +49,8 @@ struct Job<'c, 'a> {
     t: &'c CompiledTransition,
     args: Vec<u8>,
     actor: Option<u8>,
+    /// PSO: whether the stores are those whose drains were met; else they reach memory last.
+    matching: bool,
 }
 
 /// A slot or open part that an update may change.
@@ -61,12 +69,14 @@ pub fn predecessors(
 ) {
     let t = &compiled.transitions[transition];
     let written = |cell: u16| t.updates.iter().any(|u| u.cell == cell);
-    let mut touched = cube
-        .memory
-        .events
-        .iter()
-        .flat_map(|e| &e.parts)
-        .any(|p| written(p.cell.array()));
+    let pending = cube.memory.pending.iter().any(|p| written(p.cell.array()));
+    let mut touched = pending
+        || cube
+            .memory
+            .events
+            .iter()
+            .flat_map(|e| &e.parts)
+            .any(|p| written(p.cell.array()));
     cube.for_each_slot(&mut |s| touched |= s.is_cell() && written(s.array()));
     if !touched {
         return;
@@ -91,15 +101,23 @@ fn assign(
     let t = &compiled.transitions[transition];
     if args.len() == t.params {
         let actor = t.actor.map(|a| args[usize::from(a)]);
-        let job = Job {
+        let owes = |p: u8| cube.memory.pending.iter().any(|x| x.thread == p);
+        let may_stay = |p: u8| cube.memory.fenced & 1 << p == 0;
+        let both = actor.is_some_and(|p| owes(p) && may_stay(p));
+        let mut job = Job {
             compiled,
             cube,
             transition,
             t,
             args,
             actor,
+            matching: true,
         };
-        job.run(base, out);
+        job.run(base.clone(), out);
+        if both {
+            job.matching = false;
+            job.run(base, out);
+        }
         return;
     }
     for thread in 0..base.threads() as u8 {
@@ -176,6 +194,11 @@ impl<'c, 'a> Job<'c, 'a> {
         for (e, open) in self.cube.memory.events.iter().enumerate() {
             for (p, part) in open.parts.iter().enumerate() {
                 slots.push((part.cell, Some((e, p))));
+            }
+        }
+        for (k, p) in self.cube.memory.pending.iter().enumerate() {
+            if self.met(p.cell) == Some(k) {
+                slots.push((p.cell, None));
             }
         }
         let mut targets = Vec::new();
@@ -296,6 +319,16 @@ impl<'c, 'a> Job<'c, 'a> {
         false
     }
 
+    /// PSO: the drain of a written cell that was met before, newest first.
+    fn met(&self, cell: Slot) -> Option<usize> {
+        let p = self.actor?;
+        if self.compiled.model != MemoryModel::Pso || self.t.atomic || !self.matching {
+            return None;
+        }
+        let list = &self.cube.memory.pending;
+        list.iter().position(|x| x.thread == p && x.cell == cell)
+    }
+
     /// Chooses which open reads a write serves: the thread's own always, those of one other event
     /// all or none.
     fn serve(
@@ -305,8 +338,11 @@ impl<'c, 'a> Job<'c, 'a> {
         hits: &[Hit],
         out: &mut Predecessors,
     ) {
-        let own = |h: &Hit| Some(self.cube.memory.events[h.0].parts[h.1].reader) == self.actor;
-        let mut choosing: Vec<usize> = hits.iter().filter(|h| !own(h)).map(|h| h.0).collect();
+        let part = |h: &Hit| self.cube.memory.events[h.0].parts[h.1];
+        let own = |h: &Hit| Some(part(h).reader) == self.actor;
+        // Whom a store with a known drain serves was decided there.
+        let open = |h: &&Hit| !own(h) && self.met(part(h).cell).is_none();
+        let mut choosing: Vec<usize> = hits.iter().filter(open).map(|h| h.0).collect();
         choosing.sort_unstable();
         choosing.dedup();
         for choice in 0u32..1 << choosing.len().min(20) {
@@ -319,7 +355,7 @@ impl<'c, 'a> Job<'c, 'a> {
             }
             let taken: Vec<&Hit> = hits
                 .iter()
-                .filter(|h| own(h) || served & 1 << h.0 != 0)
+                .filter(|h| own(h) || open(h) && served & 1 << h.0 != 0)
                 .collect();
             if locals.is_empty() && taken.is_empty() {
                 continue;
@@ -343,12 +379,25 @@ impl<'c, 'a> Job<'c, 'a> {
                 .iter()
                 .find(|h| h.0 == e && h.1 == p)
                 .map(|h| h.2.clone()),
-            None => locals.iter().find(|(t, _)| *t == s).map(|(_, n)| n.clone()),
+            None => {
+                let key = match s.as_pending() {
+                    Some(k) => {
+                        let cell = self.cube.memory.pending[k].cell;
+                        (self.met(cell) == Some(k)).then_some(cell)?
+                    }
+                    None => s,
+                };
+                locals
+                    .iter()
+                    .find(|(t, _)| *t == key)
+                    .map(|(_, n)| n.clone())
+            }
         };
         b.substitute(self.cube, &becomes).ok()?;
         if self.actor.is_some() {
             self.order(&mut b, hits, served, unserved).ok()?;
         }
+        self.drop_met(&mut b, locals);
         let joined = b.cube.fixed[self.cube.threads()..].to_vec();
         let (cube, kept) = b.finish().ok()?;
         Some(Predecessor {
@@ -358,6 +407,22 @@ impl<'c, 'a> Job<'c, 'a> {
             joined,
             kept,
         })
+    }
+
+    /// Pending drains whose step is this transition are pending no more.
+    fn drop_met(&self, b: &mut Builder<'c, 'a>, locals: &[(Slot, Becomes)]) {
+        if self.cube.memory.pending.is_empty() {
+            return;
+        }
+        let list = &self.cube.memory.pending;
+        let met = |k: usize| {
+            self.met(list[k].cell) == Some(k) && locals.iter().any(|(s, _)| *s == list[k].cell)
+        };
+        let kept: Vec<usize> = (0..list.len()).filter(|k| !met(*k)).collect();
+        b.cube.memory.pending = kept.iter().map(|k| b.cube.memory.pending[*k]).collect();
+        let place = |k: usize| kept.iter().position(|x| *x == k).unwrap_or(0);
+        b.cube
+            .map_slots(&|s| s.as_pending().map_or(s, |k| Slot::pending(place(k))));
     }
 
     /// Places the transition's events in the global order; a cycle is a contradiction.
@@ -380,6 +445,22 @@ impl<'c, 'a> Job<'c, 'a> {
             .map(|p| p.cell)
             .collect();
         let fence = self.t.fence == Some(FenceKind::Full);
+        let pso = self.compiled.model == MemoryModel::Pso;
+        if pso && !self.t.atomic {
+            return self.order_pso(b, hits, &read, served, unserved);
+        }
+        if pso
+            && b.cube
+                .memory
+                .pending
+                .iter()
+                .any(|x| usize::from(x.thread) == p)
+        {
+            return Err(Contradiction);
+        }
+        if pso {
+            b.cube.memory.fenced |= 1 << p;
+        }
         let memory = &mut b.cube.memory;
         let own: Events = 1 << event;
         let mut after: Events = 0;
@@ -416,6 +497,81 @@ impl<'c, 'a> Job<'c, 'a> {
         }
         if self.t.atomic || fence {
             memory.write_first[p] = memory.read_first[p] | memory.last;
+        }
+        Ok(())
+    }
+
+    /// The same under PSO for steps that are not atomic: each written cell has a moment of its own.
+    fn order_pso(
+        &self,
+        b: &mut Builder<'c, 'a>,
+        hits: &[Hit],
+        read: &[Slot],
+        served: Events,
+        unserved: Events,
+    ) -> Consistent {
+        let Some(p) = self.actor.map(usize::from) else {
+            return Ok(());
+        };
+        let written = self.written_cells(b, hits);
+        let event = b.event();
+        let own: Events = 1 << event;
+        let fence = self.t.fence == Some(FenceKind::Full);
+        let later_fence = b.cube.memory.fenced & 1 << p != 0;
+        if fence {
+            // Nothing of the thread is pending at a fence but what this very step stores.
+            let list = &b.cube.memory.pending;
+            let foreign =
+                |k: usize| usize::from(list[k].thread) == p && self.met(list[k].cell) != Some(k);
+            let unwritten = |x: &Pending| usize::from(x.thread) == p && !written.contains(&x.cell);
+            if (0..list.len()).any(foreign) || list.iter().any(unwritten) {
+                return Err(Contradiction);
+            }
+        }
+        for cell in &written {
+            if let Some(k) = self.met(*cell) {
+                let after = b.cube.memory.pending[k].after;
+                b.cube.memory.read_first[p] |= after;
+                continue;
+            }
+            let of_cell = |set: Events| {
+                let here = |e: &usize| {
+                    hits.iter()
+                        .any(|h| h.0 == *e && self.cube.memory.events[h.0].parts[h.1].cell == *cell)
+                };
+                (0..event)
+                    .filter(|e| set & 1 << e != 0)
+                    .filter(here)
+                    .fold(0, |m, e| m | 1 << e)
+            };
+            let (mine, others): (Events, Events) = (of_cell(served), of_cell(unserved));
+            if mine == 0 && !later_fence {
+                continue;
+            }
+            let memory = &mut b.cube.memory;
+            let mut after = memory.write_first[p] | memory.cell_first(*cell);
+            for (e, open) in memory.events.iter().enumerate() {
+                if mine & 1 << e != 0 {
+                    after |= open.after;
+                }
+            }
+            if after & others != 0 {
+                return Err(Contradiction);
+            }
+            memory.extend_after(others, after);
+            memory.read_first[p] |= after;
+            memory.set_cell_first(*cell, after);
+        }
+        let memory = &mut b.cube.memory;
+        if !read.is_empty() {
+            let mut after = memory.read_first[p] | memory.last;
+            read.iter().for_each(|c| after |= memory.cell_first(*c));
+            memory.events[event].after = after | own;
+            memory.read_first[p] |= after | own;
+        }
+        if fence {
+            memory.write_first[p] = memory.read_first[p] | memory.last;
+            memory.fenced |= 1 << p;
         }
         Ok(())
     }

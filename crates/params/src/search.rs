@@ -5,12 +5,14 @@ use crate::build::simplify_numbers;
 use crate::compile::{Compiled, Unsupported};
 use crate::cover::covers;
 use crate::cube::{Consistent, Contradiction, Cube};
+use crate::drain::drains;
 use crate::guess::Guesser;
 use crate::initial::{cubes_of, initial_part};
 use crate::lin::{self, Lin};
 use crate::pre::{Predecessor, Predecessors, predecessors};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use wattle_memory::MemoryModel;
 
 /// How a cube came about.
 #[derive(Clone, Debug)]
@@ -20,8 +22,8 @@ pub struct Node {
     pub step: Option<(u32, Step)>,
     pub root: Root,
     signature: u64,
-    /// Something larger took its place.
-    dropped: bool,
+    /// The larger cube that took its place.
+    dropped: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,10 +44,27 @@ pub enum Root {
     Guess(usize),
 }
 
+/// Cubes that contain the bad states, no initial state, and every pre-image of each cube that is not
+/// itself inside another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    pub cubes: Vec<Cube>,
+    /// For each cube a later one that covers it, if there is one.
+    pub under: Vec<Option<u32>>,
+}
+
+impl Proof {
+    /// The cubes that no other cube of the proof covers.
+    pub fn live(&self) -> impl Iterator<Item = &Cube> {
+        let pairs = self.cubes.iter().zip(&self.under);
+        pairs.filter(|(_, u)| u.is_none()).map(|(c, _)| c)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Finding {
     /// No initial state: these cubes contain the bad ones and are closed under pre-images.
-    Closed(Vec<Cube>),
+    Closed(Proof),
     /// The nodes of a path from an initial cube to a root, and the initial cube's initial part.
     Path {
         nodes: Vec<Node>,
@@ -125,7 +144,7 @@ impl<'c, 'a> Search<'c, 'a> {
         }
         let mut out = Predecessors::default();
         while let Some(Reverse((_, _, _, index))) = self.queue.pop() {
-            if self.nodes[index as usize].dropped {
+            if self.nodes[index as usize].dropped.is_some() {
                 continue;
             }
             if stop(self.nodes.len()) {
@@ -139,6 +158,9 @@ impl<'c, 'a> Search<'c, 'a> {
             out.list.clear();
             for t in 0..self.compiled.transitions.len() {
                 predecessors(self.compiled, &cube, t, &mut out);
+            }
+            if self.compiled.model == MemoryModel::Pso {
+                drains(self.compiled, &cube, &mut out);
             }
             if out.gave_up {
                 return Ok(Finding::GaveUp);
@@ -166,8 +188,10 @@ impl<'c, 'a> Search<'c, 'a> {
                 }
             }
         }
-        let live = self.nodes.iter().filter(|n| !n.dropped);
-        Ok(Finding::Closed(live.map(|n| n.cube.clone()).collect()))
+        Ok(Finding::Closed(Proof {
+            cubes: self.nodes.iter().map(|n| n.cube.clone()).collect(),
+            under: self.nodes.iter().map(|n| n.dropped).collect(),
+        }))
     }
 
     /// Takes a cube into the search unless it is covered; reports a path if it is initial.
@@ -185,8 +209,9 @@ impl<'c, 'a> Search<'c, 'a> {
         }
         let signature = signature(&cube);
         let kinds = &self.compiled.kinds;
-        let covered =
-            |n: &Node| !n.dropped && n.signature & !signature == 0 && covers(kinds, &n.cube, &cube);
+        let covered = |n: &Node| {
+            n.dropped.is_none() && n.signature & !signature == 0 && covers(kinds, &n.cube, &cube)
+        };
         if self.nodes.iter().any(covered) || self.axioms.iter().any(|a| covers(kinds, a, &cube)) {
             return None;
         }
@@ -195,7 +220,7 @@ impl<'c, 'a> Search<'c, 'a> {
             step,
             root,
             signature,
-            dropped: false,
+            dropped: None,
         };
         if let Some(start) = initial_part(self.compiled, &node.cube) {
             return Some(self.path(node, start));
@@ -209,7 +234,7 @@ impl<'c, 'a> Search<'c, 'a> {
                 cube: guess,
                 step: None,
                 root: Root::Guess(number),
-                dropped: false,
+                dropped: None,
             });
             return None;
         }
@@ -219,12 +244,13 @@ impl<'c, 'a> Search<'c, 'a> {
 
     fn insert(&mut self, node: Node) {
         let kinds = &self.compiled.kinds;
+        let number = self.nodes.len() as u32;
         for n in &mut self.nodes {
-            if !n.dropped
+            if n.dropped.is_none()
                 && node.signature & !n.signature == 0
                 && covers(kinds, &node.cube, &n.cube)
             {
-                n.dropped = true;
+                n.dropped = Some(number);
             }
         }
         let c = &node.cube;
@@ -251,9 +277,10 @@ impl<'c, 'a> Search<'c, 'a> {
 fn signature(cube: &Cube) -> u64 {
     let mut bits = 0;
     for (s, _) in &cube.doms {
-        let array = match s.as_read() {
-            Some((e, p)) => cube.memory.events[e].parts[p].cell.array(),
-            None => s.array(),
+        let array = match (s.as_read(), s.as_pending()) {
+            (Some((e, p)), _) => cube.memory.events[e].parts[p].cell.array(),
+            (_, Some(k)) => cube.memory.pending[k].cell.array(),
+            _ => s.array(),
         };
         bits |= 1 << (array % 64);
     }
@@ -292,4 +319,14 @@ fn strengthen(cube: &mut Cube, bounds: &[Lin]) -> Consistent {
         simplify_numbers(&mut cube.ints, true);
     }
     Ok(())
+}
+
+/// The cube with the negations of all single bounds among the cubes; `None` if nothing is left.
+pub fn bounded(cube: &Cube, cubes: &[Cube]) -> Option<Cube> {
+    let bounds: Vec<Lin> = cubes.iter().filter_map(bound_of).collect();
+    let mut out = cube.clone();
+    if !bounds.is_empty() && !cubes.contains(cube) {
+        strengthen(&mut out, &bounds).ok()?;
+    }
+    Some(out)
 }

@@ -10,6 +10,7 @@ pub struct Slot(u32);
 const NONE: u8 = 0xff;
 const READ: u32 = 0xffff;
 const TEMP: u32 = 0xfffe;
+const PENDING: u32 = 0xfffd;
 
 impl Slot {
     pub fn cell(cell: ArrayIndex, args: &[u8]) -> Slot {
@@ -22,12 +23,21 @@ impl Slot {
         Slot(READ << 16 | (event as u32) << 8 | part as u32)
     }
 
+    /// The value of a store whose drain is known and whose issue is not.
+    pub fn pending(number: usize) -> Slot {
+        Slot(PENDING << 16 | (number as u32 & 0xff))
+    }
+
+    pub fn as_pending(self) -> Option<usize> {
+        (self.0 >> 16 == PENDING).then_some((self.0 & 0xff) as usize)
+    }
+
     pub fn temp(number: usize) -> Slot {
         Slot(TEMP << 16 | (number as u32 & 0xffff))
     }
 
     pub fn is_cell(self) -> bool {
-        self.0 >> 16 < TEMP
+        self.0 >> 16 < PENDING
     }
 
     pub fn is_temp(self) -> bool {

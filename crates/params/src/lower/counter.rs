@@ -116,8 +116,9 @@ impl Lowering<'_> {
         out
     }
 
-    /// One element changes; what is left decides the result. Counting below 0 or above all breaks
-    /// the thread.
+    /// One element changes; what is left decides the result. Which one changes means nothing, so it
+    /// is the thread's own if that can change: then an element tells what its thread has done.
+    /// Counting below 0 or above all breaks the thread.
     fn count(&mut self, path: Path, region: RegionId, delta: i64) -> Vec<Path> {
         let from = delta < 0;
         let end = if delta < 0 { 0 } else { ALL };
@@ -132,6 +133,9 @@ impl Lowering<'_> {
         out.push(stuck);
         for (p, changed) in self.pick(path, &[]) {
             let mut p = p;
+            if changed != ME {
+                p.guards.push(self.element(region, ME, !from));
+            }
             p.guards.push(self.element(region, changed, from));
             p.counters.push((region, CounterWrite::One(changed, !from)));
             // It was the last one.
@@ -165,7 +169,6 @@ impl Lowering<'_> {
             }
             out.push((p, t));
         }
-        debug_assert!(out.iter().any(|(_, t)| *t == ME) || !not.is_empty() || out.is_empty());
         out
     }
 }
