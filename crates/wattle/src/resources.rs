@@ -13,8 +13,18 @@ pub fn peak_memory() -> u64 {
     field("VmHWM:").unwrap_or(0)
 }
 
+/// Three quarters of the memory that is free now: what a run may use if nobody says otherwise.
+/// `None` where the system does not say.
+pub fn sensible_limit() -> Option<u64> {
+    read("/proc/meminfo", "MemAvailable:").map(|free| free / 4 * 3)
+}
+
 fn field(name: &str) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    read("/proc/self/status", name)
+}
+
+fn read(file: &str, name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(file).ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kilobytes * 1024)

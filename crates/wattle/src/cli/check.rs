@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Time for each file (60s, 5m, 500ms)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
-    /// Memory for the whole process (4G, 512M)
+    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<u64>,
     /// Files checked at the same time [default: one per core]
@@ -95,7 +95,7 @@ impl Arguments {
             engine: (self.engine != "auto").then(|| self.engine.clone()),
             threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
             timeout: self.timeout,
-            memory: self.memory,
+            memory: self.memory.or_else(wattle::resources::sensible_limit),
             deadlock: self.deadlock,
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,
