@@ -62,6 +62,7 @@ pub struct Search<'m, 'i> {
     expanded: usize,
     /// Successors made so far, new or not.
     pub successors: u64,
+    poll_at: u64,
 }
 
 /// A search without its machine.
@@ -121,6 +122,7 @@ impl<'m, 'i> Search<'m, 'i> {
             stack: Vec::new(),
             expanded: 0,
             successors: 0,
+            poll_at: 0,
         })
     }
 
@@ -160,6 +162,7 @@ impl<'m, 'i> Search<'m, 'i> {
             stack: carried.stack,
             expanded: carried.expanded,
             successors: carried.successors,
+            poll_at: 0,
         }
     }
 
@@ -202,10 +205,12 @@ impl<'m, 'i> Search<'m, 'i> {
                 }
                 continue;
             };
-            if self.expanded.is_multiple_of(POLL)
-                && let Err(stop) = control.poll("explicit", self.progress())
-            {
+            let due = self.expanded.is_multiple_of(POLL) || self.successors >= self.poll_at;
+            if due && let Err(stop) = control.poll("explicit", self.progress()) {
                 return Ended::Stopped(stop);
+            }
+            if due {
+                self.poll_at = self.successors + self.successors_between_polls();
             }
             self.expanded += 1;
             current.copy_from_slice(self.store.state(index));
@@ -230,6 +235,11 @@ impl<'m, 'i> Search<'m, 'i> {
                 return end;
             }
         }
+    }
+
+    /// Wide states with many threads take long to expand: they are polled more often.
+    fn successors_between_polls(&self) -> u64 {
+        (1 << 18) / self.machine.words.max(1) as u64 + 1
     }
 
     /// Breadth-first the store itself is the queue.

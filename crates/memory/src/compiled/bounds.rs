@@ -4,21 +4,21 @@
 use rustc_hash::FxHashSet;
 use wattle_model::graph::Action;
 use wattle_model::instance::Thread;
-use wattle_model::{Fence, Instance, LocationId, ThreadId};
+use wattle_model::{Fence, Instance, StepId, ThreadId};
 
 /// What the graph says about a thread's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
     /// Never more than this many.
     AtMost(u32),
-    /// This location is on a loop that stores and never waits for the buffer.
-    Loop(LocationId),
+    /// This store is on a loop that never waits for the buffer.
+    Loop(StepId),
 }
 
 /// A loop that stores without a fence, for a person: thread, and the line if one is known.
-pub fn describe_loop(instance: &Instance, t: ThreadId, at: LocationId) -> String {
+pub fn describe_loop(instance: &Instance, t: ThreadId, store: StepId) -> String {
     let thread = instance.thread(t);
-    match thread.locations[at.index()].span.line {
+    match thread.step(store).span.line {
         0 => format!("thread {} stores in a loop without a fence", thread.name),
         line => format!(
             "thread {} stores in a loop without a fence (line {line})",
@@ -46,11 +46,10 @@ pub fn pending(thread: &Thread) -> Pending {
         })
         .collect();
     let component = components(&edges);
-    for (l, out) in edges.iter().enumerate() {
-        for (target, put) in out {
-            if *put && component[l] == component[*target] {
-                return Pending::Loop(LocationId::new(l));
-            }
+    for (i, step) in thread.steps.iter().enumerate() {
+        let (from, to) = (step.source.index(), step.target.index());
+        if puts(from, &step.action) && component[from] == component[to] {
+            return Pending::Loop(StepId::new(i));
         }
     }
     // Longest path from any location, components in reverse topological order.

@@ -1,0 +1,200 @@
+//! The engine on small programs, each made for one rule.
+
+use wattle_evidence::{Answer, Certificate, Control, End, Engine, Reason, Task};
+use wattle_memory::MemoryModel;
+use wattle_model::{CellId, Instance};
+use wattle_search::rounds::Cut;
+use wattle_search::{Explicit, Observed, final_states};
+
+fn instance(text: &str) -> Instance {
+    let parsed = wattle_syntax::wtl::parse(text);
+    let program = parsed
+        .program
+        .unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+    program.instance().expect("an instance")
+}
+
+fn run(instance: &Instance, model: MemoryModel, deadlock: bool) -> Answer {
+    let task = Task {
+        instance,
+        model,
+        question: (!instance.questions.is_empty()).then_some(0),
+        deadlock,
+    };
+    let answer = Explicit::default().run(&task, &Control::unlimited());
+    match &answer {
+        Answer::Reached { trace, .. } => {
+            trace.check(&task).expect("the trace replays");
+        }
+        Answer::Unreachable { certificate, .. } => {
+            // What was only counted may be infinite without the reductions.
+            if !matches!(certificate, Certificate::Counted(_)) {
+                wattle_evidence::audit::audit(&task, certificate, &Control::unlimited())
+                    .expect("the certificate audits");
+            }
+        }
+        _ => {}
+    }
+    answer
+}
+
+#[test]
+fn counters_outgrow_the_guess_and_are_packed_anew() {
+    let i = instance(
+        "shared x, y;
+         thread p { local i; while i < 300 { i = i + 1; x = i; fence; } }
+         thread q { local i; while i < 3 { i = i - 1; if i < -70 { i = 5; } y = i; fence; } }",
+    );
+    for model in MemoryModel::ALL {
+        let observed = [Observed::Cell(CellId(0)), Observed::Cell(CellId(1))];
+        let finals = final_states(&i, model, &observed, &Control::unlimited()).expect("finals");
+        assert_eq!(finals.cut, Cut::Nothing);
+        assert_eq!(
+            finals.states.into_iter().collect::<Vec<_>>(),
+            [vec![300, 5]]
+        );
+    }
+}
+
+#[test]
+fn large_arrays_are_learnt_small() {
+    let i = instance(
+        "shared a[100], done[3]: 0..1;
+         thread p[3] {
+             local k;
+             while k < 4 { a[(k * 37 + self * 11) % 100] = k * 1000 + self; k = k + 1; fence; }
+             done[self] = 1;
+         }
+         never done[0] + done[1] + done[2] == 3 && a[11] == 7;",
+    );
+    for model in MemoryModel::ALL {
+        let answer = run(&i, model, false);
+        assert!(matches!(answer, Answer::Unreachable { .. }), "{answer:?}");
+    }
+}
+
+#[test]
+fn numbers_that_outgrow_the_machine_are_no_verdict() {
+    let i = instance("thread p { local i = 1; loop { i = i * 1000; } }");
+    let answer = run(&i, MemoryModel::Sc, false);
+    let Answer::Undecided {
+        reason: Reason::MachineOverflow { place },
+        ..
+    } = answer
+    else {
+        panic!("{answer:?}");
+    };
+    assert!(place.contains("line 1"), "{place}");
+}
+
+#[test]
+fn a_loop_that_stores_without_a_fence_is_bounded() {
+    let i = instance(
+        "shared x: 0..1, y: 0..1;
+         thread p { loop {
+             x = 1 - x; } }
+         thread q { loop { y = x; } }
+         never x == 1 && y == 2;",
+    );
+    assert!(matches!(
+        run(&i, MemoryModel::Sc, false),
+        Answer::Unreachable { .. }
+    ));
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let answer = run(&i, model, false);
+        let Answer::Bounded { limits, .. } = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(limits.buffered_stores, 6);
+        assert!(limits.cause.contains("thread p"), "{}", limits.cause);
+        assert!(limits.cause.contains("line 3"), "{}", limits.cause);
+    }
+}
+
+#[test]
+fn stores_nobody_else_can_see_do_not_pile_up() {
+    let i = instance(
+        "shared mine: 0..1, x: 0..1;
+         thread p { loop { mine = 1 - mine; } }
+         thread q { x = 1; }
+         never x == 1 && mine == 2;",
+    );
+    // Seen by the property: not private.
+    assert!(matches!(
+        run(&i, MemoryModel::Tso, false),
+        Answer::Bounded { .. }
+    ));
+    let i = instance(
+        "shared mine: 0..1, x: 0..1;
+         thread p { loop { mine = 1 - mine; } }
+         thread q { x = 1; }
+         never x == 2;",
+    );
+    let answer = run(&i, MemoryModel::Tso, false);
+    let Answer::Unreachable { certificate, .. } = &answer else {
+        panic!("{answer:?}");
+    };
+    assert!(matches!(certificate, Certificate::Counted(_)));
+}
+
+#[test]
+fn deadlocks_are_found_and_waiting_is_not_one() {
+    let two_locks = "shared a: 0..1, b: 0..1;
+         thread p { local r; r = cas(a, 0, 1); while r == 0 { r = cas(a, 0, 1); }
+                    r = cas(b, 0, 1); while r == 0 { r = cas(b, 0, 1); } b = 0; a = 0; }
+         thread q { local r; r = cas(b, 0, 1); while r == 0 { r = cas(b, 0, 1); }
+                    r = cas(a, 0, 1); while r == 0 { r = cas(a, 0, 1); } a = 0; b = 0; }";
+    let spins = instance(two_locks);
+    for model in MemoryModel::ALL {
+        let answer = run(&spins, model, true);
+        let Answer::Reached { trace, .. } = &answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(trace.end, End::Deadlock);
+        assert!(matches!(
+            run(&spins, model, false),
+            Answer::Unreachable { .. }
+        ));
+    }
+    let hands_over = instance(
+        "shared x: 0..1;
+         thread p { await x == 1; }
+         thread q { x = 1; }",
+    );
+    let discarded = instance("shared x: 0..1; thread p { assume x == 1; } thread q { x = 0; }");
+    for i in [&hands_over, &discarded] {
+        for model in MemoryModel::ALL {
+            let answer = run(i, model, true);
+            assert!(matches!(answer, Answer::Unreachable { .. }), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn faults_inside_chains_and_atomic_blocks_are_found() {
+    for text in [
+        "shared x: 0..1; thread p { local r; r = 3; r = r + 1; assert r == 3, \"why\"; }",
+        "shared x: 0..1; thread p { atomic { x = 1; x = 2; } }",
+        "shared x: 0..1; thread p { local r; r = x; r = 1 / r; }",
+    ] {
+        for model in MemoryModel::ALL {
+            let answer = run(&instance(text), model, false);
+            let Answer::Reached { trace, .. } = &answer else {
+                panic!("{answer:?}");
+            };
+            assert!(matches!(trace.end, End::Fault(_)));
+        }
+    }
+}
+
+#[test]
+fn thousands_of_threads_are_refused() {
+    let i = instance("shared x: 0..1; thread p[10000] { local r; r = x; x = 1 - r; }");
+    let task = Task {
+        instance: &i,
+        model: MemoryModel::Tso,
+        question: None,
+        deadlock: false,
+    };
+    assert!(Explicit::default().accepts(&task).is_err());
+}
