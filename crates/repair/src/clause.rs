@@ -16,8 +16,9 @@ use wattle_model::instance::{Address, Fact};
 use wattle_model::{CellId, Expr, FamilyId, Instance, RegisterId, StepId, ThreadId};
 use wattle_robust::Attack;
 
-/// Longer traces are not tightened.
+/// Longer traces are not tightened, and no more replays than this are spent on it.
 const MAX_TIGHTEN: usize = 300;
+const MAX_REPLAYS: usize = 3_000;
 
 /// The sites that stop an attack on robustness.
 pub fn of_attack(
@@ -191,8 +192,9 @@ pub fn tighten(task: &Task<'_>, trace: &Trace) -> Trace {
     if best.events.len() > MAX_TIGHTEN {
         return best;
     }
+    let mut left = MAX_REPLAYS;
     let mut at = 0;
-    while at < best.events.len() {
+    while at < best.events.len() && left > 0 {
         let Event::Step { thread, .. } = best.events[at] else {
             at += 1;
             continue;
@@ -205,7 +207,7 @@ pub fn tighten(task: &Task<'_>, trace: &Trace) -> Trace {
             .get(at + 1)
             .is_some_and(|after| put(after) > put(&states[at]));
         if stored {
-            best = earlier(task, best, at, &states);
+            best = earlier(task, best, at, &states, &mut left);
         }
         at += 1;
     }
@@ -213,7 +215,13 @@ pub fn tighten(task: &Task<'_>, trace: &Trace) -> Trace {
 }
 
 /// Moves the drain of the store made at `at` to the first place where the run still shows the same.
-fn earlier(task: &Task<'_>, trace: Trace, at: usize, states: &[Snapshot]) -> Trace {
+fn earlier(
+    task: &Task<'_>,
+    trace: Trace,
+    at: usize,
+    states: &[Snapshot],
+    left: &mut usize,
+) -> Trace {
     let thread = trace.events[at].thread();
     let entries = |s: &Snapshot| s.buffers[thread.index()].clone();
     let (before, after) = (entries(&states[at]), entries(&states[at + 1]));
@@ -242,9 +250,10 @@ fn earlier(task: &Task<'_>, trace: Trace, at: usize, states: &[Snapshot]) -> Tra
     let old = drains.map(|(i, _)| i).nth(ahead);
     let last = old.unwrap_or(trace.events.len());
     for to in at + 1..=last {
-        if Some(to) == old {
+        if Some(to) == old || *left == 0 {
             break;
         }
+        *left -= 1;
         let mut events = trace.events.clone();
         if let Some(i) = old {
             events.remove(i);

@@ -84,7 +84,7 @@ impl Search<'_, '_> {
         cost: u64,
     ) -> Result<(), Stop> {
         self.nodes += 1;
-        if self.nodes % 4096 == 0 {
+        if self.nodes.is_multiple_of(4096) {
             self.control.poll("repair", Progress::default())?;
         }
         if self.known.iter().any(|k| k.is_subset(chosen)) {

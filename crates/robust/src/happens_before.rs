@@ -175,10 +175,8 @@ impl Build<'_> {
     }
 
     fn finish(mut self, end: usize) -> Relation {
-        let mut late = end;
-        for node in self.pending.values().flatten() {
+        for (late, node) in (end..).zip(self.pending.values().flatten()) {
             self.nodes[*node].time = late;
-            late += 1;
         }
         for i in 0..self.nodes.len() {
             if let Some(store) = self.nodes[i].early {

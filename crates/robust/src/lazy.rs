@@ -65,7 +65,7 @@ impl Engine for Lazy {
         for round in 0..self.most_rounds {
             let under_sc = match self.round(task, &extended, control, &mut effort) {
                 Ok(certificate) => certificate,
-                Err(answer) => return answer,
+                Err(answer) => return *answer,
             };
             let options = Options {
                 // The auditor knows only the general rule for lock regions.
@@ -108,7 +108,7 @@ impl Lazy {
         extended: &Extended,
         control: &Control<'_>,
         effort: &mut Progress,
-    ) -> Result<Certificate, Answer> {
+    ) -> Result<Certificate, Box<Answer>> {
         let mut instance = extended.instance.clone();
         for q in &mut instance.questions {
             q.target = extended.target(&q.target);
@@ -122,13 +122,13 @@ impl Lazy {
             Answer::Reached { trace, effort: e } => {
                 effort.states += e.states;
                 let effort = *effort;
-                Err(match original(task, extended, &trace) {
+                Err(Box::new(match original(task, extended, &trace) {
                     Some(trace) => Answer::Reached { trace, effort },
                     None => Answer::Undecided {
                         reason: Reason::Other("a run of the extended program is no TSO run".into()),
                         effort,
                     },
-                })
+                }))
             }
             Answer::Unreachable {
                 certificate,
@@ -138,7 +138,7 @@ impl Lazy {
                 effort.memory = effort.memory.max(e.memory);
                 Ok(certificate)
             }
-            other => Err(other),
+            other => Err(Box::new(other)),
         }
     }
 }

@@ -249,3 +249,17 @@ fn pso_three_threads_and_blocks() {
         random::Shape::plain(2, 4).atomic(),
     );
 }
+
+/// A store between two loads that both see the inside of another thread's lock region: nobody else
+/// touches its cell, and yet SC would have to make it inside the region.
+#[test]
+fn a_store_inside_somebody_elses_lock_region() {
+    let text = "
+        shared x, y;
+        thread p { local a, b; a = y; x = 1; b = y; }
+        thread q { lock; y = 2; y = 1; unlock; }
+    ";
+    let parsed = wattle_syntax::wtl::parse(text);
+    let program = parsed.program.expect("it parses");
+    assert_eq!(check(&program, MemoryModel::Tso), Some(false));
+}

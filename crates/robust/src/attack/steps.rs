@@ -64,8 +64,9 @@ impl Steps<'_, '_> {
             self.thread(state, t, true, out);
             return;
         }
-        for t in 0..threads {
-            if mine[t] && self.plan.threads[t].quick[state.location(t)] {
+        let able: Vec<usize> = (0..threads).filter(|t| mine[*t]).collect();
+        for &t in &able {
+            if self.plan.threads[t].quick[state.location(t)] {
                 self.thread(state, t, false, out);
                 // A thread that waits for its own registers waits for ever: the others go on.
                 if !out.is_empty() {
@@ -73,8 +74,8 @@ impl Steps<'_, '_> {
                 }
             }
         }
-        for t in 0..threads {
-            if mine[t] && !self.plan.threads[t].quick[state.location(t)] {
+        for &t in &able {
+            if !self.plan.threads[t].quick[state.location(t)] {
                 self.thread(state, t, false, out);
             }
         }
@@ -337,10 +338,17 @@ impl Steps<'_, '_> {
         let others = (0..plan.len()).filter(|u| *u != t);
         plan[t].can_commit[target]
             && (self.is_race()
+                || self.region_counts(state, t, c)
                 || others.into_iter().any(|u| {
                     self.reach(state, u)
                         .is_some_and(|l| plan[u].touches[l].has(c))
                 }))
+    }
+
+    /// An open lock region that the attacker has seen, or that has touched the delayed cell, may
+    /// close the cycle without another access of that cell.
+    fn region_counts(&self, state: &Work, attacker: usize, delayed: usize) -> bool {
+        state.flag(attacker) || state.foot(&self.shape, delayed) != 0
     }
 
     /// Where the thread is, unless it has stopped at a fault.
@@ -377,7 +385,10 @@ impl Steps<'_, '_> {
         if !others().any(|u| of(u, stored.is_none(), c)) {
             return;
         }
-        if !self.is_race() && !others().any(|u| of(u, false, state.delayed())) {
+        let touched = self.is_race()
+            || self.region_counts(state, me, state.delayed())
+            || others().any(|u| of(u, false, state.delayed()));
+        if !touched {
             return;
         }
         let mut next = state.clone();

@@ -129,7 +129,7 @@ impl Thread<'_> {
 pub fn program(rng: &mut SmallRng, shape: Shape) -> Program {
     let cells = rng.random_range(2..4);
     let regions = (0..cells).map(|c| Region {
-        name: format!("{}", ["x", "y", "z"][c as usize]),
+        name: ["x", "y", "z"][c as usize].to_string(),
         length: Length::Scalar,
         ty: Type::Range { lo: 0, hi: 3 },
         init: Init::default(),
