@@ -6,6 +6,7 @@ mod bad;
 mod closed_states;
 mod coherent;
 mod counted;
+mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
@@ -101,6 +102,7 @@ pub fn audit(
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Counted(c) => counted::audit(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
+        Certificate::Inductive(c) => inductive::audit(task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),
         Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
     }

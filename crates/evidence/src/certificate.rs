@@ -6,6 +6,7 @@ mod closed_states;
 mod coherent;
 mod counted;
 mod encoding;
+mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
@@ -15,6 +16,9 @@ pub use closed_states::{ClosedStates, Corrupt};
 pub use coherent::Coherent;
 pub use counted::Counted;
 pub use encoding::Coded;
+pub use inductive::{
+    Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
+};
 pub use load_buffers::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
@@ -37,6 +41,8 @@ pub enum Certificate {
     Multisets(Multisets),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
+    /// A formula per control state that no event leads out of.
+    Inductive(Inductive),
 }
 
 impl Certificate {
@@ -49,6 +55,13 @@ impl Certificate {
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Counted(c) => {
                 format!("{} states seen, not written down: {}", c.states, c.why)
+            }
+            Certificate::Inductive(c) => {
+                format!(
+                    "an inductive formula of {} predicates for each of {} control states",
+                    c.predicates.len(),
+                    c.invariants.len()
+                )
             }
             Certificate::Coherent(c) => {
                 let order = if c.newest { "newest" } else { "oldest" };

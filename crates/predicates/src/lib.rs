@@ -1,1 +1,10 @@
-//! Predicate abstraction under relaxed memory: extrapolation and CEGAR.
+//! Predicate abstraction under relaxed memory.
+//!
+//! [`reduce`] turns an instance under SC, TSO or PSO into a transition system over integers that
+//! runs under SC: buffers become variables (dan-2013 §3, App. A.4). [`Cegar`] proves or breaks that
+//! system with predicates it finds itself from interpolants; it treats unbounded integers.
+
+pub mod cegar;
+pub mod reduce;
+
+pub use cegar::Cegar;

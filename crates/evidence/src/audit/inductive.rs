@@ -1,0 +1,231 @@
+//! Formulas per control state: initiation, consecution and safety by fresh solver queries.
+//!
+//! The certificate proves what it says if every initial state satisfies the formula of its control
+//! state, if no event of the machine leads from a state that satisfies its formula to one that does
+//! not (control states without a formula are `false`), and if no such state satisfies the target or
+//! has a step that is a fault. Whatever is stored passes a type's range check, so ranges hold of
+//! every value and are used as facts. Every "unsatisfiable" of the solver is taken only with a proof
+//! that checks.
+
+mod machine;
+
+use super::{AuditError, Audited};
+use crate::certificate::{ControlState, Corrupt, Inductive};
+use crate::control::{Control, Progress};
+use crate::task::Task;
+use machine::{Machine, State, control as control_of};
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_logic::{Answer, Formula, Native, Solver, Term, and, eq, not, or, proof};
+use wattle_model::Type;
+use wattle_model::instance::Initial;
+
+pub fn audit(
+    task: &Task<'_>,
+    certificate: &Inductive,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    if certificate.model != task.model {
+        return Err(AuditError::WrongModel(certificate.model));
+    }
+    if task.deadlock {
+        let why = "an inductive formula says nothing about deadlocks";
+        return Err(AuditError::Refused(why.into()));
+    }
+    let cells = task.instance.cells.iter().map(|c| (c.ty, c.init));
+    let registers = task.instance.threads.iter().flat_map(|t| &t.registers);
+    for (ty, init) in cells.chain(registers.map(|r| (r.ty, r.init))) {
+        let fits = match init {
+            Initial::Value(v) => ty.admit(v) == Some(v),
+            Initial::Any => true,
+        };
+        if matches!(ty, Type::Wrap { .. } | Type::Thread(_)) || !fits {
+            return Err(AuditError::Refused("a type that is no range".into()));
+        }
+    }
+    let mut formulas: BTreeMap<&ControlState, Vec<&[i32]>> = BTreeMap::new();
+    for invariant in &certificate.invariants {
+        let cubes = formulas.entry(&invariant.control).or_default();
+        cubes.extend(invariant.cubes.iter().map(Vec::as_slice));
+    }
+    let mut auditor = Auditor {
+        task,
+        certificate,
+        control,
+        machine: Machine::new(task.instance, task.model),
+        formulas,
+        asked: 0,
+        checked: 0,
+    };
+    auditor.initiation()?;
+    for n in 0..auditor.certificate.invariants.len() {
+        auditor.consecution(n)?;
+    }
+    Ok(Audited {
+        checked: auditor.checked,
+    })
+}
+
+struct Auditor<'a> {
+    task: &'a Task<'a>,
+    certificate: &'a Inductive,
+    control: &'a Control<'a>,
+    machine: Machine<'a>,
+    formulas: BTreeMap<&'a ControlState, Vec<&'a [i32]>>,
+    asked: u64,
+    checked: u64,
+}
+
+impl Auditor<'_> {
+    /// Whether the conditions cannot hold together; a proof is checked before that is believed.
+    fn impossible(&mut self, query: &[Formula]) -> Result<bool, AuditError> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(32) {
+            let progress = Progress {
+                states: self.asked,
+                ..Progress::default()
+            };
+            self.control.poll("audit", progress)?;
+        }
+        match Native::new().check(query) {
+            Answer::Sat(_) => Ok(false),
+            Answer::Unknown(why) => Err(AuditError::Refused(format!(
+                "a query was not decided: {why}"
+            ))),
+            Answer::Unsat(refutation) => {
+                let proof = refutation.proof.as_ref();
+                if proof.is_some_and(|p| proof::check(query, p).is_ok()) {
+                    return Ok(true);
+                }
+                Err(AuditError::Other(
+                    "the solver's proof does not check".into(),
+                ))
+            }
+        }
+    }
+
+    fn cube(&self, state: &State, cube: &[i32]) -> Result<Vec<Formula>, AuditError> {
+        let corrupt = || AuditError::Corrupt(Corrupt("a literal without a predicate"));
+        let mut literals = Vec::new();
+        for literal in cube {
+            let n = (literal.unsigned_abs() as usize).checked_sub(1);
+            let p = n.and_then(|n| self.certificate.predicates.get(n));
+            let f = self.machine.predicate(state, p.ok_or_else(corrupt)?)?;
+            literals.push(if *literal > 0 { f } else { not(&f) });
+        }
+        Ok(literals)
+    }
+
+    /// Whether the conditions imply the formula of the state.
+    fn covered(&mut self, known: &[Formula], state: &State) -> Result<bool, AuditError> {
+        let facts: BTreeSet<&Formula> = known.iter().collect();
+        let mut cubes = Vec::new();
+        let listed = self.formulas.get(&control_of(state)).cloned();
+        for cube in listed.unwrap_or_default() {
+            let mut open = Vec::new();
+            let mut excluded = false;
+            for literal in self.cube(state, cube)? {
+                excluded |= facts.contains(&not(&literal));
+                if !facts.contains(&literal) {
+                    open.push(literal);
+                }
+            }
+            if !excluded {
+                cubes.push(and(open));
+            }
+        }
+        let outside = not(&or(cubes));
+        if outside == Formula::False {
+            return Ok(true);
+        }
+        let mut query = known.to_vec();
+        query.extend(outside.conjuncts().iter().cloned());
+        self.impossible(&query)
+    }
+
+    fn initiation(&mut self) -> Result<(), AuditError> {
+        let instance = self.task.instance;
+        let threads = &instance.threads;
+        let first = ControlState {
+            locations: threads.iter().map(|t| t.entry).collect(),
+            buffers: vec![Default::default(); threads.len()],
+            holder: None,
+        };
+        let (state, mut known) = self.machine.any(&first)?;
+        let mut fix = |term: &Term, init: Initial| {
+            if let Initial::Value(v) = init {
+                known.push(eq(term.clone(), v));
+            }
+        };
+        for (term, cell) in state.memory.iter().zip(&instance.cells) {
+            fix(term, cell.init);
+        }
+        for (row, t) in state.registers.iter().zip(threads) {
+            for (term, r) in row.iter().zip(&t.registers) {
+                fix(term, r.init);
+            }
+        }
+        match self.covered(&known, &state)? {
+            true => Ok(()),
+            false => Err(AuditError::MissesInitial),
+        }
+    }
+
+    /// From the n-th control state: nothing bad, and no way out.
+    fn consecution(&mut self, n: usize) -> Result<(), AuditError> {
+        let invariant = &self.certificate.invariants[n];
+        let (state, domain) = self.machine.any(&invariant.control)?;
+        let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
+        let ways = self.machine.ways(&state)?;
+        let bad = self.bad(&state)?;
+        for cube in &invariant.cubes {
+            self.checked += 1;
+            let mut known = self.cube(&state, cube)?;
+            known.extend(domain.iter().cloned());
+            if let Some(bad) = &bad {
+                let query = [known.as_slice(), bad].concat();
+                if !self.impossible(&query)? {
+                    return Err(AuditError::Bad { state: n as u64 });
+                }
+            }
+            for way in &ways {
+                let when = and(way.when.iter().cloned());
+                if when == Formula::False {
+                    continue;
+                }
+                let mut query = known.clone();
+                query.extend(when.conjuncts().iter().cloned());
+                let fine = match &way.to {
+                    Some(to) => self.covered(&query, to)?,
+                    None => self.impossible(&query)?,
+                };
+                if fine {
+                    continue;
+                }
+                let state = n as u64;
+                let event = way.what.clone();
+                return Err(match way.to {
+                    Some(_) => AuditError::NotClosed { state, event },
+                    None => AuditError::Other(format!("{event} can be a fault in state {state}")),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// When the target is true in the state; `None` where it is not looked at.
+    fn bad(&mut self, state: &State) -> Result<Option<Vec<Formula>>, AuditError> {
+        let Some(question) = self.task.question() else {
+            return Ok(None);
+        };
+        let threads = state.locations.iter().zip(&self.task.instance.threads);
+        let ended = threads.into_iter().all(|(l, t)| t.ended(*l));
+        let empty = state.buffers.iter().all(machine::Buffer::is_empty);
+        if self.machine.alone(state).is_some() || (question.only_final && !(ended && empty)) {
+            return Ok(None);
+        }
+        let mut when = Vec::new();
+        let target = self.machine.target(state, &question.target, &mut when)?;
+        when.push(target);
+        Ok(Some(when))
+    }
+}

@@ -1,0 +1,548 @@
+//! The rules of the reference machine on terms instead of numbers.
+//!
+//! A state holds a term for every register, cell and pending store. An event leads to states under
+//! conditions; what an expression needs besides (the value of a comparison, of `?:`) is a fresh
+//! variable with its definition among the conditions.
+
+use super::super::AuditError;
+use crate::certificate::{ControlState, Corrupt, PendingStores, Predicate, Quantity};
+use std::collections::BTreeMap;
+use wattle_logic::{Formula, Int, Term, Var, and, divides, eq, ge, le, lt, ne, not, or};
+use wattle_memory::MemoryModel;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Fact};
+use wattle_model::{
+    CellId, Expr, Fence, Instance, LocationId, Op1, Op2, RegisterId, StepId, ThreadId, Type,
+};
+
+#[derive(Clone, Debug)]
+pub struct State {
+    pub locations: Vec<LocationId>,
+    pub registers: Vec<Vec<Term>>,
+    pub memory: Vec<Term>,
+    pub buffers: Vec<Buffer>,
+    pub holder: Option<ThreadId>,
+}
+
+/// Epochs of entries per cell under PSO; under TSO one list in the order of the stores.
+#[derive(Clone, Debug, Default)]
+pub struct Buffer {
+    fifo: Vec<(CellId, Term)>,
+    epochs: Vec<BTreeMap<CellId, Vec<Term>>>,
+    fenced: bool,
+}
+
+impl Buffer {
+    pub fn is_empty(&self) -> bool {
+        self.fifo.is_empty() && self.epochs.is_empty()
+    }
+
+    fn newest(&self, cell: CellId) -> Option<Term> {
+        let fifo = self.fifo.iter().rev().find(|(c, _)| *c == cell);
+        let epochs = self.epochs.iter().rev();
+        let mut pending = epochs.filter_map(|e| e.get(&cell)?.last());
+        fifo.map(|(_, v)| v).or_else(|| pending.next()).cloned()
+    }
+
+    fn put(&mut self, model: MemoryModel, cell: CellId, value: Term) {
+        if model == MemoryModel::Tso {
+            self.fifo.push((cell, value));
+            return;
+        }
+        if self.epochs.is_empty() || self.fenced {
+            self.epochs.push(BTreeMap::new());
+        }
+        self.fenced = false;
+        if let Some(newest) = self.epochs.last_mut() {
+            newest.entry(cell).or_default().push(value);
+        }
+    }
+
+    /// Every way an entry can leave.
+    fn drains(&self) -> Vec<(CellId, Term, Buffer)> {
+        let mut ways = Vec::new();
+        if let Some((cell, value)) = self.fifo.first() {
+            let mut rest = self.clone();
+            rest.fifo.remove(0);
+            ways.push((*cell, value.clone(), rest));
+        }
+        for cell in self.epochs.first().into_iter().flat_map(BTreeMap::keys) {
+            let mut rest = self.clone();
+            let Some(pending) = rest.epochs[0].get_mut(cell) else {
+                continue;
+            };
+            let value = pending.remove(0);
+            if pending.is_empty() {
+                rest.epochs[0].remove(cell);
+            }
+            if rest.epochs[0].is_empty() {
+                rest.epochs.remove(0);
+            }
+            rest.fenced &= !rest.epochs.is_empty();
+            ways.push((*cell, value, rest));
+        }
+        ways
+    }
+
+    /// The entries in the order certificates list them.
+    pub fn entries(&self) -> Vec<(u32, CellId, &Term)> {
+        let mut all: Vec<_> = self.fifo.iter().map(|(c, v)| (0, *c, v)).collect();
+        for (n, epoch) in self.epochs.iter().enumerate() {
+            for (cell, values) in epoch {
+                all.extend(values.iter().map(|v| (n as u32, *cell, v)));
+            }
+        }
+        all
+    }
+}
+
+/// What an event leads to, and when.
+pub struct Way {
+    pub what: String,
+    pub when: Vec<Formula>,
+    /// `None` is a fault.
+    pub to: Option<State>,
+}
+
+pub struct Machine<'i> {
+    pub instance: &'i Instance,
+    pub model: MemoryModel,
+    next: u32,
+}
+
+/// Expressions this deep are refused rather than followed.
+const MAX_DEPTH: usize = 256;
+
+impl<'i> Machine<'i> {
+    pub fn new(instance: &'i Instance, model: MemoryModel) -> Self {
+        Machine {
+            instance,
+            model,
+            next: 0,
+        }
+    }
+
+    fn fresh(&mut self) -> Var {
+        self.next += 1;
+        Var(self.next)
+    }
+
+    /// The control state with a variable for everything, and what the types say about them.
+    pub fn any(&mut self, control: &ControlState) -> Result<(State, Vec<Formula>), AuditError> {
+        let instance = self.instance;
+        let corrupt = || AuditError::Corrupt(Corrupt("a control state does not fit the program"));
+        let threads = &instance.threads;
+        let located = control.locations.iter().zip(threads);
+        if control.locations.len() != threads.len()
+            || control.buffers.len() != threads.len()
+            || control.holder.is_some_and(|h| h.index() >= threads.len())
+            || located
+                .into_iter()
+                .any(|(l, t)| l.index() >= t.locations.len())
+        {
+            return Err(corrupt());
+        }
+        let mut known = Vec::new();
+        let mut variable = |this: &mut Self, ty: Type| {
+            let term = Term::from(this.fresh());
+            known.push(admitted(ty, &term));
+            term
+        };
+        let mut memory = Vec::new();
+        for c in &instance.cells {
+            memory.push(variable(self, c.ty));
+        }
+        let mut registers = Vec::new();
+        for t in threads {
+            let row = t.registers.iter().map(|r| variable(self, r.ty));
+            registers.push(row.collect());
+        }
+        let mut buffers = Vec::new();
+        for pending in &control.buffers {
+            let mut buffer = Buffer {
+                fenced: pending.fenced,
+                ..Buffer::default()
+            };
+            for (epoch, cell) in &pending.entries {
+                let ty = instance.cells.get(cell.index()).ok_or_else(corrupt)?.ty;
+                let value = variable(self, ty);
+                if self.model != MemoryModel::Pso {
+                    buffer.fifo.push((*cell, value));
+                    continue;
+                }
+                match (*epoch as usize).checked_sub(buffer.epochs.len()) {
+                    Some(0) => buffer.epochs.push(BTreeMap::new()),
+                    None => {}
+                    Some(_) => return Err(corrupt()),
+                }
+                let of_cell = buffer.epochs[*epoch as usize].entry(*cell).or_default();
+                of_cell.push(value);
+            }
+            // The listing must be the one and only listing of this buffer.
+            let same = written(&buffer) == *pending;
+            let none = self.model == MemoryModel::Sc && !buffer.is_empty();
+            if !same || none || (buffer.fenced && buffer.epochs.is_empty()) {
+                return Err(corrupt());
+            }
+            buffers.push(buffer);
+        }
+        let state = State {
+            locations: control.locations.clone(),
+            registers,
+            memory,
+            buffers,
+            holder: control.holder,
+        };
+        Ok((state, known))
+    }
+
+    pub fn alone(&self, state: &State) -> Option<ThreadId> {
+        let mut threads = self.instance.thread_ids();
+        threads.find(|t| self.instance.thread(*t).atomic[state.locations[t.index()].index()])
+    }
+
+    /// Everything that can happen in the state.
+    pub fn ways(&mut self, state: &State) -> Result<Vec<Way>, AuditError> {
+        let mut ways = Vec::new();
+        let alone = self.alone(state);
+        let instance = self.instance;
+        for t in instance.thread_ids() {
+            if alone.is_some_and(|a| a != t) {
+                continue;
+            }
+            for &s in instance.thread(t).outgoing(state.locations[t.index()]) {
+                self.step(state, t, s, &mut ways)?;
+            }
+            if alone.is_none() && state.holder.is_none_or(|h| h == t) {
+                for (cell, value, rest) in state.buffers[t.index()].drains() {
+                    let mut to = state.clone();
+                    to.memory[cell.index()] = value;
+                    to.buffers[t.index()] = rest;
+                    ways.push(Way {
+                        what: format!("a drain of {}", instance.thread(t).name),
+                        when: Vec::new(),
+                        to: Some(to),
+                    });
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    fn step(
+        &mut self,
+        state: &State,
+        t: ThreadId,
+        s: StepId,
+        ways: &mut Vec<Way>,
+    ) -> Result<(), AuditError> {
+        let thread = self.instance.thread(t);
+        let step = thread.step(s);
+        let me = t.index();
+        let empty = state.buffers[me].is_empty();
+        let may_write = state.holder.is_none_or(|h| h == t);
+        let what = format!("step {s} of {}", thread.name);
+        let mut to = state.clone();
+        to.locations[me] = step.target;
+        let mut add = |when: Vec<Formula>, to: Option<State>| {
+            let what = what.clone();
+            ways.push(Way { what, when, to });
+        };
+        let leaf = |r: &RegisterId| Ok(state.registers[me][r.index()].clone());
+        let mut when = Vec::new();
+        match &step.action {
+            Action::Skip | Action::AtomicEnd => add(when, Some(to)),
+            Action::Fence(Fence::Store) => {
+                to.buffers[me].fenced = !to.buffers[me].epochs.is_empty();
+                add(when, Some(to));
+            }
+            Action::Fence(Fence::Full) => {
+                if empty {
+                    add(when, Some(to));
+                }
+            }
+            Action::AtomicBegin => {
+                if empty && may_write {
+                    add(when, Some(to));
+                }
+            }
+            Action::Lock => {
+                if empty && state.holder.is_none() {
+                    to.holder = Some(t);
+                    add(when, Some(to));
+                }
+            }
+            Action::Unlock => {
+                if empty && state.holder == Some(t) {
+                    to.holder = None;
+                    add(when, Some(to));
+                }
+            }
+            Action::Assume(e) => {
+                let holds = self.truth(e, &leaf, &mut when, 0)?;
+                when.push(holds);
+                add(when, Some(to));
+            }
+            Action::Assert { condition, .. } => {
+                let holds = self.truth(condition, &leaf, &mut when, 0)?;
+                let mut fails = when.clone();
+                fails.push(not(&holds));
+                add(fails, None);
+                when.push(holds);
+                add(when, Some(to));
+            }
+            Action::Assign { register, value } => {
+                let value = self.value(value, &leaf, &mut when, 0)?;
+                let fits = admitted(thread.registers[register.index()].ty, &value);
+                to.registers[me][register.index()] = value;
+                both(when, fits, to, &mut add);
+            }
+            Action::Havoc { register, range } => {
+                let ty = thread.registers[register.index()].ty;
+                let Some((lo, hi)) = range.or(ty.bounds()) else {
+                    let why = "a choice among infinitely many values";
+                    return Err(AuditError::Refused(why.into()));
+                };
+                let value = Term::from(self.fresh());
+                when.push(ge(value.clone(), lo));
+                when.push(le(value.clone(), hi));
+                let fits = admitted(ty, &value);
+                to.registers[me][register.index()] = value;
+                both(when, fits, to, &mut add);
+            }
+            Action::Load { register, place } => {
+                let (cells, outside) = self.cells(place, &leaf, &mut when)?;
+                add([when.clone(), vec![outside]].concat(), None);
+                for (here, cell) in cells {
+                    let mut to = to.clone();
+                    let pending = state.buffers[me].newest(cell);
+                    let value = pending.unwrap_or_else(|| state.memory[cell.index()].clone());
+                    let fits = admitted(thread.registers[register.index()].ty, &value);
+                    to.registers[me][register.index()] = value;
+                    both([when.clone(), vec![here]].concat(), fits, to, &mut add);
+                }
+            }
+            Action::Store { place, value } => {
+                let direct = self.model == MemoryModel::Sc;
+                if direct && !may_write {
+                    return Ok(());
+                }
+                let (cells, outside) = self.cells(place, &leaf, &mut when)?;
+                add([when.clone(), vec![outside]].concat(), None);
+                let value = self.value(value, &leaf, &mut when, 0)?;
+                for (here, cell) in cells {
+                    let mut to = to.clone();
+                    let fits = admitted(self.instance.cell(cell).ty, &value);
+                    if direct || thread.atomic[step.source.index()] {
+                        to.memory[cell.index()] = value.clone();
+                    } else {
+                        to.buffers[me].put(self.model, cell, value.clone());
+                    }
+                    both([when.clone(), vec![here]].concat(), fits, to, &mut add);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells an address may mean, and when it means none.
+    fn cells(
+        &mut self,
+        place: &Address,
+        leaf: &dyn Fn(&RegisterId) -> Result<Term, AuditError>,
+        when: &mut Vec<Formula>,
+    ) -> Result<(Vec<(Formula, CellId)>, Formula), AuditError> {
+        match place {
+            Address::Cell(c) => Ok((vec![(Formula::True, *c)], Formula::False)),
+            Address::Computed {
+                base,
+                length,
+                index,
+            } => {
+                let index = self.value(index, leaf, when, 0)?;
+                let one = |i: u32| (eq(index.clone(), i64::from(i)), CellId(base.0 + i));
+                let outside = or([lt(index.clone(), 0), ge(index.clone(), i64::from(*length))]);
+                Ok(((0..*length).map(one).collect(), outside))
+            }
+        }
+    }
+
+    /// The question's target in the state.
+    pub fn target(
+        &mut self,
+        state: &State,
+        target: &Expr<Fact>,
+        when: &mut Vec<Formula>,
+    ) -> Result<Formula, AuditError> {
+        let leaf = |fact: &Fact| match fact {
+            Fact::Cell(c) => Ok(state.memory[c.index()].clone()),
+            Fact::Register(t, r) => Ok(state.registers[t.index()][r.index()].clone()),
+            Fact::At(t, at) => {
+                let here = at.contains(&state.locations[t.index()]);
+                Ok(Term::constant(i64::from(here)))
+            }
+            Fact::CellAt {
+                base,
+                length,
+                index,
+            } => match index.as_const().map(u32::try_from) {
+                Some(Ok(i)) if i < *length => Ok(state.memory[base.index() + i as usize].clone()),
+                _ => Err(AuditError::Refused("the property computes an index".into())),
+            },
+        };
+        self.truth(target, &leaf, when, 0)
+    }
+
+    fn truth<A>(
+        &mut self,
+        e: &Expr<A>,
+        leaf: &dyn Fn(&A) -> Result<Term, AuditError>,
+        when: &mut Vec<Formula>,
+        depth: usize,
+    ) -> Result<Formula, AuditError> {
+        let deeper = depth + 1;
+        Ok(match e {
+            Expr::Unary(Op1::Not, a) => not(&self.truth(a, leaf, when, deeper)?),
+            Expr::Binary(op, a, b) if matches!(op, Op2::And | Op2::Or) => {
+                let a = self.truth(a, leaf, when, deeper)?;
+                let b = self.truth(b, leaf, when, deeper)?;
+                if *op == Op2::And {
+                    and([a, b])
+                } else {
+                    or([a, b])
+                }
+            }
+            Expr::Binary(op, a, b) if op.is_logical() => {
+                let a = self.value(a, leaf, when, deeper)?;
+                let b = self.value(b, leaf, when, deeper)?;
+                match op {
+                    Op2::Eq => eq(a, b),
+                    Op2::Ne => ne(a, b),
+                    Op2::Lt => lt(a, b),
+                    Op2::Le => le(a, b),
+                    Op2::Gt => lt(b, a),
+                    _ => le(b, a),
+                }
+            }
+            e => ne(self.value(e, leaf, when, deeper)?, 0),
+        })
+    }
+
+    fn value<A>(
+        &mut self,
+        e: &Expr<A>,
+        leaf: &dyn Fn(&A) -> Result<Term, AuditError>,
+        when: &mut Vec<Formula>,
+        depth: usize,
+    ) -> Result<Term, AuditError> {
+        let refused = |why: &str| AuditError::Refused(why.into());
+        if depth > MAX_DEPTH {
+            return Err(refused("an expression is nested too deeply"));
+        }
+        let deeper = depth + 1;
+        Ok(match e {
+            Expr::Const(c) => Term::constant(*c),
+            Expr::Atom(a) => leaf(a)?,
+            Expr::Unary(Op1::Neg, a) => -self.value(a, leaf, when, deeper)?,
+            Expr::Unary(Op1::BitNot, a) => -self.value(a, leaf, when, deeper)? - 1,
+            Expr::Unary(Op1::Wrap { .. }, _) => return Err(refused("wrap-around is not linear")),
+            Expr::Binary(op, a, b) if !op.is_logical() => {
+                let a = self.value(a, leaf, when, deeper)?;
+                let b = self.value(b, leaf, when, deeper)?;
+                match (op, a.as_constant(), b.as_constant()) {
+                    (Op2::Add, ..) => a + b,
+                    (Op2::Sub, ..) => a - b,
+                    (Op2::Mul, Some(k), _) => b.scaled(k),
+                    (Op2::Mul, _, Some(k)) => a.scaled(k),
+                    (_, Some(a), Some(b)) => match (a.to_i64(), b.to_i64()) {
+                        (Some(a), Some(b)) => match op.apply(a, b) {
+                            Ok(v) => Term::constant(v),
+                            Err(e) => return Err(AuditError::Refused(e.to_string())),
+                        },
+                        _ => return Err(refused("a constant is too large")),
+                    },
+                    _ => return Err(refused("an operator is not linear")),
+                }
+            }
+            Expr::Ite(c, a, b) => {
+                let c = self.truth(c, leaf, when, deeper)?;
+                let a = self.value(a, leaf, when, deeper)?;
+                let b = self.value(b, leaf, when, deeper)?;
+                self.defined(&c, a, b, when)
+            }
+            e => {
+                let c = self.truth(e, leaf, when, deeper)?;
+                self.defined(&c, Term::constant(1), Term::constant(0), when)
+            }
+        })
+    }
+
+    /// A variable that is `a` where `c` holds, else `b`.
+    fn defined(&mut self, c: &Formula, a: Term, b: Term, when: &mut Vec<Formula>) -> Term {
+        let v = self.fresh();
+        when.push(or([and([c.clone(), eq(v, a)]), and([not(c), eq(v, b)])]));
+        Term::from(v)
+    }
+
+    /// The predicate in the state.
+    pub fn predicate(&self, state: &State, p: &Predicate) -> Result<Formula, AuditError> {
+        use crate::certificate::Comparison;
+        let corrupt = || AuditError::Corrupt(Corrupt("a predicate speaks of nothing in the state"));
+        let mut sum = Term::constant(p.constant);
+        for (k, quantity) in &p.sum {
+            let term = match quantity {
+                Quantity::Register(t, r) => {
+                    let of_thread = state.registers.get(t.index()).ok_or_else(corrupt)?;
+                    of_thread.get(r.index()).cloned()
+                }
+                Quantity::Cell(c) => state.memory.get(c.index()).cloned(),
+                Quantity::Entry(t, i) => {
+                    let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
+                    let entries = buffer.entries();
+                    entries.get(*i as usize).map(|(_, _, v)| (*v).clone())
+                }
+            };
+            sum = sum + term.ok_or_else(corrupt)?.scaled(&Int::from(*k));
+        }
+        Ok(match p.is {
+            Comparison::AtMostZero => le(sum, 0),
+            Comparison::Zero => eq(sum, 0),
+            Comparison::MultipleOf(m) if m > 1 => divides(m, sum),
+            Comparison::MultipleOf(_) => return Err(corrupt()),
+        })
+    }
+}
+
+/// The finite part of the state, as certificates list it.
+pub fn control(state: &State) -> ControlState {
+    ControlState {
+        locations: state.locations.clone(),
+        buffers: state.buffers.iter().map(written).collect(),
+        holder: state.holder,
+    }
+}
+
+fn written(buffer: &Buffer) -> PendingStores {
+    let entries = buffer.entries();
+    PendingStores {
+        entries: entries.into_iter().map(|(e, c, _)| (e, c)).collect(),
+        fenced: buffer.fenced,
+    }
+}
+
+pub fn admitted(ty: Type, value: &Term) -> Formula {
+    match ty.bounds() {
+        Some((lo, hi)) => and([ge(value.clone(), lo), le(value.clone(), hi)]),
+        None => Formula::True,
+    }
+}
+
+fn both(
+    when: Vec<Formula>,
+    fits: Formula,
+    to: State,
+    add: &mut dyn FnMut(Vec<Formula>, Option<State>),
+) {
+    add([when.clone(), vec![not(&fits)]].concat(), None);
+    add([when, vec![fits]].concat(), Some(to));
+}

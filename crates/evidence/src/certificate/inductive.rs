@@ -1,0 +1,65 @@
+//! The certificate of `cegar`: for every control state a formula over registers, cells and the
+//! values of pending stores that no event leads out of.
+//!
+//! A control state says where the threads are, which cells each buffer holds entries of (oldest
+//! first; under PSO sorted by epoch and cell) and who holds the lock. Its formula is a disjunction of
+//! cubes, each a conjunction of predicates or their negations. Control states that are not listed
+//! cannot be reached.
+
+use serde::{Deserialize, Serialize};
+use wattle_memory::MemoryModel;
+use wattle_model::{CellId, LocationId, RegisterId, ThreadId};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inductive {
+    pub model: MemoryModel,
+    pub predicates: Vec<Predicate>,
+    pub invariants: Vec<Invariant>,
+}
+
+/// `sum + constant` compared with zero.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predicate {
+    pub sum: Vec<(i64, Quantity)>,
+    pub constant: i64,
+    pub is: Comparison,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    Register(ThreadId, RegisterId),
+    Cell(CellId),
+    /// The value of the thread's pending store at this position.
+    Entry(ThreadId, u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    AtMostZero,
+    Zero,
+    MultipleOf(i64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invariant {
+    pub control: ControlState,
+    /// Literals: predicate n is `n + 1`, its negation `-(n + 1)`.
+    pub cubes: Vec<Vec<i32>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ControlState {
+    pub locations: Vec<LocationId>,
+    pub buffers: Vec<PendingStores>,
+    pub holder: Option<ThreadId>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PendingStores {
+    /// Epoch (always 0 under TSO) and cell of each entry.
+    pub entries: Vec<(u32, CellId)>,
+    /// A store fence came after the newest entry (PSO).
+    pub fenced: bool,
+}

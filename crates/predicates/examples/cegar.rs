@@ -1,0 +1,55 @@
+//! Runs `cegar` alone on files and prints what it took: `cargo run --example cegar -- tso FILE…`.
+
+use std::time::{Duration, Instant};
+use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_memory::MemoryModel;
+use wattle_predicates::Cegar;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let wanted = args.next().unwrap_or_default();
+    for file in args {
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            println!("{file}: cannot be read");
+            continue;
+        };
+        let program = match file.ends_with(".rmm") {
+            true => wattle_syntax::rmm::parse(&text).program,
+            false => wattle_syntax::wtl::parse(&text).program,
+        };
+        let Some(Ok(instance)) = program.map(|p| p.instance()) else {
+            println!("{file}: no instance");
+            continue;
+        };
+        for model in MemoryModel::ALL {
+            if !wanted.contains(model.keyword()) {
+                continue;
+            }
+            let task = Task {
+                instance: &instance,
+                model,
+                question: (!instance.questions.is_empty()).then_some(0),
+                deadlock: false,
+            };
+            let seconds = Duration::from_secs(60);
+            let control = Control::unlimited().with_timeout(Some(seconds));
+            let started = Instant::now();
+            let answer = Cegar::default().run(&task, &control);
+            let took = started.elapsed().as_secs_f64();
+            let states = answer.effort().states;
+            let said = match answer {
+                Answer::Reached { trace, .. } => format!("reached ({:?})", trace.end),
+                Answer::Unreachable { certificate, .. } => {
+                    let started = Instant::now();
+                    let audited = audit::audit(&task, &certificate, &control);
+                    let seconds = started.elapsed().as_secs_f64();
+                    let what = certificate.describe();
+                    format!("unreachable: {what}; audit {audited:?} {seconds:.2} s")
+                }
+                Answer::Bounded { limits, .. } => format!("bounded: {limits:?}"),
+                Answer::Undecided { reason, .. } => format!("undecided: {reason:?}"),
+            };
+            println!("{file} {model}: {took:.2} s, {states} states, {said}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a closed round proves, written down.
+
+use super::search::Search;
+use crate::reduce::{Shape, Symbol, System};
+use wattle_evidence::certificate::{
+    Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
+};
+use wattle_logic::{Formula, Rel};
+
+impl Search<'_> {
+    /// The certificate, unless a predicate's numbers do not fit it.
+    pub fn certificate(&self) -> Option<Inductive> {
+        let predicates = self.predicates.all.iter();
+        let predicates: Option<Vec<_>> = predicates.map(|p| written(&self.system, p)).collect();
+        let mut invariants = Vec::new();
+        for (shape, (spot, states)) in self.by_spot() {
+            let cubes = merged(states);
+            let literals = |cube: &Vec<Option<bool>>| {
+                let known = self.relevant[spot].iter().zip(cube);
+                let signed = known.filter_map(|(p, v)| {
+                    let n = i32::try_from(*p).ok()? + 1;
+                    Some(if (*v)? { n } else { -n })
+                });
+                signed.collect()
+            };
+            invariants.push(Invariant {
+                control: control(shape),
+                cubes: cubes.iter().map(literals).collect(),
+            });
+        }
+        Some(Inductive {
+            model: self.system.model,
+            predicates: predicates?,
+            invariants,
+        })
+    }
+}
+
+/// Cubes that differ in one literal become one without it.
+fn merged(states: Vec<&[bool]>) -> Vec<Vec<Option<bool>>> {
+    let mut cubes: std::collections::BTreeSet<Vec<Option<bool>>> = states
+        .into_iter()
+        .map(|s| s.iter().map(|b| Some(*b)).collect())
+        .collect();
+    let width = cubes.first().map_or(0, Vec::len);
+    for i in 0..width {
+        let all: Vec<Vec<Option<bool>>> = cubes.iter().cloned().collect();
+        for cube in all {
+            if cube[i] != Some(false) || !cubes.contains(&cube) {
+                continue;
+            }
+            let mut other = cube.clone();
+            other[i] = Some(true);
+            if cubes.remove(&other) {
+                cubes.remove(&cube);
+                other[i] = None;
+                cubes.insert(other);
+            }
+        }
+    }
+    cubes.into_iter().collect()
+}
+
+fn control(shape: &Shape) -> ControlState {
+    let buffers = shape.pending.iter().map(|p| PendingStores {
+        entries: p.slots.iter().map(|s| (s.epoch, s.cell)).collect(),
+        fenced: p.fenced,
+    });
+    ControlState {
+        locations: shape.locations.clone(),
+        buffers: buffers.collect(),
+        holder: shape.holder,
+    }
+}
+
+fn written(system: &System<'_>, predicate: &Formula) -> Option<Predicate> {
+    let atom = predicate.as_atom()?;
+    let quantity = |v| match system.symbol(v) {
+        Symbol::Register(t, r) => Some(Quantity::Register(t, r)),
+        Symbol::Cell(c) => Some(Quantity::Cell(c)),
+        Symbol::Entry(t, i) => Some(Quantity::Entry(t, u32::try_from(i).ok()?)),
+        Symbol::Choice => None,
+    };
+    let terms = atom.term().coeffs().iter();
+    let sum: Option<Vec<_>> = terms
+        .map(|(v, a)| Some((a.to_i64()?, quantity(*v)?)))
+        .collect();
+    Some(Predicate {
+        sum: sum?,
+        constant: atom.term().constant_part().to_i64()?,
+        is: match atom.rel() {
+            Rel::Le => Comparison::AtMostZero,
+            Rel::Eq => Comparison::Zero,
+            Rel::Divides(m) => Comparison::MultipleOf(m.to_i64()?),
+            Rel::Ne | Rel::NotDivides(_) => return None,
+        },
+    })
+}

@@ -1,0 +1,316 @@
+//! One round: all abstract states with the predicates known so far, breadth first.
+
+use super::abstraction::{Asker, Halt, Plan, Predicates};
+use super::refine::{Refined, refine};
+use crate::reduce::{Move, Next, Shape, System};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use wattle_evidence::{Control, Progress, Task};
+use wattle_logic::Formula;
+use wattle_memory::{Event, Start};
+
+pub enum Outcome {
+    /// A spurious trace was excluded by new predicates.
+    Excluded,
+    Run(Start, Vec<Event>),
+    /// A run needs a longer buffer.
+    Overflow,
+    /// Nothing bad is reachable.
+    Closed,
+}
+
+/// A shape with its moves; targets of moves are positions.
+struct Spot {
+    shape: Shape,
+    moves: Option<Vec<(Move, Option<usize>)>>,
+    target: Formula,
+}
+
+pub struct Node {
+    pub spot: usize,
+    pub bits: Vec<bool>,
+    parent: Option<(usize, usize)>,
+}
+
+/// A spot's plans in this round, one per move.
+struct Plans {
+    moves: Vec<Rc<Plan>>,
+    target: Option<Rc<Plan>>,
+}
+
+pub struct Search<'i> {
+    pub system: System<'i>,
+    pub predicates: Predicates,
+    asker: Asker,
+    spots: Vec<Spot>,
+    numbers: FxHashMap<Shape, usize>,
+    pub nodes: Vec<Node>,
+    pub relevant: Vec<Rc<[usize]>>,
+    explored: u64,
+}
+
+impl<'i> Search<'i> {
+    pub fn new(system: System<'i>) -> Self {
+        let mut predicates = Predicates::default();
+        for hint in &system.instance.predicates {
+            if let Some(f) = system.hint(hint) {
+                predicates.add(&f);
+            }
+        }
+        Search {
+            system,
+            predicates,
+            asker: Asker::default(),
+            spots: Vec::new(),
+            numbers: FxHashMap::default(),
+            nodes: Vec::new(),
+            relevant: Vec::new(),
+            explored: 0,
+        }
+    }
+
+    /// The same predicates for a system with longer buffers.
+    pub fn with_system(self, system: System<'i>) -> Self {
+        Search {
+            predicates: self.predicates,
+            asker: self.asker,
+            explored: self.explored,
+            ..Search::new(system)
+        }
+    }
+
+    pub fn effort(&self) -> Progress {
+        Progress {
+            states: self.explored + self.nodes.len() as u64,
+            frontier: 0,
+            memory: self.nodes.len() as u64 * (64 + self.predicates.all.len() as u64),
+        }
+    }
+
+    fn number(&mut self, task: &Task<'_>, shape: &Shape) -> Result<usize, Halt> {
+        if let Some(n) = self.numbers.get(shape) {
+            return Ok(*n);
+        }
+        let target = match task.question() {
+            Some(q) => self.system.target(shape, q).map_err(Halt::Other)?,
+            None => Formula::False,
+        };
+        let n = self.spots.len();
+        self.spots.push(Spot {
+            shape: shape.clone(),
+            moves: None,
+            target,
+        });
+        self.numbers.insert(shape.clone(), n);
+        Ok(n)
+    }
+
+    fn expand(&mut self, task: &Task<'_>, spot: usize) -> Result<(), Halt> {
+        if self.spots[spot].moves.is_some() {
+            return Ok(());
+        }
+        let moves = self.system.moves(&self.spots[spot].shape);
+        let mut listed = Vec::new();
+        for mv in moves.map_err(Halt::Other)? {
+            let to = match &mv.next {
+                Next::To(shape) => Some(self.number(task, shape)?),
+                Next::Fault | Next::Overflow => None,
+            };
+            listed.push((mv, to));
+        }
+        self.spots[spot].moves = Some(listed);
+        Ok(())
+    }
+
+    fn relevant(&mut self, spot: usize) -> Rc<[usize]> {
+        if self.relevant.len() < self.spots.len() {
+            for n in self.relevant.len()..self.spots.len() {
+                let found = self.predicates.relevant(&self.system, &self.spots[n].shape);
+                self.relevant.push(found);
+            }
+        }
+        self.relevant[spot].clone()
+    }
+
+    /// Explores; `follow` says whether an overflow counts as something to look into.
+    pub fn round(
+        &mut self,
+        task: &Task<'_>,
+        control: &Control<'_>,
+        follow: bool,
+    ) -> Result<Outcome, Halt> {
+        self.explored += self.nodes.len() as u64;
+        self.nodes.clear();
+        self.relevant.clear();
+        self.asker.new_round();
+        let mut plans: Vec<Option<Plans>> = Vec::new();
+        let mut seen: FxHashSet<(usize, Vec<bool>)> = FxHashSet::default();
+        let mut overflow = None;
+        let (shape, initial) = self.system.initial();
+        let spot = self.number(task, &shape)?;
+        let open = self.relevant(spot);
+        let open: Vec<Formula> = open
+            .iter()
+            .map(|p| self.predicates.all[*p].clone())
+            .collect();
+        let base = initial.conjuncts().to_vec();
+        for bits in self.asker.combinations(&base, &open, control)? {
+            seen.insert((spot, bits.clone()));
+            let parent = None;
+            self.nodes.push(Node { spot, bits, parent });
+        }
+        let mut next = 0;
+        while next < self.nodes.len() {
+            let n = next;
+            next += 1;
+            if n.is_multiple_of(256) {
+                control.poll("cegar", self.effort())?;
+            }
+            let (spot, bits) = (self.nodes[n].spot, self.nodes[n].bits.clone());
+            self.expand(task, spot)?;
+            if plans.len() < self.spots.len() {
+                plans.resize_with(self.spots.len(), || None);
+            }
+            let before = self.relevant(spot);
+            let here = match plans[spot].take() {
+                Some(here) => here,
+                None => self.plan(spot, &before),
+            };
+            let state = (&*before, bits.as_slice());
+            if let Some(plan) = &here.target
+                && self.possible(plan, state, control)?
+            {
+                let target = self.spots[spot].target.clone();
+                return self.look_into(n, &target, None);
+            }
+            for (m, plan) in here.moves.iter().enumerate() {
+                let (mv, to) = &self.spots[spot].moves.as_deref().unwrap_or_default()[m];
+                let Some(to) = *to else {
+                    let fault = matches!(mv.next, Next::Fault);
+                    if !fault && (!follow || overflow.is_some()) {
+                        continue;
+                    }
+                    let mv = mv.clone();
+                    if !self.possible(plan, state, control)? {
+                        continue;
+                    }
+                    if fault {
+                        return self.look_into(n, &mv.guard, Some(&mv));
+                    }
+                    overflow = Some((n, mv));
+                    continue;
+                };
+                let values = self
+                    .asker
+                    .successors(plan, &self.predicates, state, control)?;
+                for bits in values {
+                    if seen.insert((to, bits.clone())) {
+                        self.nodes.push(Node {
+                            spot: to,
+                            bits,
+                            parent: Some((n, m)),
+                        });
+                    }
+                }
+            }
+            plans[spot] = Some(here);
+        }
+        match overflow {
+            Some((n, mv)) => {
+                let guard = mv.guard.clone();
+                match self.look_into(n, &guard, Some(&mv))? {
+                    Outcome::Run(..) => Ok(Outcome::Overflow),
+                    outcome => Ok(outcome),
+                }
+            }
+            None => Ok(Outcome::Closed),
+        }
+    }
+
+    /// How to leave the spot, and how to see whether it is bad.
+    fn plan(&mut self, spot: usize, before: &Rc<[usize]>) -> Plans {
+        let nothing: Rc<[usize]> = Rc::new([]);
+        let count = self.spots[spot].moves.as_ref().map_or(0, Vec::len);
+        let mut moves = Vec::new();
+        for m in 0..count {
+            let to = self.spots[spot].moves.as_deref().unwrap_or_default()[m].1;
+            let after = to.map_or_else(|| nothing.clone(), |to| self.relevant(to));
+            let at = &self.spots[spot];
+            let mv = &at.moves.as_deref().unwrap_or_default()[m].0;
+            moves.push(self.asker.plan(
+                &self.system,
+                &self.predicates,
+                (&at.shape, before),
+                (&mv.guard, &mv.updates),
+                &after,
+            ));
+        }
+        let at = &self.spots[spot];
+        let target = (at.target != Formula::False).then(|| {
+            let condition = (&at.target, [].as_slice());
+            let (system, predicates) = (&self.system, &self.predicates);
+            let place = (&at.shape, before);
+            self.asker
+                .plan(system, predicates, place, condition, &nothing)
+        });
+        Plans { moves, target }
+    }
+
+    /// Whether the abstract state allows what the plan asks.
+    fn possible(
+        &mut self,
+        plan: &Plan,
+        state: (&[usize], &[bool]),
+        control: &Control<'_>,
+    ) -> Result<bool, Halt> {
+        let after = self
+            .asker
+            .successors(plan, &self.predicates, state, control)?;
+        Ok(!after.is_empty())
+    }
+
+    fn look_into(
+        &mut self,
+        node: usize,
+        last: &Formula,
+        step: Option<&Move>,
+    ) -> Result<Outcome, Halt> {
+        let mut moves = Vec::new();
+        let mut at = node;
+        while let Some((parent, m)) = self.nodes[at].parent {
+            let spot = self.nodes[parent].spot;
+            let listed = self.spots[spot].moves.as_deref().unwrap_or_default();
+            moves.push(&listed[m].0);
+            at = parent;
+        }
+        moves.reverse();
+        let (_, initial) = self.system.initial();
+        let formulas = match refine(&self.system, &initial, &moves, last, step)? {
+            Refined::Run(start, events) => return Ok(Outcome::Run(start, events)),
+            Refined::Excluded(formulas) => formulas,
+        };
+        for sequence in formulas {
+            let mut new = false;
+            for f in &sequence {
+                new |= self.predicates.add(f);
+            }
+            if new {
+                return Ok(Outcome::Excluded);
+            }
+        }
+        Err(Halt::Other("a spurious trace gave no new predicate".into()))
+    }
+
+    /// The abstract states reached, by control state.
+    pub fn by_spot(&self) -> BTreeMap<&Shape, (usize, Vec<&[bool]>)> {
+        let mut found: BTreeMap<&Shape, (usize, Vec<&[bool]>)> = BTreeMap::new();
+        for node in &self.nodes {
+            let at = found.entry(&self.spots[node.spot].shape);
+            at.or_insert_with(|| (node.spot, Vec::new()))
+                .1
+                .push(&node.bits);
+        }
+        found
+    }
+}

@@ -1,0 +1,136 @@
+//! Register expressions and conditions as linear terms and formulas.
+//!
+//! A value is a list of cases, each a condition and a linear term: `?:` and comparisons used as
+//! numbers split. What is not linear is refused. Arithmetic is mathematical, as the language says;
+//! the 64 bits of the reference machine are a limit of its own that a replay would meet.
+
+use wattle_logic::{Formula, Int, Term, and, eq, ge, gt, ite, le, lt, ne, not, or};
+use wattle_model::{Expr, Op1, Op2};
+
+/// More cases than this for one expression are refused.
+const MAX_CASES: usize = 64;
+
+pub type Cases = Vec<(Formula, Term)>;
+
+/// What a leaf stands for.
+pub type Leaf<'l, A> = dyn Fn(&A) -> Result<Term, String> + 'l;
+
+/// The expression's value, by cases that exclude each other and leave nothing out.
+pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, String> {
+    Ok(match e {
+        Expr::Const(c) => vec![(Formula::True, Term::constant(*c))],
+        Expr::Atom(a) => vec![(Formula::True, leaf(a)?)],
+        Expr::Unary(Op1::Neg, a) => scale(values(a, leaf)?, -1, 0),
+        Expr::Unary(Op1::BitNot, a) => scale(values(a, leaf)?, -1, -1),
+        Expr::Unary(Op1::Wrap { .. }, _) => {
+            return Err("it wraps numbers around, which is not linear".into());
+        }
+        Expr::Binary(Op2::Add, a, b) => pairs(a, b, leaf, &|x, y| Ok(x + y))?,
+        Expr::Binary(Op2::Sub, a, b) => pairs(a, b, leaf, &|x, y| Ok(x - y))?,
+        Expr::Binary(Op2::Mul, a, b) => pairs(a, b, leaf, &product)?,
+        Expr::Binary(op, a, b) if !op.is_logical() => {
+            let why = || format!("the operator `{}` is not linear", op.symbol());
+            pairs(a, b, leaf, &|x, y| {
+                let (x, y) = (number(&x).ok_or_else(why)?, number(&y).ok_or_else(why)?);
+                let value = op.apply(x, y).map_err(|e| e.to_string())?;
+                Ok(Term::constant(value))
+            })?
+        }
+        Expr::Ite(c, a, b) => {
+            let c = truth(c, leaf)?;
+            let mut cases = under(&c, values(a, leaf)?);
+            cases.extend(under(&not(&c), values(b, leaf)?));
+            few(cases)?
+        }
+        Expr::Unary(Op1::Not, _) | Expr::Binary(..) => {
+            let f = truth(e, leaf)?;
+            let one = vec![(Formula::True, Term::constant(1))];
+            let mut cases = under(&f, one);
+            let zero = vec![(Formula::True, Term::constant(0))];
+            cases.extend(under(&not(&f), zero));
+            cases
+        }
+    })
+}
+
+/// Whether the expression is not zero.
+pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, String> {
+    Ok(match e {
+        Expr::Const(c) => Formula::from(*c != 0),
+        Expr::Unary(Op1::Not, a) => not(&truth(a, leaf)?),
+        Expr::Binary(Op2::And, a, b) => and([truth(a, leaf)?, truth(b, leaf)?]),
+        Expr::Binary(Op2::Or, a, b) => or([truth(a, leaf)?, truth(b, leaf)?]),
+        Expr::Binary(op, a, b) if op.is_logical() => {
+            let compare: fn(Term, Term) -> Formula = match op {
+                Op2::Eq => eq,
+                Op2::Ne => ne,
+                Op2::Lt => lt,
+                Op2::Le => le,
+                Op2::Gt => gt,
+                _ => ge,
+            };
+            let (a, b) = (values(a, leaf)?, values(b, leaf)?);
+            let mut parts = Vec::new();
+            for (g, x) in &a {
+                for (h, y) in &b {
+                    let holds = compare(x.clone(), y.clone());
+                    parts.push(and([g.clone(), h.clone(), holds]));
+                }
+            }
+            or(parts)
+        }
+        Expr::Ite(c, a, b) => ite(&truth(c, leaf)?, &truth(a, leaf)?, &truth(b, leaf)?),
+        e => {
+            let cases = values(e, leaf)?;
+            or(cases.into_iter().map(|(g, t)| and([g, ne(t, 0)])))
+        }
+    })
+}
+
+fn number(t: &Term) -> Option<i64> {
+    t.as_constant().and_then(Int::to_i64)
+}
+
+fn product(x: Term, y: Term) -> Result<Term, String> {
+    match (x.as_constant(), y.as_constant()) {
+        (Some(k), _) => Ok(y.scaled(k)),
+        (_, Some(k)) => Ok(x.scaled(k)),
+        _ => Err("it multiplies two variables, which is not linear".into()),
+    }
+}
+
+fn scale(cases: Cases, k: i64, plus: i64) -> Cases {
+    let scaled = |t: Term| t.scaled(&Int::from(k)) + Term::constant(plus);
+    cases.into_iter().map(|(g, t)| (g, scaled(t))).collect()
+}
+
+fn under(c: &Formula, cases: Cases) -> Cases {
+    let guarded = cases.into_iter().map(|(g, t)| (and([c.clone(), g]), t));
+    guarded.filter(|(g, _)| *g != Formula::False).collect()
+}
+
+fn few(cases: Cases) -> Result<Cases, String> {
+    if cases.len() > MAX_CASES {
+        return Err(format!("an expression has more than {MAX_CASES} cases"));
+    }
+    Ok(cases)
+}
+
+fn pairs<A>(
+    a: &Expr<A>,
+    b: &Expr<A>,
+    leaf: &Leaf<'_, A>,
+    combine: &dyn Fn(Term, Term) -> Result<Term, String>,
+) -> Result<Cases, String> {
+    let (a, b) = (values(a, leaf)?, values(b, leaf)?);
+    let mut cases = Vec::new();
+    for (g, x) in &a {
+        for (h, y) in &b {
+            let guard = and([g.clone(), h.clone()]);
+            if guard != Formula::False {
+                cases.push((guard, combine(x.clone(), y.clone())?));
+            }
+        }
+    }
+    few(cases)
+}

@@ -1,0 +1,564 @@
+//! An instance under SC, TSO or PSO as a transition system over integers that runs under SC
+//! (dan-2013 §3 and App. A.4).
+//!
+//! Pending stores become variables: entry i of a thread's buffer is one integer, and which cell it
+//! belongs to is part of the control state, the [`Shape`]. So no variable counts entries, the flush
+//! loop after every statement is a move of its own, and the pointers that must return to 0
+//! (printz-2015, 4.3.4) do not exist. A store past the bound of its buffer is [`Next::Overflow`]: k
+//! was too small, which says nothing about the program. Where the static analysis of [`size`] gives
+//! a bound, overflow cannot happen and the system is exact.
+//!
+//! Buffers are lists of entries in a canonical order. Under TSO that is the order of the stores and
+//! only the first drains. Under PSO entries are sorted by epoch (store fences close an epoch) and
+//! cell; an entry of the oldest epoch drains if it is the first of its cell.
+
+pub mod expr;
+pub mod live;
+pub mod size;
+
+use expr::{Cases, truth, values};
+use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
+use wattle_memory::MemoryModel;
+use wattle_memory::reference::MAX_CHOICE;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Fact, Initial, Instance, Question};
+use wattle_model::{CellId, Expr, Fence, LocationId, RegisterId, StepId, ThreadId, Type};
+
+/// Arrays longer than this are refused where an index is computed: each element is a case.
+const MAX_ARRAY: u32 = 64;
+
+/// The finite part of a state: where the threads are, what is pending, who holds the lock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shape {
+    pub locations: Vec<LocationId>,
+    pub pending: Vec<Pending>,
+    pub holder: Option<ThreadId>,
+}
+
+/// One thread's buffer without its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pending {
+    pub slots: Vec<Slot>,
+    /// A store fence came after the newest entry (PSO).
+    pub fenced: bool,
+}
+
+/// Which cell an entry belongs to, and the epoch of its store (0 under TSO).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    pub epoch: u32,
+    pub cell: CellId,
+}
+
+/// What a variable of the system stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Symbol {
+    Register(ThreadId, RegisterId),
+    Cell(CellId),
+    /// The value a nondeterministic assignment chooses, within one move.
+    Choice,
+    /// The value of a buffer's entry, by its position.
+    Entry(ThreadId, usize),
+}
+
+/// A guarded assignment of all `updates` at once.
+#[derive(Clone, Debug)]
+pub struct Move {
+    pub thread: ThreadId,
+    pub cause: Cause,
+    pub guard: Formula,
+    pub updates: Vec<(Var, Term)>,
+    pub next: Next,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A step; whether it chooses a value.
+    Step(StepId, bool),
+    /// The entry at this position reaches its cell.
+    Drain(usize, CellId),
+}
+
+#[derive(Clone, Debug)]
+pub enum Next {
+    To(Shape),
+    /// The step is a fault.
+    Fault,
+    /// The bound of the buffer is too small to follow this.
+    Overflow,
+}
+
+/// The reduced system.
+#[derive(Clone, Debug)]
+pub struct System<'i> {
+    pub instance: &'i Instance,
+    pub model: MemoryModel,
+    /// The first variable of each thread's registers.
+    first: Vec<u32>,
+    cells: u32,
+    choice: u32,
+    /// Per thread: entries its buffer (each cell's, under PSO) can hold, and whether that is all it
+    /// will ever need.
+    pub bounds: Vec<(usize, bool)>,
+    live: Vec<Vec<Vec<bool>>>,
+}
+
+impl<'i> System<'i> {
+    /// The system with at most `k` entries in the buffers that have no static bound.
+    pub fn new(
+        instance: &'i Instance,
+        model: MemoryModel,
+        question: Option<&Question>,
+        k: usize,
+    ) -> Self {
+        let mut first = Vec::new();
+        let mut next = 0;
+        for t in &instance.threads {
+            first.push(next);
+            next += t.registers.len() as u32;
+        }
+        let count = instance.cells.len();
+        let bounds = instance.threads.iter();
+        let bounds = bounds.map(|t| match size::bound(t, model, count) {
+            Some(b) => (b, true),
+            None => (k, false),
+        });
+        let unseen = instance.threads.iter();
+        let mut seen: Vec<Vec<bool>> = unseen.map(|t| vec![false; t.registers.len()]).collect();
+        if let Some(q) = question {
+            q.target.for_each_atom(&mut |f| {
+                if let Fact::Register(t, r) = f {
+                    seen[t.index()][r.index()] = true;
+                }
+            });
+        }
+        let threads = instance.threads.iter().zip(&seen);
+        System {
+            instance,
+            model,
+            first,
+            cells: next,
+            choice: next + count as u32,
+            bounds: bounds.collect(),
+            live: threads.map(|(t, s)| live::live(t, s)).collect(),
+        }
+    }
+
+    pub fn register(&self, t: ThreadId, r: RegisterId) -> Var {
+        Var(self.first[t.index()] + r.0)
+    }
+
+    pub fn cell(&self, c: CellId) -> Var {
+        Var(self.cells + c.0)
+    }
+
+    pub fn choice(&self) -> Var {
+        Var(self.choice)
+    }
+
+    pub fn entry(&self, t: ThreadId, position: usize) -> Var {
+        let threads = self.instance.threads.len() as u32;
+        Var(self.choice + 1 + position as u32 * threads + t.0)
+    }
+
+    pub fn symbol(&self, v: Var) -> Symbol {
+        if v.0 > self.choice {
+            let threads = self.instance.threads.len() as u32;
+            let n = v.0 - self.choice - 1;
+            return Symbol::Entry(ThreadId(n % threads), (n / threads) as usize);
+        }
+        if v.0 == self.choice {
+            return Symbol::Choice;
+        }
+        if v.0 >= self.cells {
+            return Symbol::Cell(CellId(v.0 - self.cells));
+        }
+        let t = self.first.partition_point(|f| *f <= v.0) - 1;
+        Symbol::Register(ThreadId::new(t), RegisterId(v.0 - self.first[t]))
+    }
+
+    /// Whether the variable means something in the shape that may still matter.
+    pub fn matters(&self, shape: &Shape, v: Var) -> bool {
+        match self.symbol(v) {
+            Symbol::Cell(_) => true,
+            Symbol::Choice => false,
+            Symbol::Entry(t, i) => i < shape.pending[t.index()].slots.len(),
+            Symbol::Register(t, r) => {
+                self.live[t.index()][shape.locations[t.index()].index()][r.index()]
+            }
+        }
+    }
+
+    /// What the variable's type says about it in the shape.
+    pub fn domain(&self, shape: &Shape, v: Var) -> Formula {
+        let ty = match self.symbol(v) {
+            Symbol::Register(t, r) => self.instance.thread(t).registers[r.index()].ty,
+            Symbol::Cell(c) => self.instance.cell(c).ty,
+            Symbol::Choice => Type::Int,
+            Symbol::Entry(t, i) => match shape.pending[t.index()].slots.get(i) {
+                Some(slot) => self.instance.cell(slot.cell).ty,
+                None => Type::Int,
+            },
+        };
+        admits(ty, &Term::from(v))
+    }
+
+    pub fn initial(&self) -> (Shape, Formula) {
+        let threads = &self.instance.threads;
+        let shape = Shape {
+            locations: threads.iter().map(|t| t.entry).collect(),
+            pending: vec![Pending::default(); threads.len()],
+            holder: None,
+        };
+        let start = |v: Var, init: Initial, ty: Type| match init {
+            Initial::Value(c) => eq(v, c),
+            Initial::Any => admits(ty, &Term::from(v)),
+        };
+        let mut parts = Vec::new();
+        for (c, cell) in self.instance.cells.iter().enumerate() {
+            parts.push(start(self.cell(CellId::new(c)), cell.init, cell.ty));
+        }
+        for t in self.instance.thread_ids() {
+            for (r, reg) in self.instance.thread(t).registers.iter().enumerate() {
+                parts.push(start(
+                    self.register(t, RegisterId::new(r)),
+                    reg.init,
+                    reg.ty,
+                ));
+            }
+        }
+        (shape, and(parts))
+    }
+
+    /// When the question's target is seen in the shape.
+    pub fn target(&self, shape: &Shape, question: &Question) -> Result<Formula, String> {
+        let threads = &self.instance.threads;
+        let ended = |t: usize| threads[t].ended(shape.locations[t]);
+        let quiet = shape.pending.iter().all(|p| p.slots.is_empty());
+        if self.alone(shape).is_some()
+            || (question.only_final && !(quiet && (0..threads.len()).all(ended)))
+        {
+            return Ok(Formula::False);
+        }
+        truth(&question.target, &|fact| self.fact(Some(shape), fact))
+    }
+
+    fn fact(&self, shape: Option<&Shape>, fact: &Fact) -> Result<Term, String> {
+        Ok(match fact {
+            Fact::Cell(c) => self.cell(*c).into(),
+            Fact::CellAt {
+                base,
+                length,
+                index,
+            } => match index.as_const().map(u32::try_from) {
+                Some(Ok(i)) if i < *length => self.cell(CellId(base.0 + i)).into(),
+                _ => return Err("the property computes an index".into()),
+            },
+            Fact::Register(t, r) => self.register(*t, *r).into(),
+            Fact::At(t, at) => {
+                let here = shape.is_some_and(|s| at.contains(&s.locations[t.index()]));
+                Term::constant(i64::from(here))
+            }
+        })
+    }
+
+    /// A hint as a formula; `None` where it speaks of locations or is not linear.
+    pub fn hint(&self, e: &Expr<Fact>) -> Option<Formula> {
+        let mut located = false;
+        e.for_each_atom(&mut |f| located |= matches!(f, Fact::At(..)));
+        (!located).then(|| truth(e, &|f| self.fact(None, f)).ok())?
+    }
+
+    /// The thread inside an atomic block.
+    pub fn alone(&self, shape: &Shape) -> Option<ThreadId> {
+        let mut threads = self.instance.thread_ids();
+        threads.find(|t| self.instance.thread(*t).atomic[shape.locations[t.index()].index()])
+    }
+
+    /// Every step on its own, from an arbitrary shape: whether the system can be built at all.
+    pub fn check(&self, question: Option<&Question>) -> Result<(), String> {
+        let cells = self.instance.cells.iter().map(|c| (c.ty, &c.name));
+        let registers = self.instance.threads.iter().flat_map(|t| &t.registers);
+        for (ty, name) in cells.chain(registers.map(|r| (r.ty, &r.name))) {
+            if matches!(ty, Type::Wrap { .. } | Type::Thread(_)) {
+                return Err(format!("`{name}` wraps around, which is not linear"));
+            }
+        }
+        let (mut shape, _) = self.initial();
+        if let Some(q) = question {
+            self.target(&shape, q)?;
+            truth(&q.target, &|f| self.fact(Some(&shape), f))?;
+        }
+        for t in self.instance.thread_ids() {
+            let thread = self.instance.thread(t);
+            for s in 0..thread.steps.len() {
+                shape.locations[t.index()] = thread.steps[s].source;
+                self.step(&shape, t, StepId::new(s), &mut Vec::new())?;
+            }
+            shape.locations[t.index()] = thread.entry;
+        }
+        Ok(())
+    }
+
+    /// Every move that leaves the shape.
+    pub fn moves(&self, shape: &Shape) -> Result<Vec<Move>, String> {
+        let mut moves = Vec::new();
+        let alone = self.alone(shape);
+        for t in self.instance.thread_ids() {
+            if alone.is_some_and(|a| a != t) {
+                continue;
+            }
+            let at = shape.locations[t.index()];
+            for &s in self.instance.thread(t).outgoing(at) {
+                self.step(shape, t, s, &mut moves)?;
+            }
+            if alone.is_none() && shape.holder.is_none_or(|h| h == t) {
+                self.drains(shape, t, &mut moves);
+            }
+        }
+        moves.retain(|m| m.guard != Formula::False);
+        Ok(moves)
+    }
+
+    fn drains(&self, shape: &Shape, t: ThreadId, moves: &mut Vec<Move>) {
+        let slots = &shape.pending[t.index()].slots;
+        for (i, slot) in slots.iter().enumerate() {
+            let may = match self.model {
+                MemoryModel::Pso => {
+                    slot.epoch == slots[0].epoch && slots[..i].iter().all(|s| s.cell != slot.cell)
+                }
+                _ => i == 0,
+            };
+            if !may {
+                continue;
+            }
+            let mut next = shape.clone();
+            let pending = &mut next.pending[t.index()];
+            pending.slots.remove(i);
+            if let Some(oldest) = pending.slots.first().map(|s| s.epoch) {
+                pending.slots.iter_mut().for_each(|s| s.epoch -= oldest);
+            } else {
+                pending.fenced = false;
+            }
+            let mut updates = vec![(self.cell(slot.cell), self.entry(t, i).into())];
+            for j in i + 1..slots.len() {
+                updates.push((self.entry(t, j - 1), self.entry(t, j).into()));
+            }
+            moves.push(Move {
+                thread: t,
+                cause: Cause::Drain(i, slot.cell),
+                guard: Formula::True,
+                updates,
+                next: Next::To(next),
+            });
+        }
+    }
+
+    fn step(
+        &self,
+        shape: &Shape,
+        t: ThreadId,
+        s: StepId,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), String> {
+        let thread = self.instance.thread(t);
+        let step = thread.step(s);
+        let me = t.index();
+        let pending = &shape.pending[me];
+        let quiet = pending.slots.is_empty();
+        let may_write = shape.holder.is_none_or(|h| h == t);
+        let mut next = shape.clone();
+        next.locations[me] = step.target;
+        let leaf = |r: &RegisterId| Ok(Term::from(self.register(t, *r)));
+        let mut add = |guard: Formula, updates: Vec<(Var, Term)>, next: Next| {
+            let chooses = matches!(step.action, Action::Havoc { .. });
+            moves.push(Move {
+                thread: t,
+                cause: Cause::Step(s, chooses),
+                guard,
+                updates,
+                next,
+            });
+        };
+        match &step.action {
+            Action::Skip | Action::AtomicEnd => add(Formula::True, vec![], Next::To(next)),
+            Action::Fence(Fence::Store) => {
+                if self.model == MemoryModel::Pso {
+                    next.pending[me].fenced = !quiet;
+                }
+                add(Formula::True, vec![], Next::To(next));
+            }
+            Action::Fence(Fence::Full) if quiet => add(Formula::True, vec![], Next::To(next)),
+            Action::AtomicBegin if quiet && may_write => {
+                add(Formula::True, vec![], Next::To(next));
+            }
+            Action::Lock if quiet && shape.holder.is_none() => {
+                next.holder = Some(t);
+                add(Formula::True, vec![], Next::To(next));
+            }
+            Action::Unlock if quiet && shape.holder == Some(t) => {
+                next.holder = None;
+                add(Formula::True, vec![], Next::To(next));
+            }
+            Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock => {}
+            Action::Assume(e) => add(truth(e, &leaf)?, vec![], Next::To(next)),
+            Action::Assert { condition, .. } => {
+                let holds = truth(condition, &leaf)?;
+                add(not(&holds), vec![], Next::Fault);
+                add(holds, vec![], Next::To(next));
+            }
+            Action::Assign { register, value } => {
+                let ty = thread.registers[register.index()].ty;
+                let cases = values(value, &leaf)?;
+                self.set(self.register(t, *register), ty, cases, next, &mut add);
+            }
+            Action::Havoc { register, range } => {
+                let reg = &thread.registers[register.index()];
+                let (lo, hi) = match range.or(reg.ty.bounds()) {
+                    Some((lo, hi)) if hi.abs_diff(lo) < MAX_CHOICE => (lo, hi),
+                    _ => return Err(format!("`{}` may take too many values", reg.name)),
+                };
+                let c = self.choice();
+                let cases = vec![(and([ge(c, lo), le(c, hi)]), Term::from(c))];
+                self.set(self.register(t, *register), reg.ty, cases, next, &mut add);
+            }
+            Action::Load { register, place } => {
+                let (cells, outside) = self.place(t, place)?;
+                add(outside, vec![], Next::Fault);
+                let ty = thread.registers[register.index()].ty;
+                for (guard, cell) in cells {
+                    let newest = pending.slots.iter().rposition(|s| s.cell == cell);
+                    let from = newest.map_or(self.cell(cell), |i| self.entry(t, i));
+                    let cases = vec![(guard, Term::from(from))];
+                    let to = self.register(t, *register);
+                    self.set(to, ty, cases, next.clone(), &mut add);
+                }
+            }
+            Action::Store { place, value } => {
+                if self.model == MemoryModel::Sc && !may_write {
+                    return Ok(());
+                }
+                let direct = self.model == MemoryModel::Sc || thread.atomic[step.source.index()];
+                let (cells, outside) = self.place(t, place)?;
+                add(outside, vec![], Next::Fault);
+                let value = values(value, &leaf)?;
+                for (guard, cell) in cells {
+                    let ty = self.instance.cell(cell).ty;
+                    let cases = value.iter();
+                    let cases: Cases = cases
+                        .map(|(g, v)| (and([g.clone(), guard.clone()]), v.clone()))
+                        .collect();
+                    if direct {
+                        self.set(self.cell(cell), ty, cases, next.clone(), &mut add);
+                    } else {
+                        self.put(t, cell, ty, cases, &next, &mut add);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `to` takes one of the values, if its type admits it.
+    fn set(
+        &self,
+        to: Var,
+        ty: Type,
+        cases: Cases,
+        next: Shape,
+        add: &mut dyn FnMut(Formula, Vec<(Var, Term)>, Next),
+    ) {
+        for (guard, value) in cases {
+            let fits = admits(ty, &value);
+            add(and([guard.clone(), not(&fits)]), vec![], Next::Fault);
+            let guard = and([guard, fits]);
+            add(guard, vec![(to, value)], Next::To(next.clone()));
+        }
+    }
+
+    fn put(
+        &self,
+        t: ThreadId,
+        cell: CellId,
+        ty: Type,
+        cases: Cases,
+        next: &Shape,
+        add: &mut dyn FnMut(Formula, Vec<(Var, Term)>, Next),
+    ) {
+        let pending = &next.pending[t.index()];
+        let slots = &pending.slots;
+        let per_cell = self.model == MemoryModel::Pso;
+        let held = slots.iter().filter(|s| !per_cell || s.cell == cell).count();
+        let full = held >= self.bounds[t.index()].0;
+        let newest = slots.last().map_or(0, |s| s.epoch);
+        let slot = Slot {
+            epoch: newest + u32::from(per_cell && pending.fenced && !slots.is_empty()),
+            cell,
+        };
+        let at = match per_cell {
+            true => slots.partition_point(|s| *s <= slot),
+            false => slots.len(),
+        };
+        let mut after = next.clone();
+        after.pending[t.index()].slots.insert(at, slot);
+        after.pending[t.index()].fenced = false;
+        for (guard, value) in cases {
+            let fits = admits(ty, &value);
+            add(and([guard.clone(), not(&fits)]), vec![], Next::Fault);
+            let guard = and([guard, fits]);
+            if full {
+                add(guard, vec![], Next::Overflow);
+                continue;
+            }
+            let mut updates = vec![(self.entry(t, at), value)];
+            for i in at..slots.len() {
+                updates.push((self.entry(t, i + 1), self.entry(t, i).into()));
+            }
+            add(guard, updates, Next::To(after.clone()));
+        }
+    }
+
+    /// The cells an address may mean, and when it means none.
+    fn place(
+        &self,
+        t: ThreadId,
+        place: &Address,
+    ) -> Result<(Vec<(Formula, CellId)>, Formula), String> {
+        let (base, length, index) = match place {
+            Address::Cell(c) => return Ok((vec![(Formula::True, *c)], Formula::False)),
+            Address::Computed {
+                base,
+                length,
+                index,
+            } => (base, *length, index),
+        };
+        if length > MAX_ARRAY {
+            return Err(format!(
+                "it computes an index into more than {MAX_ARRAY} cells"
+            ));
+        }
+        let cases = values(index, &|r| Ok(Term::from(self.register(t, *r))))?;
+        let mut cells = Vec::new();
+        let mut outside = Vec::new();
+        for (guard, term) in cases {
+            let below = lt(term.clone(), 0);
+            let above = gt(term.clone(), i64::from(length) - 1);
+            outside.push(and([guard.clone(), or([below, above])]));
+            for i in 0..length {
+                let here = and([guard.clone(), eq(term.clone(), i64::from(i))]);
+                if here != Formula::False {
+                    cells.push((here, CellId(base.0 + i)));
+                }
+            }
+        }
+        Ok((cells, or(outside)))
+    }
+}
+
+/// The type admits the value.
+pub fn admits(ty: Type, value: &Term) -> Formula {
+    match ty.bounds() {
+        Some((lo, hi)) => and([ge(value.clone(), lo), le(value.clone(), hi)]),
+        None => Formula::True,
+    }
+}

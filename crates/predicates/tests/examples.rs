@@ -1,0 +1,186 @@
+//! The programs the engine is for: mutual exclusion with unbounded integers, and the classics.
+
+use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_memory::MemoryModel::{self, Pso, Sc, Tso};
+use wattle_model::Instance;
+use wattle_predicates::Cegar;
+
+/// `Some(true)` if something bad is reachable; evidence is checked.
+fn decide(instance: &Instance, model: MemoryModel) -> Option<bool> {
+    let task = Task {
+        instance,
+        model,
+        question: (!instance.questions.is_empty()).then_some(0),
+        deadlock: false,
+    };
+    match Cegar::default().run(&task, &Control::unlimited()) {
+        Answer::Reached { trace, .. } => {
+            trace.check(&task).unwrap();
+            Some(true)
+        }
+        Answer::Unreachable { certificate, .. } => {
+            audit::audit(&task, &certificate, &Control::unlimited()).unwrap();
+            // What is written down reads back.
+            let text = serde_json::to_string(&certificate).unwrap();
+            assert_eq!(
+                serde_json::from_str::<wattle_evidence::Certificate>(&text).unwrap(),
+                certificate
+            );
+            Some(false)
+        }
+        Answer::Bounded { .. } | Answer::Undecided { .. } => None,
+    }
+}
+
+fn wtl(text: &str) -> Instance {
+    let program = wattle_syntax::wtl::parse(text).program.unwrap();
+    program.instance().unwrap()
+}
+
+fn example(name: &str) -> Instance {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    wtl(&std::fs::read_to_string(root.join(name)).unwrap())
+}
+
+#[test]
+fn classics() {
+    for (name, model, reachable) in [
+        ("peterson.wtl", Sc, false),
+        ("peterson.wtl", Tso, true),
+        ("peterson-fenced.wtl", Tso, false),
+        ("peterson-fenced.wtl", Pso, true),
+        ("dekker.wtl", Sc, false),
+        ("litmus-sb.wtl", Tso, true),
+        ("bakery.wtl", Sc, false),
+    ] {
+        assert_eq!(
+            decide(&example(name), model),
+            Some(reachable),
+            "{name} {model}"
+        );
+    }
+}
+
+const TICKET: &str = "
+    shared next: int, serving: int;
+    thread p[2] {
+        local my: int;
+        loop {
+            my = fetch_add(next, 1);
+            await serving == my;
+            critical: skip;
+            serving = my + 1;
+        }
+    }
+    never p[0]@critical && p[1]@critical;";
+
+#[test]
+fn the_ticket_lock_holds_with_unbounded_tickets() {
+    for model in MemoryModel::ALL {
+        assert_eq!(decide(&wtl(TICKET), model), Some(false), "{model}");
+    }
+}
+
+#[test]
+fn a_ticket_lock_that_serves_too_many_is_broken() {
+    let broken = TICKET.replace("serving = my + 1", "serving = my + 2");
+    assert_eq!(
+        decide(&wtl(&broken), Sc),
+        Some(false),
+        "nobody is served, nobody meets"
+    );
+    let broken = TICKET.replace("await serving == my", "await serving >= my - 1");
+    assert_eq!(decide(&wtl(&broken), Sc), Some(true));
+}
+
+#[test]
+fn the_integer_programs_of_the_suite() {
+    let root =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites/memorax");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
+    for (name, model, reachable) in [
+        ("bakery.rmm", Sc, false),
+        ("ticket_spin_lock.rmm", Sc, false),
+        ("ticket_spin_lock.rmm", Tso, false),
+    ] {
+        let Some(text) = read(name) else {
+            println!("skipped: the suites are not here");
+            return;
+        };
+        let program = wattle_syntax::rmm::parse(&text).program.unwrap();
+        let instance = program.instance().unwrap();
+        assert_eq!(decide(&instance, model), Some(reachable), "{name} {model}");
+    }
+}
+
+#[test]
+fn ranges_are_faults_and_choices_are_explored() {
+    let text =
+        "shared x: 0..3; thread p { local r: 0..3; loop { r = x; x = r + 1; } } never x == 9;";
+    assert_eq!(decide(&wtl(text), Sc), Some(true), "x leaves its range");
+    let text = "shared x: int; thread p { local r: int; r = x; x = r + 1; r = x; assert r == 1; }";
+    for model in MemoryModel::ALL {
+        assert_eq!(decide(&wtl(text), model), Some(false));
+    }
+}
+
+#[test]
+fn an_unbounded_buffer_is_never_a_proof() {
+    let text = "shared x: int, y: int; thread p { local r: int; loop { x = 1; } } \
+                thread q { local s: int; s = x; assert s <= 1; }";
+    assert_eq!(decide(&wtl(text), Sc), Some(false));
+    assert_eq!(decide(&wtl(text), Tso), None);
+}
+
+#[test]
+fn what_is_not_linear_is_refused() {
+    for body in ["r = r * r;", "r = r % 2;", "r = r & 1;"] {
+        let text =
+            format!("shared x: int; thread p {{ local r: int; {body} x = r; }} never x == 7;");
+        let instance = wtl(&text);
+        let task = Task {
+            instance: &instance,
+            model: Sc,
+            question: Some(0),
+            deadlock: false,
+        };
+        assert!(Cegar::default().accepts(&task).is_err(), "{body}");
+    }
+}
+
+/// A certificate of which something is taken away proves nothing.
+#[test]
+fn the_auditor_sees_what_is_missing() {
+    let instance = example("peterson.wtl");
+    let task = Task {
+        instance: &instance,
+        model: Sc,
+        question: Some(0),
+        deadlock: false,
+    };
+    let Answer::Unreachable { certificate, .. } =
+        Cegar::default().run(&task, &Control::unlimited())
+    else {
+        panic!("peterson holds under SC");
+    };
+    let wattle_evidence::Certificate::Inductive(whole) = certificate else {
+        panic!("another kind of certificate");
+    };
+    let fails = |c: wattle_evidence::certificate::Inductive| {
+        let c = wattle_evidence::Certificate::Inductive(c);
+        audit::audit(&task, &c, &Control::unlimited()).is_err()
+    };
+    for n in 0..whole.invariants.len() {
+        let mut less = whole.clone();
+        less.invariants.remove(n);
+        assert!(fails(less), "without control state {n}");
+    }
+    let mut wrong = whole.clone();
+    wrong.model = Tso;
+    assert!(fails(wrong));
+    let mut all = whole;
+    for invariant in &mut all.invariants {
+        invariant.cubes = vec![Vec::new()];
+    }
+    assert!(fails(all), "true everywhere proves nothing");
+}
