@@ -16,7 +16,7 @@ use wattle_repair::{Costs, Outcome};
 use wattle_robust::{Finding, search};
 
 /// No measurement takes longer.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// Gives the tables line by line, as they are measured. `suites` holds the folders `trencher` and
 /// `memorax`.
