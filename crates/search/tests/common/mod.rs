@@ -202,7 +202,7 @@ impl Gen<'_> {
         if !nested {
             return Stmt::Do(self.action());
         }
-        match self.rng.random_range(0..6) {
+        match self.rng.random_range(0..8) {
             0 | 1 => {
                 let c = self.condition();
                 Stmt::If(c, self.block(1, depth - 1), self.block(1, depth - 1))
