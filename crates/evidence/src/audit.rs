@@ -99,6 +99,9 @@ pub fn audit(
 ) -> Result<Audited, AuditError> {
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(task, c, control),
+        Certificate::Cubes(_) => Err(AuditError::Refused(
+            "it is about any number of threads, and this is one instance".into(),
+        )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Counted(c) => counted::audit(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),

@@ -5,6 +5,7 @@ mod base64;
 mod closed_states;
 mod coherent;
 mod counted;
+mod cubes;
 mod encoding;
 mod inductive;
 mod load_buffers;
@@ -15,6 +16,7 @@ pub use base64::as_base64;
 pub use closed_states::{ClosedStates, Corrupt};
 pub use coherent::Coherent;
 pub use counted::Counted;
+pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use inductive::{
     Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
@@ -39,6 +41,8 @@ pub enum Certificate {
     LoadBuffers(LoadBuffers),
     /// A basis of the configurations with multiset buffers that lead to a bad state.
     Multisets(Multisets),
+    /// Cubes over threads, for any number of them.
+    Cubes(Cubes),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
     /// A formula per control state that no event leads out of.
@@ -52,6 +56,7 @@ impl Certificate {
             Certificate::Robust(r) => {
                 format!("robustness, and {} under SC", r.under_sc.describe())
             }
+            Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Counted(c) => {
                 format!("{} states seen, not written down: {}", c.states, c.why)

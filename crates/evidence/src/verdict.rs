@@ -26,6 +26,8 @@ pub enum Proof {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Broken {
     Trace(Trace),
+    /// A replayed run of an array-based system, line by line.
+    Run(Vec<String>),
     /// The wanted final state cannot be reached (for `reachable`).
     NeverReached(Certificate),
 }

@@ -53,7 +53,7 @@ pub fn headline(finding: &Finding, style: Style) -> String {
         Verdict::Violated { because } => {
             let violated = style.paint("1;31", &format!("violated on {model}"));
             match because {
-                Broken::Trace(_) => violated,
+                Broken::Trace(_) | Broken::Run(_) => violated,
                 Broken::NeverReached(_) => format!(
                     "{violated}: no run ends like that (proved by {}, {audited})",
                     finding.engine
@@ -122,6 +122,15 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
         out.push('\n');
         let task = finding.task(instance);
         out.push_str(&trace_text(&task, trace, finding.why.as_ref(), style));
+    }
+    if let Verdict::Violated {
+        because: Broken::Run(lines),
+    } = &finding.judged.verdict
+    {
+        out.push('\n');
+        for line in lines {
+            let _ = writeln!(out, "{line}");
+        }
     }
     match &finding.judged.verdict {
         Verdict::Bounded { limits } => {

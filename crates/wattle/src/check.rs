@@ -1,15 +1,13 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, plan, resources, vacuity};
+use crate::{explain, families, plan, resources, vacuity};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use wattle_evidence::judge::scope;
-use wattle_evidence::{
-    Control, Judged, Progress, Reason, Refusal, Scope, Stop, Task, Unsound, Verdict,
-};
+use wattle_evidence::{Control, Reason, Stop, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
@@ -110,6 +108,7 @@ pub fn check_with(
         .collect();
     let over = AtomicBool::new(false);
     let started = Instant::now();
+    let mut shown: Option<Instance> = None;
     let results = resources::watching(options.memory, &over, || {
         let mut results: Vec<Result<Finding, Unsound>> = Vec::new();
         for (i, (model, question)) in asked.iter().enumerate() {
@@ -136,7 +135,9 @@ pub fn check_with(
                     };
                     one(&task, &results, options, &control)
                 }
-                None => Ok(parameterised(program, *model, *question, options)),
+                None => {
+                    families::program(program, *model, *question, options, &control, &mut shown)
+                }
             };
             results.push(finding.map(|mut f| {
                 f.property = question.map(|q| property_text(program, q));
@@ -148,11 +149,14 @@ pub fn check_with(
         }
         results
     });
-    Ok(Checked { instance, results })
+    Ok(Checked {
+        instance: instance.or(shown),
+        results,
+    })
 }
 
 /// One question: the plan, then what a person wants to know about its answer.
-fn one(
+pub(crate) fn one(
     task: &Task<'_>,
     before: &[Result<Finding, Unsound>],
     options: &Options,
@@ -187,68 +191,33 @@ fn one(
     Ok(finding)
 }
 
-/// Any number of threads.
-fn parameterised(
-    program: &Program,
-    model: MemoryModel,
-    question: Option<usize>,
-    options: &Options,
-) -> Finding {
-    let open = program.families.iter().filter(|f| f.count == Count::Any);
-    let mut hints = open.map(|f| format!("--threads {}=3", f.name));
-    let hint = hints.next().unwrap_or_default();
-    let why = format!(
-        "the number of threads is open, and no engine takes that; `{hint}` checks it for three"
-    );
-    parameterised_finding(model, question, options, why)
-}
-
-fn parameterised_finding(
-    model: MemoryModel,
-    question: Option<usize>,
-    options: &Options,
-    why: String,
-) -> Finding {
-    let so_far = Progress::default();
-    Finding {
-        model,
-        question,
-        deadlock: options.deadlock,
-        property: None,
-        scope: Scope {
-            threads: "any number of threads".into(),
-            data: "finite".into(),
-            unbounded: Vec::new(),
-        },
-        judged: Judged {
-            verdict: Verdict::Undecided {
-                reason: Reason::Refused(Refusal(why)),
-                so_far,
-            },
-            checked: true,
-        },
-        engine: "none",
-        seconds: 0.0,
-        states: 0,
-        peak_memory: resources::peak_memory(),
-        why: None,
-        warnings: Vec::new(),
-    }
-}
-
 /// Array-based systems, for any number of threads.
-pub fn system(system: &ArraySystem, options: &Options, _run: &Run<'_>) -> Checked {
-    let why = "no engine takes array-based systems";
-    let finding = |model: &MemoryModel| {
-        let open = parameterised_finding(*model, None, options, why.into());
-        Ok(Finding {
-            property: (!system.bad.is_empty()).then(|| "unsafe".to_string()),
-            ..open
-        })
-    };
+pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked {
+    let over = AtomicBool::new(false);
+    let results = resources::watching(options.memory, &over, || {
+        let models = options.models.iter().enumerate();
+        let started = Instant::now();
+        let each = models.map(|(i, model)| {
+            let left = options.timeout.map(|t| {
+                let rest = t.saturating_sub(started.elapsed());
+                rest / u32::try_from(options.models.len() - i).unwrap_or(1)
+            });
+            let mut flags: Vec<&AtomicBool> = vec![&over];
+            flags.extend(run.cancel);
+            let mut control = Control::unlimited()
+                .with_timeout(left)
+                .with_memory(options.memory)
+                .with_cancel(&flags);
+            if let Some(sink) = run.sink {
+                control = control.with_sink(sink);
+            }
+            families::system(system, *model, options, &control)
+        });
+        each.collect()
+    });
     Checked {
         instance: None,
-        results: options.models.iter().map(finding).collect(),
+        results,
     }
 }
 

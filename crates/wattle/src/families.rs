@@ -1,0 +1,289 @@
+//! Any number of threads: programs with open families and array-based systems.
+//!
+//! A violation with some number of threads is shown on an instance, by the engines for instances. A
+//! proof is re-checked before it is told, but by the code that found it: it counts as not audited.
+
+use crate::options::Options;
+use crate::{check, resources};
+use std::cell::Cell;
+use wattle_evidence::certificate::Cubes;
+use wattle_evidence::{
+    AuditPolicy, Broken, Certificate, Control, Judged, Progress, Proof, Reason, Refusal, Scope,
+    Stop, Task, Unsound, Verdict,
+};
+use wattle_memory::MemoryModel;
+use wattle_model::array::ArraySystem;
+use wattle_model::{Count, Instance, Program};
+use wattle_params::compile::{Compiled, Unsupported};
+use wattle_params::lower::lower;
+use wattle_params::machine::{Event, Machine};
+use wattle_params::recheck::recheck;
+use wattle_params::{Outcome, Run};
+use wattle_report::Finding;
+
+const ENGINE: &str = "params";
+
+/// One property of a program with an open number of threads. The instance that shows a violation
+/// is kept in `shown`.
+pub fn program(
+    program: &Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+    control: &Control<'_>,
+    shown: &mut Option<Instance>,
+) -> Result<Finding, Unsound> {
+    let lowered = match lower(program, question) {
+        Ok(lowered) => lowered,
+        Err(u) => return Ok(open(model, question, options, refusal(&u))),
+    };
+    let (outcome, stopped) = decide(&lowered.system, model, control);
+    if let Outcome::Violated(run) = &outcome {
+        return violated(program, model, question, options, control, run, shown);
+    }
+    let mut finding = found(&lowered.system, model, question, options, outcome, stopped)?;
+    if !lowered.notes.is_empty() && matches!(finding.judged.verdict, Verdict::Holds { .. }) {
+        finding.warnings.extend(lowered.notes);
+    }
+    Ok(finding)
+}
+
+/// Shows a violation on the program itself: with as many threads as the run has, or a few more (a
+/// counter that leaves its range counts as a violation of the system, not of the program).
+fn violated(
+    program: &Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+    control: &Control<'_>,
+    run: &Run,
+    shown: &mut Option<Instance>,
+) -> Result<Finding, Unsound> {
+    let least = u32::from(run.threads);
+    for n in least..=least.max(3) {
+        let kept = shown.take();
+        let Some(instance) = kept.clone().or_else(|| with_threads(program, options, n)) else {
+            break;
+        };
+        let task = Task {
+            instance: &instance,
+            model,
+            question,
+            deadlock: options.deadlock,
+        };
+        let finding = check::one(&task, &[], options, control)?;
+        if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
+            *shown = Some(instance);
+            return Ok(finding);
+        }
+        if kept.is_some() {
+            *shown = kept;
+            break;
+        }
+    }
+    let why =
+        "the search for any number of threads found a violation that small instances do not show";
+    Ok(open(model, question, options, Reason::Other(why.into())))
+}
+
+/// An array-based system.
+pub fn system(
+    system: &ArraySystem,
+    model: MemoryModel,
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<Finding, Unsound> {
+    let (outcome, stopped) = decide(system, model, control);
+    let mut finding = found(system, model, None, options, outcome, stopped)?;
+    finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
+    if let Some(n) = system.threads {
+        finding.scope.threads = threads(n);
+        if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
+            scope.threads = threads(n);
+        }
+    }
+    finding.seconds = control.elapsed().as_secs_f64();
+    Ok(finding)
+}
+
+fn threads(n: u32) -> String {
+    match n {
+        1 => "1 thread".to_string(),
+        n => format!("{n} threads"),
+    }
+}
+
+/// Runs the search under the budget; also says what stopped it.
+fn decide(
+    system: &ArraySystem,
+    model: MemoryModel,
+    control: &Control<'_>,
+) -> (Outcome, Option<Stop>) {
+    let stopped = Cell::new(None);
+    let most = Cell::new(0usize);
+    let stop = |held: usize| {
+        most.set(most.get().max(held));
+        let progress = Progress {
+            states: most.get() as u64,
+            ..Progress::default()
+        };
+        match control.poll(ENGINE, progress) {
+            Ok(()) => false,
+            Err(s) => {
+                stopped.set(Some(s));
+                true
+            }
+        }
+    };
+    let (outcome, _) =
+        wattle_params::check(system, model, wattle_params::Options::default(), &stop);
+    (outcome, stopped.get())
+}
+
+fn found(
+    system: &ArraySystem,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+    outcome: Outcome,
+    stopped: Option<Stop>,
+) -> Result<Finding, Unsound> {
+    let mut finding = open(model, question, options, Reason::Other(String::new()));
+    finding.judged.verdict = match outcome {
+        Outcome::Holds(proof) => {
+            finding.states = proof.cubes.len() as u64;
+            let again = options.audit == AuditPolicy::Always;
+            if again && let Err(what) = recheck(system, model, &proof, &|| false) {
+                return Err(Unsound {
+                    engine: ENGINE,
+                    what,
+                });
+            }
+            // The re-check repeats the search's own steps: that is not yet an audit.
+            finding.judged.checked = false;
+            let lines = match Compiled::new(system, model) {
+                Ok(c) => proof
+                    .live()
+                    .map(|cube| wattle_params::display::show(&c, cube))
+                    .collect(),
+                Err(_) => Vec::new(),
+            };
+            Verdict::Holds {
+                scope: finding.scope.clone(),
+                proof: Proof::Certificate(Certificate::Cubes(Cubes {
+                    model,
+                    cubes: lines,
+                })),
+            }
+        }
+        Outcome::Violated(run) => Verdict::Violated {
+            because: Broken::Run(tell(system, model, &run)),
+        },
+        Outcome::Undecided(why) => {
+            let reason = match stopped {
+                Some(stop) => Reason::Stopped {
+                    stop,
+                    stage: ENGINE.into(),
+                },
+                None => Reason::Other(why),
+            };
+            Verdict::Undecided {
+                reason,
+                so_far: Progress::default(),
+            }
+        }
+        Outcome::Refused(u) => Verdict::Undecided {
+            reason: refusal(&u),
+            so_far: Progress::default(),
+        },
+    };
+    Ok(finding)
+}
+
+/// A run of the array-based system, one line for each event.
+fn tell(system: &ArraySystem, model: MemoryModel, run: &Run) -> Vec<String> {
+    let machine = Machine::new(system, model, run.threads);
+    let name = |position: usize| {
+        let (cell, args) = machine.cell_at(position);
+        let args: Vec<String> = args.iter().map(|a| format!("#{a}")).collect();
+        let base = &system.cell(cell).name;
+        if args.is_empty() {
+            base.clone()
+        } else {
+            format!("{base}[{}]", args.join(", "))
+        }
+    };
+    let mut lines = vec![format!("with {}:", threads(u32::from(run.threads)))];
+    let mut state = run.start.clone();
+    for (i, event) in run.events.iter().enumerate() {
+        let Some(next) = machine.apply(&state, event) else {
+            break;
+        };
+        let what = match event {
+            Event::Step {
+                transition, args, ..
+            } => {
+                let args: Vec<String> = args.iter().map(|a| format!("#{a}")).collect();
+                format!(
+                    "{} ({})",
+                    system.transitions[*transition].name,
+                    args.join(", ")
+                )
+            }
+            Event::Drain { thread, .. } => format!("a store of #{thread} reaches memory"),
+        };
+        let changed = (0..machine.size()).filter(|p| state.values[*p] != next.values[*p]);
+        let changed: Vec<String> = changed.map(name).collect();
+        let note = match changed.is_empty() {
+            true => String::new(),
+            false => format!("   changes {}", changed.join(", ")),
+        };
+        lines.push(format!("{:>4}  {what}{note}", i + 1));
+        state = next;
+    }
+    lines
+}
+
+fn refusal(u: &Unsupported) -> Reason {
+    let place = match u.span.is_some() {
+        true => format!("line {}: ", u.span.line),
+        false => String::new(),
+    };
+    Reason::Refused(Refusal(format!("{place}{} ({})", u.message, u.hint)))
+}
+
+/// The program's instance with so many threads in each open family.
+fn with_threads(program: &Program, options: &Options, n: u32) -> Option<Instance> {
+    let mut counts = options.counts();
+    for f in program.families.iter().filter(|f| f.count == Count::Any) {
+        counts.0.insert(f.name.clone(), n);
+    }
+    program.instantiate(&counts).ok()
+}
+
+fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: Reason) -> Finding {
+    Finding {
+        model,
+        question,
+        deadlock: options.deadlock,
+        property: None,
+        scope: Scope {
+            threads: "any number of threads".into(),
+            data: "finite".into(),
+            unbounded: Vec::new(),
+        },
+        judged: Judged {
+            verdict: Verdict::Undecided {
+                reason,
+                so_far: Progress::default(),
+            },
+            checked: true,
+        },
+        engine: ENGINE,
+        seconds: 0.0,
+        states: 0,
+        peak_memory: resources::peak_memory(),
+        why: None,
+        warnings: Vec::new(),
+    }
+}
