@@ -12,6 +12,7 @@ use wattle_coherent::Coherent;
 use wattle_evidence::{
     Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
+use wattle_predicates::Cegar;
 use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
 use wattle_wsts::{Exact, Multiset};
@@ -23,6 +24,7 @@ pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
         (true, Box::new(Robust::default())),
         (true, Box::new(Coherent::OldestK)),
         (true, Box::new(Exact)),
+        (true, Box::new(Cegar::default())),
         (false, Box::new(Coherent::NewestK)),
         (false, Box::new(Multiset)),
         (false, Box::new(Lazy::default())),
@@ -78,7 +80,8 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         let stage = match control.remaining() {
             _ if last => control.stage(Duration::MAX),
             Some(left) => control.stage(left / 2),
-            None => control.stage(TURN),
+            None if task.instance.is_finite() => control.stage(TURN),
+            None => control.stage(SHORT_TURN),
         };
         let outcome = ask(*engine, task, options, &stage, control)?;
         if is_decided(&outcome) || was_interrupted(&outcome) {
@@ -125,6 +128,8 @@ fn reason_text(reason: &Reason) -> String {
 
 /// How long an engine may work before the next one is asked, where nobody set a time limit.
 const TURN: Duration = Duration::from_secs(60);
+/// The same where integers are unbounded, which most engines cannot search to the end.
+const SHORT_TURN: Duration = Duration::from_secs(10);
 
 /// One engine's answer, judged.
 fn ask(
