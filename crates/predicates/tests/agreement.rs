@@ -52,7 +52,7 @@ fn decided(task: &Task<'_>, answer: &Answer, what: &dyn Fn() -> String) -> Optio
 #[test]
 fn agrees_with_explicit_on_random_programs() {
     let seed = setting("WATTLE_SEED", 1);
-    let programs = setting("WATTLE_PROGRAMS", 1_500);
+    let programs = setting("WATTLE_PROGRAMS", 5_000);
     println!("seed {seed}, {programs} programs, three models");
     let engine = Cegar {
         most_entries: 2,

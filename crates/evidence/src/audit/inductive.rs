@@ -15,7 +15,7 @@ use crate::control::{Control, Progress};
 use crate::task::Task;
 use machine::{Machine, State, control as control_of};
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_logic::{Answer, Formula, Native, Solver, Term, and, eq, not, or, proof};
+use wattle_logic::{Answer, Formula, Native, Solver, Term, Var, and, eq, not, or, proof};
 use wattle_model::Type;
 use wattle_model::instance::Initial;
 
@@ -115,9 +115,14 @@ impl Auditor<'_> {
         Ok(literals)
     }
 
-    /// Whether the conditions imply the formula of the state.
-    fn covered(&mut self, known: &[Formula], state: &State) -> Result<bool, AuditError> {
-        let facts: BTreeSet<&Formula> = known.iter().collect();
+    /// Whether what is known implies the formula of the state, where the conditions hold.
+    fn covered(
+        &mut self,
+        known: &[Formula],
+        when: &[Formula],
+        state: &State,
+    ) -> Result<bool, AuditError> {
+        let facts: BTreeSet<&Formula> = known.iter().chain(when).collect();
         let mut cubes = Vec::new();
         let listed = self.formulas.get(&control_of(state)).cloned();
         for cube in listed.unwrap_or_default() {
@@ -137,9 +142,9 @@ impl Auditor<'_> {
         if outside == Formula::False {
             return Ok(true);
         }
-        let mut query = known.to_vec();
-        query.extend(outside.conjuncts().iter().cloned());
-        self.impossible(&query)
+        let mut goal = outside.conjuncts().to_vec();
+        goal.extend_from_slice(when);
+        self.impossible(&connected(known, goal))
     }
 
     fn initiation(&mut self) -> Result<(), AuditError> {
@@ -164,7 +169,7 @@ impl Auditor<'_> {
                 fix(term, r.init);
             }
         }
-        match self.covered(&known, &state)? {
+        match self.covered(&known, &[], &state)? {
             true => Ok(()),
             false => Err(AuditError::MissesInitial),
         }
@@ -192,11 +197,10 @@ impl Auditor<'_> {
                 if when == Formula::False {
                     continue;
                 }
-                let mut query = known.clone();
-                query.extend(when.conjuncts().iter().cloned());
+                let when = when.conjuncts();
                 let fine = match &way.to {
-                    Some(to) => self.covered(&query, to)?,
-                    None => self.impossible(&query)?,
+                    Some(to) => self.covered(&known, when, to)?,
+                    None => self.impossible(&connected(&known, when.to_vec()))?,
                 };
                 if fine {
                     continue;
@@ -227,5 +231,27 @@ impl Auditor<'_> {
         let target = self.machine.target(state, &question.target, &mut when)?;
         when.push(target);
         Ok(Some(when))
+    }
+}
+
+/// The goal with those of the facts that share variables with it, directly or through others. Leaving
+/// out the rest only weakens what is known.
+fn connected(facts: &[Formula], mut goal: Vec<Formula>) -> Vec<Formula> {
+    let mut vars = BTreeSet::new();
+    goal.iter().for_each(|f| f.collect_vars(&mut vars));
+    let mut left: Vec<(&Formula, BTreeSet<Var>)> = facts.iter().map(|f| (f, f.vars())).collect();
+    loop {
+        let before = left.len();
+        left.retain(|(f, theirs)| {
+            let apart = theirs.is_disjoint(&vars);
+            if !apart {
+                vars.extend(theirs);
+                goal.push((*f).clone());
+            }
+            apart
+        });
+        if left.len() == before {
+            return goal;
+        }
     }
 }

@@ -167,13 +167,16 @@ type Made = (
     Vec<Pending>,
 );
 
+/// Truth values of the open predicates of a plan, every way they can be.
+type Combinations = Rc<[Vec<bool>]>;
+
 /// The solver with what it was asked before.
 pub struct Asker {
     solver: Native,
     questions: FxHashMap<(Formula, Vec<Formula>, Vec<Formula>), u32>,
     plans: FxHashMap<Made, Rc<Plan>>,
     /// By question and premises (signed predicates).
-    known: FxHashMap<(u32, Vec<i32>), Rc<[Vec<bool>]>>,
+    known: FxHashMap<(u32, Vec<i32>), Combinations>,
     asked: u64,
 }
 
@@ -284,7 +287,7 @@ impl Asker {
         (before, bits): (&[usize], &[bool]),
         control: &Control<'_>,
     ) -> Result<Vec<Vec<bool>>, Halt> {
-        let combinations: Rc<[Vec<bool>]> = if plan.open.is_empty() && plan.guard == Formula::True {
+        let combinations: Combinations = if plan.open.is_empty() && plan.guard == Formula::True {
             Rc::new([Vec::new()])
         } else {
             let signed = |i: &usize| {
@@ -299,8 +302,7 @@ impl Asker {
                     let premises = plan.premises.iter();
                     base.extend(premises.map(|i| predicates.literal(before[*i], bits[*i])));
                     base.extend(plan.guard.conjuncts().iter().cloned());
-                    let found: Rc<[Vec<bool>]> =
-                        self.combinations(&base, &plan.open, control)?.into();
+                    let found: Combinations = self.combinations(&base, &plan.open, control)?.into();
                     self.known.insert(key, found.clone());
                     found
                 }

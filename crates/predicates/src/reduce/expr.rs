@@ -4,7 +4,7 @@
 //! numbers split. What is not linear is refused. Arithmetic is mathematical, as the language says;
 //! the 64 bits of the reference machine are a limit of its own that a replay would meet.
 
-use wattle_logic::{Formula, Int, Term, and, eq, ge, gt, ite, le, lt, ne, not, or};
+use wattle_logic::{Formula, Int, Term, and, divides, eq, ge, gt, ite, le, lt, ne, not, or};
 use wattle_model::{Expr, Op1, Op2};
 
 /// More cases than this for one expression are refused.
@@ -28,6 +28,9 @@ pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, String> {
         Expr::Binary(Op2::Add, a, b) => pairs(a, b, leaf, &|x, y| Ok(x + y))?,
         Expr::Binary(Op2::Sub, a, b) => pairs(a, b, leaf, &|x, y| Ok(x - y))?,
         Expr::Binary(Op2::Mul, a, b) => pairs(a, b, leaf, &product)?,
+        Expr::Binary(Op2::Rem, a, b) if modulus(b).is_some() => {
+            remainders(values(a, leaf)?, modulus(b).unwrap_or(1))?
+        }
         Expr::Binary(op, a, b) if !op.is_logical() => {
             let why = || format!("the operator `{}` is not linear", op.symbol());
             pairs(a, b, leaf, &|x, y| {
@@ -85,6 +88,28 @@ pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, String> {
             or(cases.into_iter().map(|(g, t)| and([g, ne(t, 0)])))
         }
     })
+}
+
+/// Remainders by more than this are refused: each is two cases.
+const MAX_MODULUS: i64 = 16;
+
+fn modulus<A>(e: &Expr<A>) -> Option<i64> {
+    e.as_const().filter(|m| (2..=MAX_MODULUS).contains(m))
+}
+
+/// The remainder has the sign of the dividend.
+fn remainders(cases: Cases, m: i64) -> Result<Cases, String> {
+    let mut out = Vec::new();
+    for (guard, t) in cases {
+        for r in 0..m {
+            let up = and([ge(t.clone(), 0), divides(m, t.clone() - r)]);
+            out.push((and([guard.clone(), up]), Term::constant(r)));
+            let down = and([lt(t.clone(), 0), divides(m, t.clone() + r)]);
+            out.push((and([guard.clone(), down]), Term::constant(-r)));
+        }
+    }
+    out.retain(|(g, _)| *g != Formula::False);
+    few(out)
 }
 
 fn number(t: &Term) -> Option<i64> {

@@ -454,6 +454,7 @@ impl<'i> Machine<'i> {
                     (Op2::Sub, ..) => a - b,
                     (Op2::Mul, Some(k), _) => b.scaled(k),
                     (Op2::Mul, _, Some(k)) => a.scaled(k),
+                    (Op2::Rem, None, Some(m)) if m > &Int::ONE => self.remainder(&a, m, when),
                     (_, Some(a), Some(b)) => match (a.to_i64(), b.to_i64()) {
                         (Some(a), Some(b)) => match op.apply(a, b) {
                             Ok(v) => Term::constant(v),
@@ -475,6 +476,17 @@ impl<'i> Machine<'i> {
                 self.defined(&c, Term::constant(1), Term::constant(0), when)
             }
         })
+    }
+
+    /// The remainder by `m`, with the sign of the dividend: `a = m·q + r`.
+    fn remainder(&mut self, a: &Term, m: &Int, when: &mut Vec<Formula>) -> Term {
+        let (q, r) = (self.fresh(), self.fresh());
+        when.push(eq(a.clone(), Term::monomial(m.clone(), q) + Term::from(r)));
+        when.push(or([
+            and([ge(a.clone(), 0), ge(r, 0), lt(r, m.clone())]),
+            and([lt(a.clone(), 0), le(r, 0), lt(-Term::from(r), m.clone())]),
+        ]));
+        Term::from(r)
     }
 
     /// A variable that is `a` where `c` holds, else `b`.
