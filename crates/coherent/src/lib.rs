@@ -53,6 +53,9 @@ impl Engine for Coherent {
     }
 }
 
+/// More initial states than this are not listed.
+const MAX_STARTS: usize = 1 << 16;
+
 fn decide<L: Layout, C: Kind>(
     engine: Coherent,
     task: &Task<'_>,
@@ -60,6 +63,15 @@ fn decide<L: Layout, C: Kind>(
 ) -> Result<Answer, (Reason, Progress)> {
     let mut effort = Progress::default();
     let automata = unfold(engine.name(), task, control).map_err(|r| (r, effort))?;
+    let starts = (automata.initial.iter().map(Vec::len))
+        .chain(automata.threads.iter().map(|a| a.initial.len()))
+        .try_fold(1usize, |all, n| {
+            all.checked_mul(n).filter(|n| *n <= MAX_STARTS)
+        });
+    if starts.is_none() {
+        let why = format!("there are more than {MAX_STARTS} initial states");
+        return Err((Reason::Refused(Refusal(why)), effort));
+    }
     let cells = task.instance.cells.len();
     let mut bounds = vec![Bounds::uniform(0, cells); task.instance.threads.len()];
     loop {

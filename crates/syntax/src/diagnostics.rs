@@ -72,13 +72,14 @@ impl Diagnostic {
         if !self.span.is_some() {
             let _ = writeln!(out, "  --> {file}");
         } else {
-            let (line_number, column, line, width) = locate(text, self.span);
+            let at = locate(text, self.span);
+            let (line_number, column, line) = (at.number, at.column, &at.shown);
             let gutter = line_number.to_string().len().max(2);
             let _ = writeln!(out, "{:gutter$}--> {file}:{line_number}:{column}", "");
             let _ = writeln!(out, "{:gutter$} |", "");
             let _ = writeln!(out, "{line_number:>gutter$} | {line}");
-            let carets = "^".repeat(width.max(1));
-            let _ = writeln!(out, "{:gutter$} | {:2$}{carets}", "", "", column - 1);
+            let carets = "^".repeat(at.width.max(1));
+            let _ = writeln!(out, "{:gutter$} | {:2$}{carets}", "", "", at.indent);
         }
         if let Some(e) = &self.expected {
             let _ = writeln!(out, "   = expected: {e}");
@@ -93,35 +94,51 @@ impl Diagnostic {
 /// Long lines are cut so that a message about a 5 MB one-line file stays readable.
 const SHOWN: usize = 160;
 
-/// Line number, column (in characters, both from 1), the line (tabs as single spaces, cut to a
-/// window if very long) and how many characters to underline.
-fn locate(text: &str, span: Span) -> (usize, usize, String, usize) {
+/// A place as a message shows it.
+struct Place {
+    /// Line and column (in characters), both from 1.
+    number: usize,
+    column: usize,
+    /// The line, tabs as single spaces; of a very long one the part around the place, with dots where
+    /// it was cut.
+    shown: String,
+    /// Where in `shown` the place is, and how many characters to underline.
+    indent: usize,
+    width: usize,
+}
+
+fn locate(text: &str, span: Span) -> Place {
     let bytes = text.as_bytes();
     let start = floor_boundary(text, span.start as usize);
     let end = floor_boundary(text, span.end as usize).max(start);
-    let line_start = bytes[..start]
-        .iter()
+    let line_start = (bytes[..start].iter())
         .rposition(|b| *b == b'\n')
         .map_or(0, |i| i + 1);
-    let line_end = bytes[start..]
-        .iter()
+    let line_end = (bytes[start..].iter())
         .position(|b| *b == b'\n')
         .map_or(text.len(), |i| start + i);
-    let number = 1 + bytes[..line_start].iter().filter(|b| **b == b'\n').count();
-    let column = 1 + text[line_start..start].chars().count();
+    let before = text[line_start..start].chars().count();
     let width = text[start..end.min(line_end)].chars().count();
-    let skip = if column > SHOWN {
-        column - SHOWN / 2
+    let skip = if before >= SHOWN {
+        before - SHOWN / 2
     } else {
         0
     };
-    let shown: String = text[line_start..line_end]
-        .chars()
-        .skip(skip)
-        .take(SHOWN)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    (number, column - skip, shown, width.min(SHOWN))
+    let line = &text[line_start..line_end];
+    let mut shown = String::from(if skip > 0 { "…" } else { "" });
+    let indent = before - skip + shown.chars().count();
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    shown.extend(line.chars().skip(skip).take(SHOWN).map(printable));
+    if line.chars().nth(skip + SHOWN).is_some() {
+        shown.push('…');
+    }
+    Place {
+        number: 1 + bytes[..line_start].iter().filter(|b| **b == b'\n').count(),
+        column: 1 + before,
+        width: width.min((skip + SHOWN).saturating_sub(before)),
+        shown,
+        indent,
+    }
 }
 
 fn floor_boundary(text: &str, at: usize) -> usize {
@@ -182,6 +199,20 @@ mod tests {
     fn survives_spans_outside_the_text() {
         let d = Diagnostic::error(Span::new(900, 1000, 7), "odd");
         assert!(d.render("a.wtl", "é").contains("a.wtl:1:2"));
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let text = format!("{}x{}", "a".repeat(300), "b".repeat(300));
+        let shown = Diagnostic::error(Span::new(300, 301, 1), "odd").render("a.wtl", &text);
+        assert!(shown.contains("a.wtl:1:301"), "{shown}");
+        let lines: Vec<&str> = shown.lines().collect();
+        let caret = lines[4].chars().position(|c| c == '^');
+        assert_eq!(lines[3].chars().position(|c| c == 'x'), caret, "{shown}");
+        assert!(
+            lines[3].contains("| …a") && lines[3].ends_with("b…"),
+            "{shown}"
+        );
     }
 
     #[test]

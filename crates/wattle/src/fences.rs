@@ -46,6 +46,8 @@ pub enum FenceError {
     Instance(InstanceError),
     /// An engine's evidence did not check.
     Unsound(Unsound),
+    /// Every property asks for a state to be reachable. Fences only take runs away.
+    OnlyReachable,
 }
 
 /// Finds fence sets. Everything found is proved by the engines the options allow.
@@ -55,6 +57,13 @@ pub fn fences(
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Outcome, FenceError> {
+    let properties = &program.properties;
+    if wanted.goal == Goal::Safety
+        && !properties.is_empty()
+        && properties.iter().all(|p| p.kind == PropertyKind::Reachable)
+    {
+        return Err(FenceError::OnlyReachable);
+    }
     let query = Query {
         program,
         counts: options.counts(),

@@ -125,6 +125,10 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
             "this is not text in UTF-8 (first bad byte at {at})"
         ))
     })?;
+    // Some editors begin a file with a byte order mark; it is no part of the program.
+    let text = text
+        .strip_prefix('\u{feff}')
+        .map_or(text.clone(), str::to_string);
     if text.trim().is_empty() {
         return Err(InputError::new("the file is empty"));
     }

@@ -13,7 +13,8 @@ use crate::deadlock;
 use crate::task::Task;
 use rustc_hash::FxHashMap;
 use wattle_memory::reference::{Machine, Outcome, State, evaluate};
-use wattle_memory::{Exact, MemoryModel, Pso, Sc, Tso};
+use wattle_memory::{Event, Exact, MemoryModel, Pso, Sc, Tso};
+use wattle_model::Instance;
 
 /// How often to poll.
 const POLL: u64 = 1 << 12;
@@ -126,7 +127,7 @@ impl<L: Coded> Auditor<'_, L> {
             match self.number(&after) {
                 Some(n) => next.push(n),
                 None => {
-                    let event = format!("{event:?}");
+                    let event = named(self.task.instance, &event);
                     return Err(AuditError::NotClosed { state: me, event });
                 }
             }
@@ -173,4 +174,19 @@ fn pack<L: Coded>(state: &State<L::Buffer<Exact>>) -> Vec<u8> {
         }
     }
     key
+}
+
+/// An event as a person would name it.
+fn named(instance: &Instance, event: &Event) -> String {
+    let thread = instance.thread(event.thread());
+    match event {
+        Event::Step { step, .. } => {
+            let line = thread.step(*step).span.line;
+            format!("a step of {} (line {line})", thread.name)
+        }
+        Event::Drain { cell, value, .. } => {
+            let cell = &instance.cell(*cell).name;
+            format!("the drain of {cell} = {value} of {}", thread.name)
+        }
+    }
 }

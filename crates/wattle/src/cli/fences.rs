@@ -222,6 +222,14 @@ fn one(
             output::error(&source.name, &hint, &[]);
             return Err(Exit::Input);
         }
+        Err(FenceError::OnlyReachable) => {
+            line.clear();
+            let why = "every property here asks for a state to be reachable (`reachable`, or \
+                       `exists` in a litmus test); fences only take runs away. Ask for what must \
+                       not happen: `never`, `always`, `finally`, or `~exists`";
+            output::error(&source.name, why, &[]);
+            return Err(Exit::Input);
+        }
         Err(FenceError::Unsound(u)) => {
             line.clear();
             output::error(&source.name, &u.to_string(), &[]);
