@@ -191,10 +191,8 @@ impl<'c, 'a> Builder<'c, 'a> {
             );
             match (x, y) {
                 (Becomes::Slot(x), Becomes::Slot(y)) => self.cube.relate(x, y, *equal)?,
-                (Becomes::Value(v), Becomes::Value(w)) => {
-                    if (v == w) != *equal {
-                        return Err(Contradiction);
-                    }
+                (Becomes::Value(v), Becomes::Value(w)) if (v == w) != *equal => {
+                    return Err(Contradiction);
                 }
                 (Becomes::Value(v), Becomes::Slot(s)) | (Becomes::Slot(s), Becomes::Value(v)) => {
                     let mask = match *equal {

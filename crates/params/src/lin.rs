@@ -61,11 +61,7 @@ impl Lin {
         let g = merged.iter().fold(0i64, |g, (_, c)| gcd(g, *c));
         if g > 1 {
             match op {
-                Op::Eq | Op::Ne if constant % g != 0 => {
-                    if integer {
-                        return Err(op == Op::Ne);
-                    }
-                }
+                Op::Eq | Op::Ne if constant % g != 0 && integer => return Err(op == Op::Ne),
                 Op::Le if integer => {
                     merged.iter_mut().for_each(|(_, c)| *c /= g);
                     constant = -(-constant).div_euclid(g);

@@ -68,7 +68,7 @@ pub enum Finding {
     /// The nodes of a path from an initial cube to a root, and the initial cube's initial part.
     Path {
         nodes: Vec<Node>,
-        start: Cube,
+        start: Box<Cube>,
     },
     /// A bound of the representation was hit.
     GaveUp,
@@ -269,6 +269,7 @@ impl<'c, 'a> Search<'c, 'a> {
         while let Some((parent, _)) = &nodes[nodes.len() - 1].step {
             nodes.push(self.nodes[*parent as usize].clone());
         }
+        let start = Box::new(start);
         Finding::Path { nodes, start }
     }
 }

@@ -345,7 +345,7 @@ impl Lowering<'_> {
                     )),
                 }
             }
-            (Val::Number(x), Val::Number(y)) => self.compare_numbers(op, x, y, span),
+            (Val::Number(x), Val::Number(y)) => self.compare_numbers(op, x, y),
             _ => Err(refuse(
                 span,
                 "a counter is compared in the middle of a step",
@@ -354,13 +354,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn compare_numbers(
-        &self,
-        op: Op2,
-        x: &Linear,
-        y: &Linear,
-        span: Span,
-    ) -> Result<Formula, Refused> {
+    fn compare_numbers(&self, op: Op2, x: &Linear, y: &Linear) -> Result<Formula, Refused> {
         if x.parts.is_empty() && y.parts.is_empty() {
             let holds = op.apply(x.constant, y.constant).is_ok_and(|v| v != 0);
             return Ok(if holds { Formula::TRUE } else { FALSE });
@@ -382,7 +376,7 @@ impl Lowering<'_> {
             (Some(a), _) => {
                 let mut cases = Vec::new();
                 for c in &self.few[&a.cell] {
-                    let rest = self.compare_numbers(op, &Linear::constant(*c), y, span)?;
+                    let rest = self.compare_numbers(op, &Linear::constant(*c), y)?;
                     if rest != FALSE {
                         cases.push(Formula::And(vec![self.is_value(&a, *c), rest]).simplified());
                     }
@@ -397,7 +391,7 @@ impl Lowering<'_> {
                     Op2::Ge => Op2::Le,
                     op => op,
                 };
-                self.compare_numbers(flipped, y, x, span)
+                self.compare_numbers(flipped, y, x)
             }
             (None, None) => {
                 let (left, op, right) = match op {

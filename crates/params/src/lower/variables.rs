@@ -266,6 +266,20 @@ pub fn constant<A>(e: &Expr<A>) -> Option<i64> {
     }
 }
 
+/// One variable to be declared, with what it starts with.
+struct Declared<'d> {
+    id: Variable,
+    first_element: bool,
+    name: String,
+    args: &'d [ThreadTerm],
+    holds: &'d Holds,
+    start: Init,
+    /// The constant it starts with, if it does.
+    first: Option<i64>,
+    weak: bool,
+    span: wattle_model::Span,
+}
+
 impl Lowering<'_> {
     /// Cells for all variables, with what `init` says of them.
     pub(super) fn declare_variables(&mut self, init: &mut Vec<Formula>) -> Result<(), Refused> {
@@ -297,17 +311,18 @@ impl Lowering<'_> {
                     Init::Any => None,
                 };
                 let args: &[ThreadTerm] = if per_thread { &[p] } else { &[] };
-                self.declare_one(
+                let one = Declared {
                     id,
-                    e == 0,
+                    first_element: e == 0,
                     name,
                     args,
-                    &holds,
-                    (region.init.clone(), first),
-                    true,
-                    region.span,
-                    init,
-                )?;
+                    holds: &holds,
+                    start: region.init.clone(),
+                    first,
+                    weak: true,
+                    span: region.span,
+                };
+                self.declare_one(one, init)?;
             }
         }
         for (f, family) in program.families.iter().enumerate() {
@@ -319,17 +334,18 @@ impl Lowering<'_> {
                     Init::All(x) => constant(x),
                     _ => None,
                 };
-                self.declare_one(
+                let one = Declared {
                     id,
-                    true,
+                    first_element: true,
                     name,
-                    &[p],
-                    &holds,
-                    (register.init.clone(), first),
-                    false,
-                    register.span,
-                    init,
-                )?;
+                    args: &[p],
+                    holds: &holds,
+                    start: register.init.clone(),
+                    first,
+                    weak: false,
+                    span: register.span,
+                };
+                self.declare_one(one, init)?;
                 if matches!(register.ty, Type::Wrap { .. }) && holds == Holds::Numbers {
                     self.note("wrap-around numbers are treated as mathematical integers");
                 }
@@ -344,18 +360,18 @@ impl Lowering<'_> {
         }
     }
 
-    fn declare_one(
-        &mut self,
-        id: Variable,
-        first_element: bool,
-        name: String,
-        args: &[ThreadTerm],
-        holds: &Holds,
-        (start, first): (Init, Option<i64>),
-        weak: bool,
-        span: wattle_model::Span,
-        init: &mut Vec<Formula>,
-    ) -> Result<(), Refused> {
+    fn declare_one(&mut self, one: Declared<'_>, init: &mut Vec<Formula>) -> Result<(), Refused> {
+        let Declared {
+            id,
+            first_element,
+            name,
+            args,
+            holds,
+            start,
+            first,
+            weak,
+            span,
+        } = one;
         let arity = args.len() as u8;
         let name: String = name
             .chars()
