@@ -14,8 +14,9 @@ use crate::certificate::{ControlState, Corrupt, Inductive};
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use machine::{Machine, State, control as control_of};
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_logic::{Answer, Formula, Native, Solver, Term, Var, and, eq, not, or, proof};
+use wattle_logic::{Answer, Formula, Limits, Native, Solver, Term, Var, and, eq, not, or, proof};
 use wattle_model::Type;
 use wattle_model::instance::Initial;
 
@@ -65,6 +66,15 @@ pub fn audit(
     })
 }
 
+/// Cubes of literals, each literal with its negation.
+type Cubes = Vec<Vec<(Formula, Formula)>>;
+
+/// What one query may take: an answer is wanted here even if it is slow.
+const LIMITS: Limits = Limits {
+    work: 20_000_000,
+    depth: 400,
+};
+
 struct Auditor<'a> {
     task: &'a Task<'a>,
     certificate: &'a Inductive,
@@ -86,7 +96,7 @@ impl Auditor<'_> {
             };
             self.control.poll("audit", progress)?;
         }
-        match Native::new().check(query) {
+        match Native::with_limits(LIMITS).check(query) {
             Answer::Sat(_) => Ok(false),
             Answer::Unknown(why) => Err(AuditError::Refused(format!(
                 "a query was not decided: {why}"
@@ -104,39 +114,65 @@ impl Auditor<'_> {
     }
 
     fn cube(&self, state: &State, cube: &[i32]) -> Result<Vec<Formula>, AuditError> {
-        let corrupt = || AuditError::Corrupt(Corrupt("a literal without a predicate"));
-        let mut literals = Vec::new();
-        for literal in cube {
-            let n = (literal.unsigned_abs() as usize).checked_sub(1);
-            let p = n.and_then(|n| self.certificate.predicates.get(n));
-            let f = self.machine.predicate(state, p.ok_or_else(corrupt)?)?;
-            literals.push(if *literal > 0 { f } else { not(&f) });
-        }
-        Ok(literals)
+        let literals = self.cubes(state, &[cube])?.pop();
+        let literals = literals.unwrap_or_default().into_iter();
+        Ok(literals.map(|(literal, _)| literal).collect())
     }
 
-    /// Whether what is known implies the formula of the state, where the conditions hold.
+    /// The cubes' literals in the state, each with its negation.
+    fn cubes(&self, state: &State, cubes: &[&[i32]]) -> Result<Cubes, AuditError> {
+        let corrupt = || AuditError::Corrupt(Corrupt("a literal without a predicate"));
+        let mut made: BTreeMap<usize, (Formula, Formula)> = BTreeMap::new();
+        let mut all = Vec::new();
+        for cube in cubes {
+            let mut literals = Vec::new();
+            for literal in *cube {
+                let n = (literal.unsigned_abs() as usize).checked_sub(1);
+                let n = n.ok_or_else(corrupt)?;
+                let (f, negation) = match made.get(&n) {
+                    Some(pair) => pair.clone(),
+                    None => {
+                        let p = self.certificate.predicates.get(n).ok_or_else(corrupt)?;
+                        let f = self.machine.predicate(state, p)?;
+                        let pair = (f.clone(), not(&f));
+                        made.insert(n, pair.clone());
+                        pair
+                    }
+                };
+                literals.push(if *literal > 0 {
+                    (f, negation)
+                } else {
+                    (negation, f)
+                });
+            }
+            all.push(literals);
+        }
+        Ok(all)
+    }
+
+    /// The formula of the state, by the certificate.
+    fn formula(&self, state: &State) -> Result<Cubes, AuditError> {
+        match self.formulas.get(&control_of(state)) {
+            Some(cubes) => self.cubes(state, cubes),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether what is known implies the formula, where the conditions hold.
     fn covered(
         &mut self,
         known: &[Formula],
         when: &[Formula],
-        state: &State,
+        formula: &Cubes,
     ) -> Result<bool, AuditError> {
-        let facts: BTreeSet<&Formula> = known.iter().chain(when).collect();
+        let facts: FxHashSet<&Formula> = known.iter().chain(when).collect();
         let mut cubes = Vec::new();
-        let listed = self.formulas.get(&control_of(state)).cloned();
-        for cube in listed.unwrap_or_default() {
-            let mut open = Vec::new();
-            let mut excluded = false;
-            for literal in self.cube(state, cube)? {
-                excluded |= facts.contains(&not(&literal));
-                if !facts.contains(&literal) {
-                    open.push(literal);
-                }
+        for cube in formula {
+            if cube.iter().any(|(_, negation)| facts.contains(negation)) {
+                continue;
             }
-            if !excluded {
-                cubes.push(and(open));
-            }
+            let open = cube.iter().filter(|(literal, _)| !facts.contains(literal));
+            cubes.push(and(open.map(|(literal, _)| literal.clone())));
         }
         let outside = not(&or(cubes));
         if outside == Formula::False {
@@ -169,7 +205,8 @@ impl Auditor<'_> {
                 fix(term, r.init);
             }
         }
-        match self.covered(&known, &[], &state)? {
+        let formula = self.formula(&state)?;
+        match self.covered(&known, &[], &formula)? {
             true => Ok(()),
             false => Err(AuditError::MissesInitial),
         }
@@ -182,6 +219,11 @@ impl Auditor<'_> {
         let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
         let ways = self.machine.ways(&state)?;
         let bad = self.bad(&state)?;
+        let mut after = Vec::new();
+        for way in &ways {
+            let formula = way.to.as_ref().map(|to| self.formula(to)).transpose()?;
+            after.push((and(way.when.iter().cloned()), formula));
+        }
         for cube in &invariant.cubes {
             self.checked += 1;
             let mut known = self.cube(&state, cube)?;
@@ -192,14 +234,13 @@ impl Auditor<'_> {
                     return Err(AuditError::Bad { state: n as u64 });
                 }
             }
-            for way in &ways {
-                let when = and(way.when.iter().cloned());
-                if when == Formula::False {
+            for (way, (when, formula)) in ways.iter().zip(&after) {
+                if *when == Formula::False {
                     continue;
                 }
                 let when = when.conjuncts();
-                let fine = match &way.to {
-                    Some(to) => self.covered(&known, when, to)?,
+                let fine = match formula {
+                    Some(formula) => self.covered(&known, when, formula)?,
                     None => self.impossible(&connected(&known, when.to_vec()))?,
                 };
                 if fine {
