@@ -159,9 +159,9 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
                 plain_first: if guess { 0 } else { 400 },
             };
             let budget = std::cell::Cell::new(0usize);
-            let (outcome, _) = check(&system, *model, options, &|_| {
+            let (outcome, _) = check(&system, *model, options, &|held| {
                 budget.set(budget.get() + 1);
-                budget.get() > 120
+                budget.get() > 60 || held > 200
             });
             match outcome {
                 Outcome::Holds(cubes) => {

@@ -26,12 +26,12 @@ fn run(instance: &Instance, model: MemoryModel, deadlock: bool) -> Answer {
         Answer::Reached { trace, .. } => {
             trace.check(&task).expect("the trace replays");
         }
-        Answer::Unreachable { certificate, .. } => {
-            // What was only counted may be infinite without the reductions.
-            if !matches!(certificate, Certificate::Counted(_)) {
-                wattle_evidence::audit::audit(&task, certificate, &Control::unlimited())
-                    .expect("the certificate audits");
-            }
+        // What was only counted may be infinite without the reductions.
+        Answer::Unreachable { certificate, .. }
+            if !matches!(certificate, Certificate::Counted(_)) =>
+        {
+            wattle_evidence::audit::audit(&task, certificate, &Control::unlimited())
+                .expect("the certificate audits");
         }
         _ => {}
     }

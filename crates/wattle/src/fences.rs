@@ -207,6 +207,7 @@ fn prove(
         Ok(_) => Err("the fenced text could not be proved".into()),
         Err(FenceError::Instance(e)) => Err(e.to_string()),
         Err(FenceError::Unsound(u)) => Err(u.to_string()),
+        Err(FenceError::OnlyReachable) => Err("nothing is left to prove".into()),
     }
 }
 
