@@ -37,6 +37,26 @@ pub struct Predecessor {
 pub struct Predecessors {
     pub list: Vec<Predecessor>,
     pub gave_up: bool,
+    /// Ways tried for the cube at hand.
+    pub work: usize,
+}
+
+/// More ways than this for one cube and the search gives up.
+const WORK: usize = 20_000;
+
+impl Predecessors {
+    /// For the next cube.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.work = 0;
+    }
+
+    /// Counts one more way; whether it may still be tried.
+    fn goes_on(&mut self) -> bool {
+        self.work += 1;
+        self.gave_up |= self.work > WORK;
+        !self.gave_up
+    }
 }
 
 /// A part of an open event that the transition writes, and what it becomes then.
@@ -244,6 +264,9 @@ impl<'c, 'a> Job<'c, 'a> {
         targets: &[Target<'c>],
         out: &mut Predecessors,
     ) {
+        if !out.goes_on() {
+            return;
+        }
         let Some(((thread, universal), rest)) = goals.split_first() else {
             return self.branch(b, targets, Vec::new(), Vec::new(), out);
         };
@@ -266,6 +289,9 @@ impl<'c, 'a> Job<'c, 'a> {
         hits: Vec<Hit>,
         out: &mut Predecessors,
     ) {
+        if !out.goes_on() {
+            return;
+        }
         let Some((target, rest)) = targets.split_first() else {
             if !locals.is_empty() || !hits.is_empty() {
                 self.serve(b, &locals, &hits, out);
@@ -338,6 +364,9 @@ impl<'c, 'a> Job<'c, 'a> {
         hits: &[Hit],
         out: &mut Predecessors,
     ) {
+        if !out.goes_on() {
+            return;
+        }
         let part = |h: &Hit| self.cube.memory.events[h.0].parts[h.1];
         let own = |h: &Hit| Some(part(h).reader) == self.actor;
         // Whom a store with a known drain serves was decided there.

@@ -54,7 +54,7 @@ pub fn recheck(
         if initial_part(&compiled, c).is_some() {
             return Err("an initial state is in one of the cubes".into());
         }
-        out.list.clear();
+        out.clear();
         for t in 0..compiled.transitions.len() {
             predecessors(&compiled, c, t, &mut out);
         }

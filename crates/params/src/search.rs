@@ -155,7 +155,7 @@ impl<'c, 'a> Search<'c, 'a> {
                 self.nodes[index as usize].root,
             );
             effort.cubes += 1;
-            out.list.clear();
+            out.clear();
             for t in 0..self.compiled.transitions.len() {
                 predecessors(self.compiled, &cube, t, &mut out);
             }

@@ -187,7 +187,8 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
                 }
                 Outcome::Undecided(why) => {
                     open += 1;
-                    if !text.contains("forall_other") && why.contains("no concrete run") {
+                    let exact = *model != MemoryModel::Pso && !text.contains("forall_other");
+                    if exact && why.contains("no concrete run") {
                         spurious += 1;
                         println!("seed {seed} {model}: {why}\n{text}");
                     }
@@ -204,7 +205,7 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
     );
     assert_eq!(
         spurious, 0,
-        "without universal guards the encoding is exact"
+        "without universal guards the encoding of SC and TSO is exact"
     );
     assert!(open * 10 <= holds + violated, "too much is undecided");
 }
