@@ -72,7 +72,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             files(&path, found);
-        } else if InputLanguage::from_path(&path).is_some_and(|l| l != InputLanguage::Cubicle) {
+        } else if InputLanguage::from_path(&path).is_some() {
             found.push(path);
         }
     }
@@ -95,13 +95,18 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
     if expected.is_empty() {
         return vec![format!("{shown}: no `expect:` line")];
     }
-    let program = match input::parse(&source) {
-        Ok((Subject::Program(program), _)) => program,
-        Ok((Subject::System(_), _)) => return Vec::new(),
+    let subject = match input::parse(&source) {
+        // Only the plan knows what to do with systems of any number of threads.
+        Ok((Subject::System(_), _)) if engine.is_some() => return Vec::new(),
+        Ok((subject, _)) => subject,
         Err(e) => return vec![format!("{shown}: {}\n{}", e.reason, e.messages.join("\n"))],
     };
     // Families of any number of threads are looked at with two.
-    let open = program.families.iter();
+    let families = match &subject {
+        Subject::Program(program) => program.families.as_slice(),
+        Subject::System(_) => &[],
+    };
+    let open = families.iter();
     let open = open.filter(|f| f.count == wattle_model::Count::Any);
     let threads = open.map(|f| (f.name.clone(), wattle::ThreadCount::Fixed(2)));
     let options = Options {
@@ -136,7 +141,11 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
             models: vec![model],
             ..options.clone()
         };
-        let checked = match wattle::check_with(&program, &options, &run) {
+        let checked = match &subject {
+            Subject::Program(program) => wattle::check_with(program, &options, &run),
+            Subject::System(system) => Ok(wattle::check::system(system, &options, &run)),
+        };
+        let checked = match checked {
             Ok(checked) => checked,
             Err(e) => return vec![format!("{shown}: {e}")],
         };
