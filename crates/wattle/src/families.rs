@@ -13,7 +13,7 @@ use wattle_evidence::{
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, Program};
+use wattle_model::{Count, Instance, Program, Type};
 use wattle_params::compile::{Compiled, Unsupported};
 use wattle_params::lower::lower;
 use wattle_params::machine::{Event, Machine};
@@ -45,7 +45,24 @@ pub fn program(
     if !lowered.notes.is_empty() && matches!(finding.judged.verdict, Verdict::Holds { .. }) {
         finding.warnings.extend(lowered.notes);
     }
+    // What wraps around in the program did not in the proof; the first line has to say so.
+    if wraps(program) {
+        finding.scope.data = MATHEMATICAL.into();
+        if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
+            scope.data = MATHEMATICAL.into();
+        }
+    }
     Ok(finding)
+}
+
+/// The data of proofs about wrap-around numbers.
+const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";
+
+fn wraps(program: &Program) -> bool {
+    let cells = program.regions.iter().map(|r| r.ty);
+    let registers = program.families.iter().flat_map(|f| f.registers.iter());
+    let mut types = cells.chain(registers.map(|r| r.ty));
+    types.any(|ty| matches!(ty, Type::Wrap { .. }))
 }
 
 /// Shows a violation on the program itself: with as many threads as the run has, or a few more (a
