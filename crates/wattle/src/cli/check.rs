@@ -26,8 +26,8 @@ pub struct Arguments {
     /// The engine; `auto` runs a plan
     #[arg(long, value_name = "NAME", default_value = "auto")]
     engine: String,
-    /// How many threads a family has; `*` for any number
-    #[arg(long, value_name = "NAME=N|NAME=*", value_parser = units::threads)]
+    /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number
+    #[arg(long, value_name = "[NAME=]N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
     /// Time for each file (60s, 5m, 500ms)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -272,7 +272,13 @@ fn one(arguments: &Arguments, name: &str, line: &progress::Line) -> Answer {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
-    let options = arguments.options();
+    let mut options = arguments.options();
+    if let Subject::Program(program) = &subject {
+        match units::named(&arguments.threads, program) {
+            Ok(threads) => options.threads = threads.into_iter().collect(),
+            Err(why) => return failed(name, Some(language), InputError::new(why)),
+        }
+    }
     let sink = |engine: &'static str, p| line.show(name, engine, p);
     let run = Run {
         cancel: Some(signals::interrupted()),

@@ -189,7 +189,12 @@ fn one(
     program: &Program,
     model: MemoryModel,
 ) -> Result<Answer, Exit> {
-    let options = arguments.options(model);
+    let mut options = arguments.options(model);
+    let threads = units::named(&arguments.threads, program).map_err(|why| {
+        output::error(&source.name, &why, &[]);
+        Exit::Input
+    })?;
+    options.threads = threads.into_iter().collect();
     let wanted = FenceOptions {
         model,
         goal: match arguments.goal {

@@ -66,10 +66,14 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         output::error(&source.name, "array-based systems have no robustness", &[]);
         return Err(Exit::Input);
     };
+    let threads = units::named(&arguments.threads, &program).map_err(|why| {
+        output::error(&source.name, &why, &[]);
+        Exit::Input
+    })?;
     let mut counts = Counts::default();
-    for (name, count) in &arguments.threads {
+    for (name, count) in threads {
         if let ThreadCount::Fixed(n) = count {
-            counts.0.insert(name.clone(), *n);
+            counts.0.insert(name, n);
         }
     }
     let instance = arguments.file.instance(&program, &counts)?;

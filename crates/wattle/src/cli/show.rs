@@ -49,9 +49,13 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
         Form::Wtl => print::to_wtl(&program),
         Form::Dot => {
             let mut counts = Counts::default();
-            for (name, count) in &arguments.threads {
+            let threads = units::named(&arguments.threads, &program).map_err(|why| {
+                output::error(&arguments.file.file, &why, &[]);
+                Exit::Input
+            })?;
+            for (name, count) in threads {
                 if let ThreadCount::Fixed(n) = count {
-                    counts.0.insert(name.clone(), *n);
+                    counts.0.insert(name, n);
                 }
             }
             // One thread shows the graph of a family of any number.

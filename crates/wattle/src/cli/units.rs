@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use wattle::ThreadCount;
+use wattle_model::{Count, Program};
 
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
@@ -56,17 +57,40 @@ fn split(text: &str) -> (&str, &str) {
 
 /// `NAME=N` or `NAME=*`.
 pub fn threads(text: &str) -> Result<(String, ThreadCount), String> {
-    let (name, count) = text
-        .split_once('=')
-        .ok_or("expected NAME=N or NAME=*, as in `p=4`")?;
+    // A bare number is about the only family there is; the name stays open until it is known.
+    let (name, count) = text.split_once('=').unwrap_or(("", text));
     let count = match count.trim() {
         "*" => ThreadCount::Any,
         n => ThreadCount::Fixed(
             n.parse()
-                .map_err(|_| format!("`{n}` is neither a number of threads nor `*`"))?,
+                .map_err(|_| format!("`{n}` is neither a number of threads nor `*`; expected NAME=N or NAME=*, as in `p=4`"))?,
         ),
     };
     Ok((name.trim().to_string(), count))
+}
+
+/// Gives the counts the names of the program's families: a count without a name is about the only
+/// family that has one.
+pub fn named(
+    threads: &[(String, ThreadCount)],
+    program: &Program,
+) -> Result<Vec<(String, ThreadCount)>, String> {
+    let families: Vec<&str> = (program.families.iter())
+        .filter(|f| f.count != Count::One)
+        .map(|f| f.name.as_str())
+        .collect();
+    let name = |given: &String| match (given.as_str(), families.as_slice()) {
+        ("", [only]) => Ok((*only).to_string()),
+        ("", []) => Err("`--threads`: the program has no family of threads".to_string()),
+        ("", [first, ..]) => Err(format!(
+            "`--threads`: there are several families; say which, as in `{first}=3`"
+        )),
+        (given, _) => Ok(given.to_string()),
+    };
+    threads
+        .iter()
+        .map(|(n, count)| Ok((name(n)?, *count)))
+        .collect()
 }
 
 #[cfg(test)]
