@@ -47,7 +47,7 @@ fn decision(engine: &dyn Engine, task: &Task<'_>, audits: bool) -> Result<Option
         Answer::Unreachable { certificate, .. } if audits => {
             use audit::AuditError::{Refused, Stopped};
             // Where a reduction made an infinite space finite, the auditor cannot follow.
-            let budget = Control::unlimited().with_memory(Some(16 << 20));
+            let budget = Control::unlimited().with_memory(Some(2 << 20));
             match audit::audit(task, &certificate, &budget) {
                 Ok(_) | Err(Refused(_) | Stopped(_)) => Ok(Some(false)),
                 Err(e) => Err(format!(
