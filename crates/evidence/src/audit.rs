@@ -11,6 +11,8 @@ mod load_buffers;
 mod multisets;
 mod robust;
 
+pub use robust::audit_robustness;
+
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
 use crate::task::Task;
@@ -48,6 +50,8 @@ pub enum AuditError {
     Refused(String),
     /// Budget or cancellation; says nothing about the certificate.
     Stopped(Stop),
+    /// The program is not robust after all.
+    NotRobust,
     /// Anything else a checker found wrong.
     Other(String),
 }
@@ -57,6 +61,7 @@ impl fmt::Display for AuditError {
         match self {
             AuditError::WrongModel(m) => write!(f, "the certificate is about {m}"),
             AuditError::Corrupt(c) => write!(f, "the certificate cannot be read: {c}"),
+            AuditError::NotRobust => write!(f, "the program is not robust"),
             AuditError::MissesInitial => write!(f, "an initial state is not covered"),
             AuditError::NotClosed { state, event } => {
                 write!(

@@ -13,7 +13,7 @@ use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Event, Exact, FaultKind, MemoryModel, Sc};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Fact};
-use wattle_model::{CellId, Fence, RegisterId, ThreadId};
+use wattle_model::{CellId, Fence, Instance, RegisterId, ThreadId};
 
 pub(super) fn audit_robust(
     task: &Task<'_>,
@@ -43,10 +43,15 @@ pub(super) fn audit_robust(
         ..*task
     };
     let mut audited = audit(&under_sc, &certificate.under_sc, control)?;
-    let machine = Machine::<Sc, Exact>::new(task.instance, ())
-        .map_err(|e| AuditError::Refused(e.to_string()))?;
-    audited.checked += Search { machine }.run(control)?;
+    audited.checked += audit_robustness(task.instance, control)?;
     Ok(audited)
+}
+
+/// Whether the program is robust against TSO, whatever its properties; gives the states seen.
+pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u64, AuditError> {
+    let machine =
+        Machine::<Sc, Exact>::new(instance, ()).map_err(|e| AuditError::Refused(e.to_string()))?;
+    Search { machine }.run(control)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +137,7 @@ impl Search<'_> {
                 match next {
                     Next::Go(next) => push(*next, &mut seen, &mut work),
                     Next::Attack => {
-                        return Err(AuditError::Other("the program is not robust".into()));
+                        return Err(AuditError::NotRobust);
                     }
                 }
             }

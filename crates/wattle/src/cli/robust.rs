@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::time::Duration;
 use wattle::ThreadCount;
 use wattle::input::Subject;
+use wattle_evidence::audit::{AuditError, audit_robustness};
 use wattle_evidence::{Control, End, Task, Trace};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::{Counts, Question};
@@ -96,6 +97,10 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         .with_sink(&sink);
     let found = search(&instance, Options::new(goal, model), &control);
     line.clear();
+    let audited = match &found {
+        Finding::Free { .. } => audit(&source.name, &instance, model, &control)?,
+        _ => "",
+    };
     let seconds = control.elapsed().as_secs_f64();
     let (verdict, exit, effort) = match &found {
         Finding::Free { effort } => ("holds", Exit::Holds, *effort),
@@ -125,6 +130,7 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
             "robust": match verdict { "holds" => Some(true), "violated" => Some(false), _ => None },
             "scope": { "threads": format!("{} threads", instance.threads.len()) },
             "engine": "robust",
+            "audited": audited == ", audited",
             "seconds": seconds,
             "states": effort.states,
             "peak_memory_bytes": wattle::resources::peak_memory(),
@@ -137,7 +143,7 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         return Ok(exit);
     }
     let scope = format!(
-        "{} threads, {} states",
+        "{} threads, {} states{audited}",
         instance.threads.len(),
         effort.states
     );
@@ -159,6 +165,28 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
     }
     output::answer(&answer);
     Ok(exit)
+}
+
+/// Re-checks that there is no attack, with the auditor's own search. It knows TSO only.
+fn audit(
+    name: &str,
+    instance: &Instance,
+    model: MemoryModel,
+    control: &Control<'_>,
+) -> Result<&'static str, Exit> {
+    if model != MemoryModel::Tso {
+        return Ok(", not audited");
+    }
+    match audit_robustness(instance, control) {
+        Ok(_) => Ok(", audited"),
+        Err(AuditError::NotRobust) => {
+            let why = "the auditor finds an attack that the search did not. This is a bug in Wattle; \
+                       nothing is claimed about the program. Please report it with the input file";
+            output::error(name, why, &[]);
+            Err(Exit::Unsound)
+        }
+        Err(_) => Ok(", not audited"),
+    }
 }
 
 /// An attack with what is needed to print it: its run as a trace that ends anywhere.

@@ -5,5 +5,6 @@ mod evidence;
 mod examples;
 mod fences;
 mod json;
+mod robust;
 mod support;
 mod text;

@@ -1,0 +1,35 @@
+//! `wattle robust`: what it says is checked by the auditor's own search.
+
+use crate::support::{Scratch, run};
+
+#[test]
+fn a_store_may_be_delayed_past_a_lock_region() {
+    // After reading 1 inside the region, SC makes `a = 1` wait for the unlock, so `s` is 2.
+    let text = "shared x, a;
+        thread t1 { lock; x = 1; x = 2; unlock; }
+        thread t2 { local r, s; r = x; a = 1; s = x; }";
+    let scratch = Scratch::new();
+    let ran = run(&["robust", &scratch.file("lock.wtl", text)]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("not robust against TSO"), "{}", ran.out);
+}
+
+#[test]
+fn robust_is_audited() {
+    let text = "shared x, y;
+        thread p { local a; x = 1; fence; a = y; }
+        thread q { local b; y = 1; fence; b = x; }";
+    let scratch = Scratch::new();
+    let ran = run(&["robust", &scratch.file("fenced.wtl", text)]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("robust against TSO"), "{}", ran.out);
+    assert!(ran.out.contains(", audited)"), "{}", ran.out);
+}
+
+#[test]
+fn what_must_be_reachable_cannot_be_fenced() {
+    let scratch = Scratch::new();
+    let file = scratch.file("r.wtl", "shared x; thread t { x = 1; } reachable x == 2;");
+    let ran = run(&["fences", &file]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+}
