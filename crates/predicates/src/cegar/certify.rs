@@ -61,7 +61,8 @@ fn merged(states: Vec<&[bool]>) -> Vec<Vec<Option<bool>>> {
     cubes.into_iter().collect()
 }
 
-fn control(shape: &Shape) -> ControlState {
+/// The shape as the certificate writes it.
+pub fn control(shape: &Shape) -> ControlState {
     let buffers = shape.pending.iter().map(|p| PendingStores {
         entries: p.slots.iter().map(|s| (s.epoch, s.cell)).collect(),
         fenced: p.fenced,
@@ -73,7 +74,8 @@ fn control(shape: &Shape) -> ControlState {
     }
 }
 
-fn written(system: &System<'_>, predicate: &Formula) -> Option<Predicate> {
+/// The predicate as the certificate writes it, if its numbers fit.
+pub fn written(system: &System<'_>, predicate: &Formula) -> Option<Predicate> {
     let atom = predicate.as_atom()?;
     let quantity = |v| match system.symbol(v) {
         Symbol::Register(t, r) => Some(Quantity::Register(t, r)),

@@ -11,9 +11,9 @@
 //! the last k the answer is `bounded`, never "unreachable" (dan-2013: safe at k needs overflow to be
 //! unreachable too).
 
-mod abstraction;
-mod certify;
-mod refine;
+pub mod abstraction;
+pub mod certify;
+pub mod refine;
 mod search;
 
 use crate::reduce::System;
@@ -22,6 +22,7 @@ use search::{Outcome, Search};
 use wattle_evidence::{
     Answer, Certificate, Control, End, Engine, Limits, Progress, Reason, Refusal, Task, Trace,
 };
+use wattle_logic::Formula;
 use wattle_memory::FaultKind;
 use wattle_memory::reference::{ReplayError, replay};
 use wattle_memory::{Event, Start};
@@ -118,6 +119,23 @@ impl Engine for Cegar {
     }
 }
 
+impl Cegar {
+    /// Predicates with which this engine proves the task, in the variables of its system; `None` if
+    /// it does not prove it within the budget.
+    pub fn predicates(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Vec<Formula>> {
+        self.accepts(task).ok()?;
+        let mut search = Search::new(System::new(task.instance, task.model, task.question(), 1));
+        for _ in 0..self.most_rounds {
+            match search.round(task, control, true) {
+                Ok(Outcome::Excluded) => {}
+                Ok(Outcome::Closed) => return Some(search.predicates.all),
+                Ok(Outcome::Run(..) | Outcome::Overflow) | Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
 fn other(why: &str, effort: Progress) -> Answer {
     Answer::Undecided {
         reason: Reason::Other(why.into()),
@@ -139,7 +157,7 @@ fn bounded(task: &Task<'_>, search: &Search<'_>, k: usize) -> Answer {
 }
 
 /// The run, replayed on the reference machine; it decides how the run ends.
-fn reached(task: &Task<'_>, start: Start, events: Vec<Event>, effort: Progress) -> Answer {
+pub fn reached(task: &Task<'_>, start: Start, events: Vec<Event>, effort: Progress) -> Answer {
     let fault = match replay(task.instance, task.model, &start, &events) {
         Ok((_, fault)) => fault,
         Err(ReplayError::AfterFault { index }) => {

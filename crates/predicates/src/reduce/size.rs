@@ -20,15 +20,20 @@ pub fn bound(thread: &Thread, model: MemoryModel, cells: usize) -> Option<usize>
         MemoryModel::Pso => {
             let mut most = 0;
             for c in 0..cells {
-                let may_be = |place: &Address| may_be(place, CellId::new(c));
-                most = most.max(longest(thread, &may_be)?);
+                most = most.max(bound_of(thread, CellId::new(c))?);
             }
             Some(most)
         }
     }
 }
 
-fn may_be(place: &Address, cell: CellId) -> bool {
+/// The greatest number of pending stores of the thread to one cell; `None` if unbounded.
+pub fn bound_of(thread: &Thread, cell: CellId) -> Option<usize> {
+    longest(thread, &|place| may_be(place, cell))
+}
+
+/// Whether the address may mean the cell.
+pub fn may_be(place: &Address, cell: CellId) -> bool {
     match place {
         Address::Cell(c) => *c == cell,
         Address::Computed { base, length, .. } => (base.0..base.0 + length).contains(&cell.0),
