@@ -57,6 +57,7 @@ fn agrees_with_explicit_on_random_programs() {
     let engine = Cegar {
         most_entries: 2,
         most_rounds: 60,
+        hunt: 0,
     };
     // By the engine's own account, the same on every machine.
     let control = Control::unlimited().with_memory(Some(4 << 20));

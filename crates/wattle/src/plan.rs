@@ -4,6 +4,9 @@
 //! engine that refuses is passed over, one that does not decide makes room for the next. Every
 //! engine but the last gets at most half of the time that remains; without a time limit it gets one
 //! turn, and the first one may go on when all have had theirs.
+//!
+//! Where integers are unbounded most engines cannot search to the end. There `explicit` looks for a
+//! short run first, within little memory, and `cegar` is asked next.
 
 use crate::options::{Options, Order};
 use crate::reference::Reference;
@@ -73,6 +76,17 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         }
     }
     let mut best: Option<Outcome> = None;
+    if !task.instance.is_finite() && willing.len() > 1 {
+        if willing[0].name() == "explicit" {
+            let little = control.memory_limit().map_or(HUNT, |m| m.min(HUNT));
+            let hunt = control.stage(Duration::MAX).with_memory(Some(little));
+            let outcome = ask(willing[0], task, options, &hunt, control)?;
+            if is_decided(&outcome) || was_interrupted(&outcome) {
+                return Ok(outcome);
+            }
+        }
+        willing.sort_by_key(|e| e.name() != "cegar");
+    }
     let mut hurried = false;
     let mut reasons: Vec<String> = Vec::new();
     for (i, engine) in willing.iter().enumerate() {
@@ -80,7 +94,7 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         let stage = match control.remaining() {
             _ if last => control.stage(Duration::MAX),
             Some(left) => control.stage(left / 2),
-            None if task.instance.is_finite() => control.stage(TURN),
+            None if task.instance.is_finite() || i == 0 => control.stage(TURN),
             None => control.stage(SHORT_TURN),
         };
         let outcome = ask(*engine, task, options, &stage, control)?;
@@ -128,8 +142,10 @@ fn reason_text(reason: &Reason) -> String {
 
 /// How long an engine may work before the next one is asked, where nobody set a time limit.
 const TURN: Duration = Duration::from_secs(60);
-/// The same where integers are unbounded, which most engines cannot search to the end.
+/// The same where integers are unbounded, for all but the first.
 const SHORT_TURN: Duration = Duration::from_secs(10);
+/// Bytes of states among which a short run is looked for where integers are unbounded.
+const HUNT: u64 = 16 << 20;
 
 /// One engine's answer, judged.
 fn ask(

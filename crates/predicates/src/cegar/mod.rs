@@ -19,6 +19,7 @@ mod search;
 use crate::reduce::System;
 use abstraction::Halt;
 use search::{Outcome, Search};
+use std::time::Duration;
 use wattle_evidence::{
     Answer, Certificate, Control, End, Engine, Limits, Progress, Reason, Refusal, Task, Trace,
 };
@@ -26,6 +27,7 @@ use wattle_logic::Formula;
 use wattle_memory::FaultKind;
 use wattle_memory::reference::{ReplayError, replay};
 use wattle_memory::{Event, Start};
+use wattle_search::Explicit;
 
 /// Predicate abstraction with predicates from interpolants.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ pub struct Cegar {
     pub most_entries: usize,
     /// Give up after so many refinements: predicates seem to diverge.
     pub most_rounds: usize,
+    /// A run is first looked for concretely, among states of so many bytes; 0 leaves that out.
+    pub hunt: u64,
 }
 
 impl Default for Cegar {
@@ -41,6 +45,7 @@ impl Default for Cegar {
         Cegar {
             most_entries: 4,
             most_rounds: 400,
+            hunt: 8 << 20,
         }
     }
 }
@@ -69,6 +74,9 @@ impl Engine for Cegar {
                 reason: Reason::Refused(refusal),
                 effort: Progress::default(),
             };
+        }
+        if let Some(run) = self.hunted(task, control) {
+            return run;
         }
         let mut k = 1;
         let mut search = Search::new(System::new(task.instance, task.model, task.question(), k));
@@ -120,6 +128,20 @@ impl Engine for Cegar {
 }
 
 impl Cegar {
+    /// A run that a short concrete search finds: long before the abstraction would exclude all
+    /// spurious traces that are no longer. What that search proves is not asked.
+    fn hunted(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Answer> {
+        if self.hunt == 0 {
+            return None;
+        }
+        let bytes = control
+            .memory_limit()
+            .map_or(self.hunt, |m| m.min(self.hunt));
+        let control = control.stage(Duration::MAX).with_memory(Some(bytes));
+        let answer = Explicit::default().run(task, &control);
+        matches!(answer, Answer::Reached { .. }).then_some(answer)
+    }
+
     /// Predicates with which this engine proves the task, in the variables of its system; `None` if
     /// it does not prove it within the budget.
     pub fn predicates(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Vec<Formula>> {
