@@ -19,6 +19,8 @@ pub struct Options {
     pub memory: Option<u64>,
     pub deadlock: bool,
     pub order: Order,
+    /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
+    pub extrapolate: Option<wattle_extrapolate::Method>,
     pub audit: AuditPolicy,
     /// Ask SC about every violation of a relaxed model.
     pub explain: bool,
@@ -34,6 +36,7 @@ impl Default for Options {
             memory: None,
             deadlock: false,
             order: Order::default(),
+            extrapolate: None,
             audit: AuditPolicy::Always,
             explain: true,
         }

@@ -15,6 +15,7 @@ use wattle_coherent::Coherent;
 use wattle_evidence::{
     Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
+use wattle_extrapolate::Extrapolate;
 use wattle_predicates::Cegar;
 use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
@@ -28,11 +29,25 @@ pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
         (true, Box::new(Coherent::OldestK)),
         (true, Box::new(Exact)),
         (true, Box::new(Cegar::default())),
+        (true, Box::new(extrapolate(options))),
         (false, Box::new(Coherent::NewestK)),
         (false, Box::new(Multiset)),
         (false, Box::new(Lazy::default())),
         (false, Box::new(Reference)),
     ]
+}
+
+fn extrapolate(options: &Options) -> Extrapolate {
+    let default = Extrapolate::default();
+    match options.extrapolate {
+        None => default,
+        // Asked for by name: this method and no other.
+        Some(method) => Extrapolate {
+            method,
+            fall_back: false,
+            ..default
+        },
+    }
 }
 
 fn explicit(options: &Options) -> Explicit {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
+use wattle_extrapolate::Method;
 use wattle_report::json::FileReport;
 use wattle_report::{json, text};
 use wattle_syntax::Diagnostic;
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// What the engine `extrapolate` takes from the SC proof, and nothing beyond it
+    #[arg(long, value_enum)]
+    extrapolate: Option<Extrapolated>,
     /// The input language, where the files' names do not tell it
     #[arg(long = "lang", value_name = "LANG", value_parser = subject::language)]
     language: Option<InputLanguage>,
@@ -83,6 +87,16 @@ enum SearchOrder {
     Dfs,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Extrapolated {
+    /// Predicates and cubes
+    Cubes,
+    /// Predicates
+    Predicates,
+    /// Nothing: the predicates of SC as they are
+    None,
+}
+
 impl Arguments {
     fn options(&self) -> Options {
         Options {
@@ -101,6 +115,11 @@ impl Arguments {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            extrapolate: self.extrapolate.map(|e| match e {
+                Extrapolated::Cubes => Method::Cubes,
+                Extrapolated::Predicates => Method::Predicates,
+                Extrapolated::None => Method::None,
+            }),
             audit: match self.no_audit {
                 true => AuditPolicy::Never,
                 false => AuditPolicy::Always,

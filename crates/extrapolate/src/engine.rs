@@ -1,0 +1,469 @@
+//! The engine `extrapolate` (dan-2013, Fig. 2 (b)).
+//!
+//! 1. *Verify under SC.* The predicates given with the program, or those the interpolants of `cegar`
+//!    find under SC, must prove the program by predicate abstraction with all cubes up to a size.
+//! 2. *Reduce* to a program that runs under SC, with buffers of at most k entries.
+//! 3. *Extrapolate* the predicates, and for cube extrapolation the cubes of the SC proof.
+//! 4. *Build* the boolean program, 5. *check* it.
+//!
+//! Deviations. An abstract path to something bad is unrolled: it may be a run, which is replayed. If it
+//! is not, the engine tries what is more precise (splitting more, predicates over several threads'
+//! buffers, all cubes up to a size) and then takes predicates from interpolants of that path. The
+//! removal of cubes over buffered values (§6.3) drops whole cubes: dropping only their buffered
+//! literals, as the text could be read, would be unsound. It is tried first, because it is cheap.
+
+use crate::boolean::{Built, Cubes, Program};
+use crate::certify::certificate;
+use crate::check::{Checked, Checker, Outcome, Splitting};
+use crate::cube::Cube;
+use crate::lift::{self, Mix, Proof};
+use crate::vocabulary::Vocabulary;
+use wattle_evidence::{
+    Answer, Certificate, Control, Engine, Limits, Progress, Reason, Refusal, Task,
+};
+use wattle_logic::Formula;
+use wattle_memory::reference::replay;
+use wattle_memory::{Event, MemoryModel, Start};
+use wattle_model::Instance;
+use wattle_predicates::Cegar;
+use wattle_predicates::cegar::abstraction::Halt;
+use wattle_predicates::cegar::reached;
+use wattle_predicates::cegar::refine::{Refined, refine};
+use wattle_predicates::reduce::{Symbol, System};
+
+/// What is extrapolated from the proof under SC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Nothing: the predicates of SC as they are (the paper's "traditional").
+    None,
+    /// Predicates (PE).
+    Predicates,
+    /// Predicates and cubes (CE).
+    #[default]
+    Cubes,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Extrapolate {
+    pub method: Method,
+    /// Cubes have at most so many literals where all are tried.
+    pub cube_size: usize,
+    /// Buffers without a static bound are followed up to this many entries.
+    pub most_entries: usize,
+    /// Abstract paths that are no runs may give new predicates so often.
+    pub most_rounds: usize,
+    /// Whether methods that are more precise are tried when the one asked for fails.
+    pub fall_back: bool,
+}
+
+impl Default for Extrapolate {
+    fn default() -> Self {
+        Extrapolate {
+            method: Method::Cubes,
+            cube_size: 4,
+            most_entries: 4,
+            most_rounds: 60,
+            fall_back: true,
+        }
+    }
+}
+
+/// One boolean program, built and checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    pub model: MemoryModel,
+    pub method: Method,
+    pub without_buffered: bool,
+    pub k: usize,
+    pub built: Built,
+    pub checked: Checked,
+    pub proved: bool,
+}
+
+impl Engine for Extrapolate {
+    fn name(&self) -> &'static str {
+        "extrapolate"
+    }
+
+    fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        if task.deadlock {
+            return Err(Refusal("predicates do not decide deadlocks".into()));
+        }
+        if task.instance.threads.is_empty() {
+            return Err(Refusal("there are no threads".into()));
+        }
+        let system = System::new(task.instance, task.model, task.question(), 1);
+        let linear = system.check(task.question());
+        linear.map_err(|why| {
+            Refusal(format!(
+                "extrapolate treats linear integer programs only: {why}"
+            ))
+        })
+    }
+
+    fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
+        self.explain(task, control).0
+    }
+}
+
+/// How a check of one boolean program ended.
+enum Step<'i> {
+    Proved(Box<Program<'i>>, Certificate),
+    Run(Start, Vec<Event>),
+    /// A path that is no run, and formulas that exclude it.
+    Spurious(Vec<Vec<Formula>>),
+    Overflow,
+}
+
+/// The work on one task.
+struct Work<'w> {
+    engine: &'w Extrapolate,
+    task: &'w Task<'w>,
+    control: &'w Control<'w>,
+    stages: Vec<Stage>,
+    effort: Progress,
+}
+
+impl Extrapolate {
+    /// The answer, and what every boolean program on the way took.
+    pub fn explain(&self, task: &Task<'_>, control: &Control<'_>) -> (Answer, Vec<Stage>) {
+        let mut work = Work {
+            engine: self,
+            task,
+            control,
+            stages: Vec::new(),
+            effort: Progress::default(),
+        };
+        if let Err(refusal) = self.accepts(task) {
+            return (work.undecided(Reason::Refused(refusal)), Vec::new());
+        }
+        let answer = match work.run() {
+            Ok(answer) => answer,
+            Err(Halt::Stopped(stop)) => {
+                let stage = match work.stages.last() {
+                    Some(s) => format!("extrapolate ({}, k = {})", s.model, s.k),
+                    None => "extrapolate".into(),
+                };
+                work.undecided(Reason::Stopped { stop, stage })
+            }
+            Err(Halt::Unknown(why)) => work.undecided(Reason::SolverUnknown(why.to_string())),
+            Err(Halt::Other(why)) => work.undecided(Reason::Other(why)),
+        };
+        (answer, work.stages)
+    }
+}
+
+impl<'w> Work<'w> {
+    fn undecided(&self, reason: Reason) -> Answer {
+        let effort = self.effort;
+        Answer::Undecided { reason, effort }
+    }
+
+    fn run(&mut self) -> Result<Answer, Halt> {
+        let sc = Task {
+            model: MemoryModel::Sc,
+            ..*self.task
+        };
+        let (proof, certificate) = match self.prove_sc(&sc)? {
+            Ok(proved) => proved,
+            Err((start, events)) => {
+                let events = relaxed(self.task.instance, self.task.model, &start, events);
+                return Ok(reached(self.task, start, events, self.effort));
+            }
+        };
+        if self.task.model == MemoryModel::Sc {
+            let effort = self.effort;
+            return Ok(Answer::Unreachable {
+                certificate,
+                effort,
+            });
+        }
+        for k in 1..=self.engine.most_entries {
+            if let Some(answer) = self.at(k, &proof)? {
+                return Ok(answer);
+            }
+        }
+        let limits = Limits {
+            buffered_stores: self.engine.most_entries as u32,
+            cause: "a loop can store without a fence".into(),
+        };
+        let effort = self.effort;
+        Ok(Answer::Bounded { limits, effort })
+    }
+
+    /// A proof under SC, or a run.
+    #[expect(clippy::type_complexity)]
+    fn prove_sc(
+        &mut self,
+        sc: &Task<'_>,
+    ) -> Result<Result<(Proof, Certificate), (Start, Vec<Event>)>, Halt> {
+        let system = || System::new(sc.instance, MemoryModel::Sc, sc.question(), 1);
+        let hints = sc.instance.predicates.iter();
+        let mut predicates: Vec<Formula> = hints.filter_map(|h| system().hint(h)).collect();
+        let mut asked = false;
+        for _ in 0..=self.engine.most_rounds {
+            let mut vocabulary = Vocabulary::default();
+            vocabulary.extend(&predicates);
+            let cubes = Cubes::UpTo(self.engine.cube_size);
+            let system = system();
+            let step = self.step(sc, system, Method::None, 1, |_, _| (vocabulary, cubes))?;
+            let paths = match step {
+                Step::Proved(program, certificate) => {
+                    let cubes = program.used().map(|c| program.vocabulary.formulas(c));
+                    let cubes = cubes.collect();
+                    let all = program.vocabulary.all.iter();
+                    let proof = Proof {
+                        predicates: all.map(|p| p.formula.clone()).collect(),
+                        cubes,
+                    };
+                    return Ok(Ok((proof, certificate)));
+                }
+                Step::Run(start, events) => return Ok(Err((start, events))),
+                Step::Overflow => return Err(Halt::Other("SC has no buffers".into())),
+                Step::Spurious(paths) => paths,
+            };
+            if !asked {
+                asked = true;
+                let found = Cegar::default().predicates(sc, self.control);
+                let before = predicates.len();
+                for f in found.into_iter().flatten() {
+                    if !predicates.contains(&f) {
+                        predicates.push(f);
+                    }
+                }
+                if predicates.len() > before {
+                    continue;
+                }
+            }
+            if !add_new(&mut predicates, &paths) {
+                break;
+            }
+        }
+        Err(Halt::Other(
+            "no predicates were found that prove the program under SC".into(),
+        ))
+    }
+
+    /// The relaxed program with at most `k` entries where there is no static bound; `None` if a
+    /// buffer can be too short.
+    fn at(&mut self, k: usize, proof: &Proof) -> Result<Option<Answer>, Halt> {
+        let mut extra: Vec<Formula> = Vec::new();
+        let mut plans = self.plans();
+        let mut round = 0;
+        let mut paths = Vec::new();
+        while round <= self.engine.most_rounds {
+            let Some(plan) = plans.first().copied() else {
+                // Everything given has failed: interpolants of the last path say more.
+                if !self.engine.fall_back || !add_new(&mut extra, &paths) {
+                    break;
+                }
+                round += 1;
+                plans = vec![Plan {
+                    method: Method::Predicates,
+                    mix: Mix::AllThreads,
+                    without_buffered: false,
+                }];
+                continue;
+            };
+            plans.remove(0);
+            let task = self.task;
+            let system = System::new(task.instance, task.model, task.question(), k);
+            let size = self.engine.cube_size;
+            let step = self.step(task, system, plan.method, k, |system, buffers| {
+                plan.vocabulary(system, buffers, proof, &extra, size)
+            })?;
+            match step {
+                Step::Proved(_, certificate) => {
+                    let effort = self.effort;
+                    return Ok(Some(Answer::Unreachable {
+                        certificate,
+                        effort,
+                    }));
+                }
+                Step::Run(start, events) => {
+                    return Ok(Some(reached(task, start, events, self.effort)));
+                }
+                Step::Overflow => return Ok(None),
+                Step::Spurious(found) => paths = found,
+            }
+        }
+        Err(Halt::Other(
+            "the extrapolated predicates do not prove the program".into(),
+        ))
+    }
+
+    /// What to try, in this order.
+    fn plans(&self) -> Vec<Plan> {
+        let plan = |method, mix, without_buffered| Plan {
+            method,
+            mix,
+            without_buffered,
+        };
+        let (one, all) = (Mix::OneThread, Mix::AllThreads);
+        let mut plans = Vec::new();
+        if self.engine.method == Method::None {
+            plans.push(plan(Method::None, one, false));
+        }
+        if self.engine.method == Method::Cubes {
+            plans.push(plan(Method::Cubes, one, true));
+            plans.push(plan(Method::Cubes, one, false));
+            plans.push(plan(Method::Cubes, all, false));
+        }
+        if self.engine.method == Method::Predicates || self.engine.fall_back {
+            plans.push(plan(Method::Predicates, one, false));
+        }
+        plans
+    }
+
+    /// Builds one boolean program and checks it, splitting more while that may help.
+    fn step<'i>(
+        &mut self,
+        task: &Task<'i>,
+        system: System<'i>,
+        method: Method,
+        k: usize,
+        make: impl FnOnce(&System<'i>, &lift::Buffers) -> (Vocabulary, Cubes),
+    ) -> Result<Step<'i>, Halt> {
+        let (graphs, buffers) = Program::parts(&system, self.control)?;
+        let (vocabulary, cubes) = make(&system, &buffers);
+        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, self.control)?;
+        let mut last = Vec::new();
+        for splitting in [
+            Splitting::Assumptions,
+            Splitting::Copies,
+            Splitting::Everything,
+        ] {
+            let mut checker = Checker::new(&mut program, splitting);
+            let result = checker.run(task, self.control);
+            let effort = checker.effort();
+            self.effort.states += effort.states;
+            self.effort.memory = self.effort.memory.max(effort.memory);
+            let (outcome, checked) = result?;
+            let proved = matches!(outcome, Outcome::Closed);
+            let reached = checker.reached();
+            self.stages.push(Stage {
+                model: task.model,
+                method,
+                without_buffered: false,
+                k,
+                built: program.built(),
+                checked,
+                proved,
+            });
+            match outcome {
+                Outcome::Closed => {
+                    let Some(written) = certificate(&program, &reached) else {
+                        let why = "a predicate's numbers are too large to write down";
+                        return Err(Halt::Other(why.into()));
+                    };
+                    return Ok(Step::Proved(
+                        Box::new(program),
+                        Certificate::Inductive(written),
+                    ));
+                }
+                Outcome::Overflow => return Ok(Step::Overflow),
+                Outcome::Bad {
+                    moves,
+                    last: bad,
+                    step,
+                } => {
+                    let moves: Vec<_> = moves.iter().collect();
+                    let (_, initial) = program.system.initial();
+                    match refine(&program.system, &initial, &moves, &bad, step.as_ref())? {
+                        Refined::Run(start, events) => return Ok(Step::Run(start, events)),
+                        Refined::Excluded(formulas) => last = formulas,
+                    }
+                }
+            }
+        }
+        Ok(Step::Spurious(last))
+    }
+}
+
+/// One way to extrapolate.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    method: Method,
+    mix: Mix,
+    /// Leave out cubes over buffered values (§6.3).
+    without_buffered: bool,
+}
+
+impl Plan {
+    fn vocabulary(
+        &self,
+        system: &System<'_>,
+        buffers: &lift::Buffers,
+        proof: &Proof,
+        extra: &[Formula],
+        size: usize,
+    ) -> (Vocabulary, Cubes) {
+        let mut vocabulary = match self.method {
+            Method::None => Vocabulary::default(),
+            _ => lift::predicates(system, buffers, &proof.predicates, self.mix),
+        };
+        vocabulary.extend(proof.predicates.iter().chain(extra));
+        let cubes = match self.method {
+            Method::Cubes => {
+                let mut cubes = lift::cubes(system, buffers, &vocabulary, &proof.cubes, self.mix);
+                if self.without_buffered {
+                    cubes.retain(|c| !buffered(system, &vocabulary, c));
+                }
+                Cubes::Given(cubes)
+            }
+            _ => Cubes::UpTo(size),
+        };
+        (vocabulary, cubes)
+    }
+}
+
+fn buffered(system: &System<'_>, vocabulary: &Vocabulary, cube: &Cube) -> bool {
+    let mut vars = cube.known.iter().flat_map(|p| &vocabulary.all[p].vars);
+    vars.any(|v| matches!(system.symbol(*v), Symbol::Entry(..)))
+}
+
+/// Adds the atoms of the first sequence of formulas that has a new one.
+fn add_new(predicates: &mut Vec<Formula>, paths: &[Vec<Formula>]) -> bool {
+    let mut known = Vocabulary::default();
+    known.extend(predicates.iter());
+    for sequence in paths {
+        let before = known.len();
+        known.extend(sequence);
+        if known.len() > before {
+            let new = known.all[before..].iter().map(|p| p.formula.clone());
+            predicates.extend(new);
+            return true;
+        }
+    }
+    false
+}
+
+/// A run under SC as one under the model: every store drains at once.
+fn relaxed(
+    instance: &Instance,
+    model: MemoryModel,
+    start: &Start,
+    events: Vec<Event>,
+) -> Vec<Event> {
+    if model == MemoryModel::Sc {
+        return events;
+    }
+    let mut run: Vec<Event> = Vec::new();
+    for event in events {
+        run.push(event);
+        let Ok((states, None)) = replay(instance, model, start, &run) else {
+            continue;
+        };
+        let thread = event.thread();
+        let pending = states.last().map(|s| s.buffers[thread.index()].clone());
+        for (cell, value) in pending.into_iter().flatten() {
+            run.push(Event::Drain {
+                thread,
+                cell,
+                value,
+                keep: false,
+            });
+        }
+    }
+    run
+}

@@ -1,0 +1,19 @@
+//! Predicate and cube extrapolation (dan-2013, printz-2015): the proof of a program under SC, lifted
+//! to TSO and PSO.
+//!
+//! [`reduction`] writes a program with its buffers as variables. [`Extrapolate`] is the engine: it
+//! proves the program under SC by predicate abstraction, lifts the predicates ([`lift`]) and the cubes
+//! of that proof to buffered values, builds the boolean program ([`boolean`]) and checks it
+//! ([`check`]).
+
+pub mod boolean;
+mod certify;
+pub mod check;
+pub mod cube;
+pub mod engine;
+pub mod lift;
+pub mod search;
+pub mod sites;
+pub mod vocabulary;
+
+pub use engine::{Extrapolate, Method};

@@ -1,0 +1,239 @@
+//! Which cubes imply a formula (dan-2013 Figs. 6 and 7).
+//!
+//! Fig. 6 (a) tries every cube by size. A cube implies φ if and only if it contradicts every model of
+//! ¬φ, so instead of trying them the search branches on the models it has: a cube must disagree with
+//! each of them somewhere. Only a cube that disagrees with all known models is asked of the solver;
+//! the answer is a cube of the result, or one more model. The result is the same, and every cube up
+//! to the bound is decided. Models are kept for all later questions.
+//!
+//! Fig. 6 (b) tries a given list of cubes instead: the extrapolated ones.
+
+use crate::cube::{Bits, Cube};
+use crate::vocabulary::Vocabulary;
+use wattle_evidence::{Control, Progress, Stop};
+use wattle_logic::{Answer, Formula, Model, Native, Solver, not};
+
+/// Models worth keeping; beyond that the oldest are forgotten.
+const MOST_MODELS: usize = 2048;
+
+/// What the table of the paper counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Implications decided, with or without the solver.
+    pub implications: u64,
+    pub solver_calls: u64,
+}
+
+/// A question: do cubes imply `goal` where `known` holds?
+pub struct Question<'q> {
+    pub known: &'q [Formula],
+    pub goal: &'q Formula,
+    /// Cubes that cannot be true; no result contains one.
+    pub impossible: &'q [Cube],
+}
+
+#[derive(Default)]
+pub struct Searcher {
+    solver: Native,
+    models: Vec<Model>,
+    pub counters: Counters,
+    steps: u64,
+}
+
+/// One question being answered.
+struct Answering<'s, 'v> {
+    searcher: &'s mut Searcher,
+    vocabulary: &'v Vocabulary,
+    candidates: Bits,
+    /// The formulas beside the cube that must not hold together with it.
+    rest: Vec<Formula>,
+    impossible: &'v [Cube],
+    /// Truth values of the predicates in models of the rest.
+    rows: Vec<Bits>,
+    found: Vec<Cube>,
+    control: &'v Control<'v>,
+}
+
+impl Searcher {
+    fn start<'s, 'v>(
+        &'s mut self,
+        vocabulary: &'v Vocabulary,
+        question: &'v Question<'v>,
+        candidates: Bits,
+        control: &'v Control<'v>,
+    ) -> Answering<'s, 'v> {
+        let mut rest = question.known.to_vec();
+        rest.push(not(question.goal));
+        rest.retain(|f| *f != Formula::True);
+        let models = self.models.iter();
+        let fits = |m: &&Model| rest.iter().all(|f| f.eval(m));
+        let rows = models.filter(fits).map(|m| row(vocabulary, m)).collect();
+        Answering {
+            searcher: self,
+            vocabulary,
+            candidates,
+            rest,
+            impossible: question.impossible,
+            rows,
+            found: Vec::new(),
+            control,
+        }
+    }
+
+    /// All smallest cubes of at most `size` candidates that imply the goal.
+    pub fn by_size(
+        &mut self,
+        vocabulary: &Vocabulary,
+        question: &Question<'_>,
+        candidates: Bits,
+        size: usize,
+        control: &Control<'_>,
+    ) -> Result<Vec<Cube>, Stop> {
+        self.counters.implications += cubes_up_to(candidates.len(), size);
+        let mut answering = self.start(vocabulary, question, candidates, control);
+        for limit in 0..=size.min(candidates.len()) {
+            let live = (0..answering.rows.len()).collect();
+            answering.extend(Cube::default(), live, [Bits::default(); 2], limit)?;
+            if answering.found.first().is_some_and(Cube::is_empty) {
+                break;
+            }
+        }
+        let mut found = answering.found;
+        found.sort_by_key(|c| (c.len(), *c));
+        Ok(found)
+    }
+
+    /// Those of the given cubes that imply the goal, the smaller first.
+    pub fn among(
+        &mut self,
+        vocabulary: &Vocabulary,
+        question: &Question<'_>,
+        cubes: &[Cube],
+        control: &Control<'_>,
+    ) -> Result<Vec<Cube>, Stop> {
+        self.counters.implications += cubes.len() as u64;
+        let mut answering = self.start(vocabulary, question, Bits::default(), control);
+        for cube in cubes {
+            let refuted = |r: &Bits| agrees(cube, *r);
+            if !answering.worthwhile(cube) || answering.rows.iter().any(refuted) {
+                continue;
+            }
+            answering.ask(cube)?;
+        }
+        let mut found = answering.found;
+        found.sort_by_key(|c| (c.len(), *c));
+        Ok(found)
+    }
+}
+
+impl Answering<'_, '_> {
+    /// Neither settled by a cube found before nor impossible.
+    fn worthwhile(&self, cube: &Cube) -> bool {
+        !self.found.iter().any(|f| cube.has_all(f))
+            && !self.impossible.iter().any(|f| cube.has_all(f))
+    }
+
+    /// Asks the solver; a valid cube is recorded, else there is one more model (unless the solver
+    /// gave up, which counts as not valid).
+    fn ask(&mut self, cube: &Cube) -> Result<bool, Stop> {
+        self.poll()?;
+        let mut query = self.vocabulary.formulas(cube);
+        let literals: Vec<(usize, bool)> = cube.literals().collect();
+        query.extend(self.rest.iter().cloned());
+        self.searcher.counters.solver_calls += 1;
+        match self.searcher.solver.check(&query) {
+            Answer::Unsat(refutation) => {
+                let core = refutation.core.into_iter();
+                let core = core.filter(|i| *i < literals.len()).map(|i| literals[i]);
+                let core: Cube = core.collect();
+                self.found.retain(|f| !f.has_all(&core));
+                self.found.push(core);
+                Ok(true)
+            }
+            Answer::Sat(model) => {
+                self.rows.push(row(self.vocabulary, &model));
+                let models = &mut self.searcher.models;
+                if models.len() == MOST_MODELS {
+                    models.drain(..MOST_MODELS / 2);
+                }
+                models.push(model);
+                Ok(false)
+            }
+            Answer::Unknown(_) => Ok(true),
+        }
+    }
+
+    fn poll(&mut self) -> Result<(), Stop> {
+        self.searcher.steps += 1;
+        if self.searcher.steps.is_multiple_of(256) {
+            let progress = Progress {
+                states: self.searcher.counters.solver_calls,
+                ..Progress::default()
+            };
+            self.control.poll("extrapolate", progress)?;
+        }
+        Ok(())
+    }
+
+    /// Extends the cube to those that disagree with every row; `live` are the rows it agrees with,
+    /// `barred` the literals (false, true) that other branches try. As deep as `limit`.
+    fn extend(
+        &mut self,
+        cube: Cube,
+        mut live: Vec<usize>,
+        mut barred: [Bits; 2],
+        limit: usize,
+    ) -> Result<(), Stop> {
+        if !self.worthwhile(&cube) {
+            return Ok(());
+        }
+        let mut seen = self.rows.len();
+        if live.is_empty() {
+            if self.ask(&cube)? || self.rows.len() == seen {
+                return Ok(());
+            }
+            live.push(seen);
+            seen += 1;
+        }
+        if cube.len() == limit {
+            return Ok(());
+        }
+        self.poll()?;
+        let pivot = self.rows[live[0]];
+        for p in self.candidates.without(cube.known).iter() {
+            let value = !pivot.get(p);
+            if barred[usize::from(value)].get(p) {
+                continue;
+            }
+            let next = cube.with(p, value);
+            let rows = live.iter().copied().chain(seen..self.rows.len());
+            let rest = rows.filter(|r| agrees(&next, self.rows[*r])).collect();
+            self.extend(next, rest, barred, limit)?;
+            barred[usize::from(value)].set(p, true);
+        }
+        Ok(())
+    }
+}
+
+fn row(vocabulary: &Vocabulary, model: &Model) -> Bits {
+    let all = vocabulary.all.iter().enumerate();
+    all.filter(|(_, p)| p.formula.eval(model))
+        .map(|(i, _)| i)
+        .collect()
+}
+
+/// The cube is true in the model with these truth values.
+fn agrees(cube: &Cube, row: Bits) -> bool {
+    row.and(cube.known) == cube.value
+}
+
+/// How many cubes of at most `size` literals there are over `n` predicates.
+fn cubes_up_to(n: usize, size: usize) -> u64 {
+    let mut total = 0u64;
+    let mut layer = 1u64;
+    for i in 0..size.min(n) {
+        layer = layer.saturating_mul(2 * (n - i) as u64) / (i as u64 + 1);
+        total = total.saturating_add(layer);
+    }
+    total
+}
