@@ -179,7 +179,7 @@ pub fn trace_text(task: &Task<'_>, trace: &Trace, why: Option<&why::Why>, style:
     out
 }
 
-fn end(task: &Task<'_>, trace: &Trace, last: &Snapshot) -> String {
+pub(crate) fn end(task: &Task<'_>, trace: &Trace, last: &Snapshot) -> String {
     let instance = task.instance;
     match &trace.end {
         End::Fault(fault) => {

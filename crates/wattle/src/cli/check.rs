@@ -13,7 +13,7 @@ use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_report::json::FileReport;
-use wattle_report::{json, text};
+use wattle_report::{html, json, text};
 use wattle_syntax::Diagnostic;
 
 #[derive(Debug, Args)]
@@ -63,6 +63,9 @@ pub struct Arguments {
     /// Write the certificate of a proof here (one file only)
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
+    /// Write a page with every verdict, trace and source here
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Believe proofs without re-checking them; the verdict says so
     #[arg(long)]
     no_audit: bool,
@@ -157,6 +160,8 @@ struct Answer {
     /// For standard error.
     notes: String,
     json: FileReport,
+    /// For the page of `--report`.
+    section: html::Section,
 }
 
 impl Answer {
@@ -189,10 +194,12 @@ pub fn run(arguments: &Arguments) -> Exit {
     signals::listen();
     let line = progress::Line::new(arguments.quiet || arguments.json);
     let mut exit = Exit::Holds;
-    let mut reports = Vec::new();
+    let (mut reports, mut sections) = (Vec::new(), Vec::new());
     for (name, error) in errors {
         output::error(&name, &error.reason, &error.messages);
-        reports.push(failed(&name, None, error).json);
+        let answer = failed(&name, None, error);
+        reports.push(answer.json);
+        sections.push(answer.section);
         exit = Exit::Input;
     }
     let several = files.len() > 1 || arguments.files.len() > 1;
@@ -202,6 +209,7 @@ pub fn run(arguments: &Arguments) -> Exit {
         line.clear();
         output::note(&answer.notes);
         exit = exit.max(answer.exit);
+        sections.push(answer.section.clone());
         if arguments.json {
             reports.push(answer.json);
             return true;
@@ -223,6 +231,12 @@ pub fn run(arguments: &Arguments) -> Exit {
             (_, all) => serde_json::to_string_pretty(all),
         };
         output::answer(&format!("{}\n", text.unwrap_or_default()));
+    }
+    if let Some(path) = &arguments.report
+        && let Err(e) = std::fs::write(path, html::page(&sections))
+    {
+        output::note(&format!("error: {}: {e}\n", path.display()));
+        exit = exit.max(Exit::Input);
     }
     exit
 }
@@ -251,7 +265,7 @@ fn in_order(
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(name) = files.get(i) else { break };
-                    let answer = one(arguments, name, line);
+                    let answer = one(arguments, i, name, line);
                     if let Ok(mut slot) = slots[i].lock() {
                         *slot = Some(answer);
                     }
@@ -278,7 +292,7 @@ fn in_order(
 }
 
 /// One file, from its name to its answer.
-fn one(arguments: &Arguments, name: &str, line: &progress::Line) -> Answer {
+fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
     let source = match input::read(name, arguments.language) {
         Ok(source) => input::Source {
             mathematical: arguments.mathematical,
@@ -321,6 +335,11 @@ fn one(arguments: &Arguments, name: &str, line: &progress::Line) -> Answer {
     };
     let mut answer = present(arguments, name, language, &checked);
     answer.notes = warnings.join("\n") + &answer.notes;
+    if arguments.report.is_some() {
+        let findings: Vec<&Finding> = checked.findings().collect();
+        let instance = checked.instance.as_ref();
+        answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
+    }
     if let Err(e) = keep(arguments, &options, &checked) {
         answer.notes.push_str(&format!("error: {e}\n"));
         answer.exit = answer.exit.max(Exit::Input);
@@ -339,6 +358,7 @@ fn failed(name: &str, language: Option<&str>, e: InputError) -> Answer {
         exit: Exit::Input,
         texts: Vec::new(),
         notes,
+        section: html::Section::failed(name, &e.reason, &e.messages),
         json: FileReport::failed(name.into(), language, e.reason, e.messages),
     }
 }
@@ -371,6 +391,7 @@ fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked)
     Answer {
         exit,
         texts,
+        section: html::Section::failed(name, notes.trim_end(), &[]),
         notes,
         json: FileReport::new(name.into(), Some(language.into()), results),
     }

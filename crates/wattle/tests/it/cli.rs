@@ -248,6 +248,33 @@ fn traces_and_certificates_go_round() {
 }
 
 #[test]
+fn a_page_has_every_verdict_trace_and_source() {
+    let scratch = Scratch::new();
+    let sb = scratch.file("sb.wtl", SB);
+    let broken = scratch.file("broken.wtl", "shared <");
+    let page = scratch.path("page.html");
+    assert_eq!(
+        check(&[&sb, &broken], &["--model", "all", "--report", &page]).code,
+        2
+    );
+    let html = std::fs::read_to_string(&page).expect("a page");
+    for part in [
+        "holds on SC",
+        "violated on TSO",
+        "violated on PSO",
+        "not checked: ",
+        "SC forbids it",
+    ] {
+        assert!(html.contains(part), "{part} is missing");
+    }
+    // A row of the trace links to its line of the source.
+    assert!(html.contains("href=\"#l0-") && html.contains("id=\"l0-"));
+    assert!(!html.contains("<script") && !html.contains("http"));
+    let nowhere = scratch.path("no/such/folder.html");
+    assert_eq!(check(&[&sb], &["--report", &nowhere]).code, 2);
+}
+
+#[test]
 fn tampered_evidence_is_told() {
     let s = Scratch::new();
     let (sb, mp) = (s.file("sb.wtl", SB), s.file("mp.wtl", MP));
