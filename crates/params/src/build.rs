@@ -290,7 +290,7 @@ pub fn simplify_numbers(list: &mut Vec<Lin>, integer: bool) {
 }
 
 /// A read whose value nobody constrains can be had at any moment: it waits for nothing.
-fn drop_idle_parts(cube: &mut Cube) {
+pub fn drop_idle_parts(cube: &mut Cube) {
     if cube.memory.events.is_empty() {
         return;
     }

@@ -7,6 +7,7 @@ use crate::forward::{Limits, explore};
 use crate::guess::Guesser;
 use crate::machine::{Candidates, Machine};
 use crate::search::{Effort, Finding, Proof, Root, Search};
+use crate::view;
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
@@ -27,6 +28,8 @@ pub struct Options {
     pub guess: bool,
     /// Cubes expanded without guesses before guesses are tried.
     pub plain_first: usize,
+    /// Views of each small instance that guesses are made from.
+    pub sampled: usize,
 }
 
 impl Default for Options {
@@ -35,6 +38,7 @@ impl Default for Options {
             small_first: true,
             guess: true,
             plain_first: 80,
+            sampled: 6_000,
         }
     }
 }
@@ -117,20 +121,27 @@ impl<'a> Check<'a> {
         effort: &mut Effort,
     ) -> Result<Outcome, Unsupported> {
         let mut search = Search::new(compiled)?;
-        let mut guesser = Guesser::default();
+        let (mut none, mut guesser) = (Guesser::default(), Guesser::default());
         let mut refuted: Vec<usize> = Vec::new();
-        let mut plain = self.options.guess;
+        let mut plain = self.options.plain_first > 0 || !self.options.guess;
+        let mut wrong = 0;
         let mut restarts = 0;
+        // Cubes that may be expanded in this phase; without guesses first, then in turn.
+        let mut budget = self.options.plain_first;
+        let mut started = effort.cubes;
         loop {
-            let budget = self.options.plain_first;
-            let started = effort.cubes;
+            if !plain && guesser.is_empty() {
+                self.sample(compiled, &mut guesser, false);
+            }
             let finding = {
-                let used = std::cell::Cell::new(started);
+                let limited = self.options.guess;
+                let used = std::cell::Cell::new(effort.cubes);
                 let limit = |held: usize| {
                     used.set(used.get() + 1);
-                    (plain && used.get() > started + budget) || (self.stop)(held)
+                    (limited && used.get() > started + budget) || (self.stop)(held)
                 };
-                search.run(&refuted, &mut guesser, effort, &limit)?
+                let guesses = if plain { &mut none } else { &mut guesser };
+                search.run(&refuted, guesses, effort, &limit)?
             };
             effort.restarts = restarts;
             match finding {
@@ -140,9 +151,10 @@ impl<'a> Check<'a> {
                         "a cube needs too many threads or open reads".into(),
                     ));
                 }
-                Finding::Stopped if plain && !(self.stop)(0) => {
-                    plain = false;
-                    self.sample(compiled, &mut guesser, 0);
+                Finding::Stopped if self.options.guess && !(self.stop)(0) => {
+                    plain = !plain;
+                    budget = (budget * 4).max(80);
+                    started = effort.cubes;
                 }
                 Finding::Stopped => return Ok(Outcome::Undecided("out of budget".into())),
                 Finding::Path { nodes, start } => {
@@ -156,8 +168,9 @@ impl<'a> Check<'a> {
                             {
                                 guesser.add_sample(machine, states);
                             }
-                            if restarts == 2 {
-                                self.sample(compiled, &mut guesser, 1);
+                            wrong += 1;
+                            if wrong == 4 {
+                                self.sample(compiled, &mut guesser, true);
                             }
                         }
                         Root::Claimed(i) => refuted.push(i),
@@ -182,22 +195,35 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A small instance under the real memory model for the guesser: two threads, or `more`.
-    fn sample(&self, compiled: &Compiled<'a>, guesser: &mut Guesser<'a>, more: u8) {
+    /// Small instances under the real memory model for the guesser: few remembered writes for many
+    /// different states, and more of them for fewer. Larger ones when guesses were wrong.
+    fn sample(&self, compiled: &Compiled<'a>, guesser: &mut Guesser<'a>, larger: bool) {
         let candidates = Candidates::of(self.system);
-        let threads = match self.system.threads {
-            Some(n) if n <= 3 => n as u8,
-            _ => compiled.constants as u8 + 2 + more,
+        let least = compiled.constants as u8;
+        let sizes: Vec<u8> = match (self.system.threads, larger) {
+            (Some(n), _) if n <= 4 => vec![n as u8],
+            (_, false) => vec![least + 2, least + 3],
+            (_, true) => vec![least + 3, least + 4],
         };
-        let machine = Machine::new(self.system, compiled.model, threads);
-        let limits = Limits {
-            states: 20_000,
-            buffer: 3,
-            depth: 60,
-            starts: 8,
-            walks: 300,
-        };
-        let explored = explore(&machine, &candidates, limits, false, &|| (self.stop)(0));
-        guesser.add_sample(machine, explored.states);
+        for threads in sizes {
+            let remembered: &[usize] = match (compiled.model, threads - least) {
+                (MemoryModel::Sc, _) => &[0],
+                (_, ..=2) => &[0, 1, 3],
+                (_, 3) if larger => &[1, 2],
+                _ => &[0, 1],
+            };
+            for most in remembered {
+                let machine = Machine::new(self.system, compiled.model, threads);
+                let limits = Limits {
+                    states: self.options.sampled * if larger { 3 } else { 1 },
+                    buffer: *most,
+                    depth: 60,
+                    starts: 8,
+                    walks: self.options.sampled / 100,
+                };
+                let views = view::explore(&machine, &candidates, limits, &|| (self.stop)(0));
+                guesser.add_sample(machine, views);
+            }
+        }
     }
 }

@@ -476,7 +476,7 @@ fn excludes_all_threads(init: &Quantified) -> bool {
     found
 }
 
-fn greatest_constant(system: &ArraySystem) -> u16 {
+pub fn greatest_constant(system: &ArraySystem) -> u16 {
     let mut greatest = 0;
     let mut thread = |t: &ThreadTerm| {
         if let ThreadTerm::Constant(k) = t {

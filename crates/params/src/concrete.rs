@@ -5,9 +5,11 @@
 
 use crate::compile::Compiled;
 use crate::cube::{Cube, OTHER};
+use crate::drain::DRAIN;
 use crate::lin::{self, Lin, Op};
 use crate::machine::{Candidates, Event, Machine, State};
 use crate::search::Node;
+use crate::view::{self, View};
 use rustc_hash::FxHashSet;
 use wattle_memory::MemoryModel;
 
@@ -29,6 +31,10 @@ enum Actor {
 /// States tried before giving up.
 const TRIED: usize = 60_000;
 
+/// Writes remembered, and views kept for each step, along a path.
+const REMEMBERED: usize = 8;
+const WIDTH: usize = 400;
+
 /// A run along the path that ends in a bad state.
 pub fn concretise(
     compiled: &Compiled<'_>,
@@ -38,23 +44,43 @@ pub fn concretise(
 ) -> Option<Run> {
     let plan = plan(compiled, nodes, start)?;
     let mut starts = plan.starts.into_iter();
-    starts.find_map(|s| {
-        let mut seen = Vec::new();
-        guided(&plan.machine, s, &plan.steps, true, &mut seen, stop)
-    })
+    // Drains find their own places.
+    let steps = plan.steps.into_iter().filter(|(t, _)| *t != DRAIN);
+    let steps: Vec<_> = steps.collect();
+    starts.find_map(|s| guided(&plan.machine, s, &steps, stop))
 }
 
-/// States on runs along the path, for samples: the number of threads and what was seen.
+/// Views on runs along the path, for samples: the instance and what was seen.
 pub fn along<'a>(
     compiled: &Compiled<'a>,
     nodes: &[Node],
     start: &Cube,
     stop: &dyn Fn() -> bool,
-) -> Option<(Machine<'a>, Vec<State>)> {
+) -> Option<(Machine<'a>, Vec<View>)> {
     let plan = plan(compiled, nodes, start)?;
-    let mut all = Vec::new();
-    for s in plan.starts.into_iter().take(4) {
-        guided(&plan.machine, s, &plan.steps, false, &mut all, stop);
+    let candidates = Candidates::of(plan.machine.system);
+    let mut level: Vec<View> = plan.starts.iter().take(8).map(View::of).collect();
+    let mut all = level.clone();
+    let most = REMEMBERED;
+    for (transition, args) in &plan.steps {
+        let mut seen: FxHashSet<View> = FxHashSet::default();
+        let mut next: Vec<View> = Vec::new();
+        for v in &level {
+            let mut add = |v: View| {
+                if next.len() < WIDTH && seen.insert(v.clone()) {
+                    next.push(v);
+                }
+            };
+            match *transition {
+                DRAIN => view::drains(&plan.machine, v, most, &mut add),
+                t => view::steps_of(&plan.machine, v, (t, args), &candidates, most, &mut add),
+            }
+        }
+        all.extend(next.iter().cloned());
+        level = next;
+        if stop() {
+            break;
+        }
     }
     Some((plan.machine, all))
 }
@@ -94,10 +120,7 @@ fn plan<'a>(compiled: &Compiled<'a>, nodes: &[Node], start: &Cube) -> Option<Pla
             .map(|(p, f)| p.unwrap_or_else(|| fresh(*f)))
             .collect();
         let args = step.args.iter().map(|a| pre[usize::from(*a)]).collect();
-        // Drains find their own places.
-        if step.transition != crate::drain::DRAIN {
-            steps.push((step.transition, args));
-        }
+        steps.push((step.transition, args));
         ids = pre[..parent.threads()].to_vec();
         note_order(parent, &ids, &mut orders);
     }
@@ -243,8 +266,6 @@ fn guided(
     machine: &Machine<'_>,
     start: State,
     steps: &[(usize, Vec<u8>)],
-    stop_at_bad: bool,
-    visited: &mut Vec<State>,
     stop: &dyn Fn() -> bool,
 ) -> Option<Run> {
     let candidates = &Candidates::of(machine.system);
@@ -269,7 +290,7 @@ fn guided(
     seen.insert((list[0].0.clone(), start.clone()));
     let mut at = 0;
     let mut found = machine.bad(&start).map(|_| 0);
-    while (found.is_none() || !stop_at_bad) && at < list.len() && list.len() < TRIED {
+    while found.is_none() && at < list.len() && list.len() < TRIED {
         if at % 256 == 255 && stop() {
             return None;
         }
@@ -299,9 +320,6 @@ fn guided(
             }
         }
         at += 1;
-    }
-    if !stop_at_bad {
-        visited.extend(list.iter().map(|(_, s, _)| s.clone()));
     }
     let mut i = found?;
     let mut events = Vec::new();

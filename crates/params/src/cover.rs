@@ -24,10 +24,11 @@ pub fn covers(kinds: &[Kind], a: &Cube, b: &Cube) -> bool {
         a,
         b,
         threads: [0xfe; 16],
+        fit: [0; 16],
         events: Vec::new(),
         parts: Vec::new(),
     };
-    search.globals() && search.thread(0, 0)
+    search.globals() && search.each_fits() && search.thread(0, 0)
 }
 
 struct Search<'c> {
@@ -38,6 +39,8 @@ struct Search<'c> {
     b: &'c Cube,
     /// For each thread of `a` one of `b`.
     threads: [u8; 16],
+    /// For each thread of `a` those of `b` that satisfy what is said of it alone.
+    fit: [u16; 16],
     /// For each event of `a` one of `b`, and for its parts theirs.
     events: Vec<usize>,
     parts: Vec<Vec<usize>>,
@@ -57,6 +60,31 @@ impl Search<'_> {
         })
     }
 
+    /// Finds for each thread those that could stand for it; there must be different ones.
+    fn each_fits(&mut self) -> bool {
+        let mut all = 0;
+        for t in 0..self.a.threads() {
+            let own = |s: &Slot| s.is_cell() && s.threads() == 1 << t && !self.holds_threads(*s);
+            let mut fit: u16 = 0;
+            for u in 0..self.b.threads() {
+                let mut renamed = [0xfe; 16];
+                renamed[t] = u as u8;
+                let fits = |(s, m): &(Slot, u128)| {
+                    !own(s) || self.b.dom(s.rename(&renamed)).is_some_and(|n| n & !*m == 0)
+                };
+                if self.a.fixed[t] == self.b.fixed[u] && self.a.doms.iter().all(fits) {
+                    fit |= 1 << u;
+                }
+            }
+            if fit == 0 {
+                return false;
+            }
+            all |= fit;
+            self.fit[t] = fit;
+        }
+        all.count_ones() as usize >= self.a.threads()
+    }
+
     /// Chooses for threads `t..`; `used` are taken.
     fn thread(&mut self, t: usize, used: u16) -> bool {
         if self.steps == 0 {
@@ -67,7 +95,7 @@ impl Search<'_> {
             return self.pending_fit() && self.event(0);
         }
         for u in 0..self.b.threads() {
-            if used & 1 << u != 0 || self.a.fixed[t] != self.b.fixed[u] {
+            if used & 1 << u != 0 || self.fit[t] & 1 << u == 0 {
                 continue;
             }
             self.threads[t] = u as u8;

@@ -1,38 +1,20 @@
-//! Over-approximation from small instances (after BRAB): a cube that no state of a small instance
+//! Over-approximation from small instances (after BRAB): a cube that no view of a small instance
 //! satisfies is replaced by a part of its constraints that none satisfies either. A guess that turns
 //! out reachable is refuted, the run that refutes it joins the samples, and the search starts again.
+//!
+//! Unlike BRAB the guesses speak of open reads too, and the samples are taken under the real memory
+//! model, in the order of steps that the search follows ([`crate::view`]).
 
+use crate::build::drop_idle_parts;
 use crate::compile::Compiled;
-use crate::cube::{Cube, OTHER};
-use crate::lin::{Lin, Op};
-use crate::machine::{Machine, State};
+use crate::cover::covers;
+use crate::cube::Cube;
+use crate::machine::Machine;
+use crate::memory::Open;
+use crate::sample::Sample;
 use crate::slot::Slot;
-use rustc_hash::{FxHashMap, FxHashSet};
-
-/// States of one small instance, with the set of states for each constraint looked up so far.
-struct Sample<'a> {
-    machine: Machine<'a>,
-    states: Vec<State>,
-    known: FxHashSet<State>,
-    sets: FxHashMap<Test, Vec<u64>>,
-}
-
-/// One constraint on the cells of an instance.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Test {
-    In(usize, u128),
-    Same(usize, usize, bool),
-    Number(Vec<(usize, i64)>, i64, Op),
-}
-
-/// One constraint of a cube.
-#[derive(Clone, Debug)]
-enum Part {
-    Dom(Slot, u128),
-    Rel(Slot, Slot, bool),
-    Int(Lin),
-    Real(Lin),
-}
+use crate::view::View;
+use rustc_hash::FxHashMap;
 
 /// Makes guesses; without samples it makes none.
 #[derive(Default)]
@@ -40,40 +22,35 @@ pub struct Guesser<'a> {
     samples: Vec<Sample<'a>>,
     made: Vec<Cube>,
     refuted: Vec<Cube>,
+    /// Whether a view of the samples satisfies a cube.
+    met: FxHashMap<Cube, bool>,
 }
 
-/// Largest part of a cube tried as a guess.
+/// Parts of a cube of up to this size are all tried as guesses.
 const PARTS: usize = 3;
 
+/// Most constraints of a cube of which all small parts are tried.
+const MANY: usize = 14;
+
+/// Which constraints of a cube a guess keeps, in the order doms, rels, ints, reals.
+type Kept = u64;
+
 impl<'a> Guesser<'a> {
-    pub fn add_sample(&mut self, machine: Machine<'a>, states: Vec<State>) {
+    pub fn add_sample(&mut self, machine: Machine<'a>, views: Vec<View>) {
         let threads = machine.threads;
-        let place = match self
+        let place = self
             .samples
             .iter()
-            .position(|s| s.machine.threads == threads)
-        {
-            Some(i) => i,
-            None => {
-                self.samples.push(Sample {
-                    machine,
-                    states: Vec::new(),
-                    known: FxHashSet::default(),
-                    sets: FxHashMap::default(),
-                });
-                self.samples.len() - 1
-            }
-        };
-        let sample = &mut self.samples[place];
-        sample.sets.clear();
-        for s in states {
-            if sample.known.insert(s.clone()) {
-                sample.states.push(s);
-            }
-        }
+            .position(|s| s.machine.threads == threads);
+        let place = place.unwrap_or_else(|| {
+            self.samples.push(Sample::new(machine));
+            self.samples.len() - 1
+        });
+        self.samples[place].add(views);
+        self.met.retain(|_, met| *met);
     }
 
-    /// Whether a state of the samples satisfies the cube.
+    /// Whether a view of the samples satisfies the cube.
     pub fn some_state(&mut self, compiled: &Compiled<'_>, cube: &Cube) -> bool {
         self.samples.iter_mut().any(|s| s.satisfied(compiled, cube))
     }
@@ -87,25 +64,40 @@ impl<'a> Guesser<'a> {
         self.refuted.push(self.made[number].clone());
     }
 
-    /// A smaller conjunction that no known state satisfies.
+    /// A smaller conjunction that no known view satisfies.
     pub fn guess(&mut self, compiled: &Compiled<'_>, cube: &Cube) -> Option<(usize, Cube)> {
         if self.samples.is_empty() {
             return None;
         }
-        let parts = parts_of(compiled, cube);
-        let all = cube.size();
-        for size in 1..=PARTS.min(parts.len()) {
-            if size >= all {
+        let parts = parts_of(cube);
+        if parts.is_empty() || parts.len() > 60 {
+            return None;
+        }
+        let found = self.small_part(compiled, cube, &parts);
+        let found = found.or_else(|| self.least_part(compiled, cube, &parts))?;
+        self.made.push(found.clone());
+        Some((self.made.len() - 1, found))
+    }
+
+    /// The first of the small parts that fits, smaller ones first.
+    fn small_part(&mut self, compiled: &Compiled<'_>, cube: &Cube, parts: &[u64]) -> Option<Cube> {
+        let n = parts.len();
+        for size in 1..=PARTS.min(n) {
+            if size > 1 && n > MANY {
                 break;
             }
             let mut chosen: Vec<usize> = (0..size).collect();
             loop {
-                let part = assemble(cube, chosen.iter().map(|i| &parts[*i]));
-                if let Some(guess) = self.try_part(compiled, part) {
-                    self.made.push(guess.clone());
-                    return Some((self.made.len() - 1, guess));
+                let kept = chosen.iter().fold(0, |k, i| k | parts[*i]);
+                let bare = self.fits(compiled, assemble(compiled, cube, kept, true));
+                let found = bare.or_else(|| match cube.memory.events.is_empty() {
+                    true => None,
+                    false => self.fits(compiled, assemble(compiled, cube, kept, false)),
+                });
+                if let Some(guess) = found.filter(|g| g != cube) {
+                    return Some(guess);
                 }
-                if !next_choice(&mut chosen, parts.len()) {
+                if !next_choice(&mut chosen, n) {
                     break;
                 }
             }
@@ -113,176 +105,106 @@ impl<'a> Guesser<'a> {
         None
     }
 
-    fn try_part(&mut self, compiled: &Compiled<'_>, mut part: Cube) -> Option<Cube> {
-        let is_thread = |c: &Cube, s: Slot| compiled.is_thread(c, s);
-        let used = part.used_threads(&is_thread);
-        part.keep_threads(used, &is_thread);
-        if self.refuted.contains(&part) {
+    /// Drops one constraint after the other as long as what is left fits.
+    fn least_part(&mut self, compiled: &Compiled<'_>, cube: &Cube, parts: &[u64]) -> Option<Cube> {
+        let mut kept: Kept = parts.iter().fold(0, |k, p| k | p);
+        let mut best = self.fits(compiled, assemble(compiled, cube, kept, false))?;
+        for p in parts {
+            if kept & !p != 0
+                && let Some(less) = self.fits(compiled, assemble(compiled, cube, kept & !p, false))
+            {
+                kept &= !p;
+                best = less;
+            }
+        }
+        let bare = self.fits(compiled, assemble(compiled, cube, kept, true));
+        Some(bare.unwrap_or(best)).filter(|g| g != cube)
+    }
+
+    /// The cube, if samples large enough for it do not meet it and it was not refuted.
+    fn fits(&mut self, compiled: &Compiled<'_>, cube: Cube) -> Option<Cube> {
+        // With no thread left to act the sample says little.
+        let threads = cube.threads().max(1);
+        let free = |s: &Sample<'_>| match compiled.system.threads {
+            Some(n) if n <= u32::from(s.machine.threads) => 0,
+            _ => usize::from(threads > 1),
+        };
+        let large = |s: &Sample<'_>| threads <= usize::from(s.machine.threads);
+        let telling = |s: &Sample<'_>| threads + free(s) <= usize::from(s.machine.threads);
+        if !self.samples.iter().any(telling) {
             return None;
         }
-        let mut seen = false;
-        for sample in &mut self.samples {
-            if part.threads() > usize::from(sample.machine.threads) {
-                continue;
+        let met = match self.met.get(&cube) {
+            Some(met) => *met,
+            None => {
+                let mut samples = self.samples.iter_mut().filter(|s| large(s));
+                let met = samples.any(|s| s.satisfied(compiled, &cube));
+                self.met.insert(cube.clone(), met);
+                met
             }
-            seen = true;
-            if sample.satisfied(compiled, &part) {
-                return None;
-            }
+        };
+        if met {
+            return None;
         }
-        seen.then_some(part)
+        let wrong = |r: &Cube| covers(&compiled.kinds, &cube, r);
+        (!self.refuted.iter().any(wrong)).then_some(cube)
     }
 }
 
-/// The constraints on cells; what is said of open reads has no meaning in a state.
-fn parts_of(compiled: &Compiled<'_>, cube: &Cube) -> Vec<Part> {
-    let cells = |l: &Lin| l.terms.iter().all(|(s, _)| s.is_cell());
-    let doms = cube
-        .doms
-        .iter()
-        .filter(|(s, _)| s.is_cell() && compiled.full(cube, *s).is_some());
-    let rels = cube
-        .rels
-        .iter()
-        .filter(|(a, b, _)| a.is_cell() && b.is_cell());
-    doms.map(|(s, m)| Part::Dom(*s, *m))
-        .chain(rels.map(|(a, b, e)| Part::Rel(*a, *b, *e)))
-        .chain(
-            cube.ints
-                .iter()
-                .filter(|l| cells(l))
-                .cloned()
-                .map(Part::Int),
-        )
-        .chain(
-            cube.reals
-                .iter()
-                .filter(|l| cells(l))
-                .cloned()
-                .map(Part::Real),
-        )
+/// The constraints that a view can satisfy, one bit each.
+fn parts_of(cube: &Cube) -> Vec<Kept> {
+    let fine = |s: &Slot| s.as_pending().is_none();
+    let doms = cube.doms.iter().map(|(s, _)| fine(s));
+    let rels = cube.rels.iter().map(|(a, b, _)| fine(a) && fine(b));
+    let lins = cube.ints.iter().chain(&cube.reals);
+    let lins = lins.map(|l| l.terms.iter().all(|(s, _)| fine(s)));
+    let all = doms.chain(rels).chain(lins).enumerate();
+    all.filter(|(i, fine)| *fine && *i < 64)
+        .map(|(i, _)| 1 << i)
         .collect()
 }
 
-/// A cube of the same threads with some of the constraints.
-fn assemble<'p>(cube: &Cube, parts: impl Iterator<Item = &'p Part>) -> Cube {
-    let mut out = Cube::default();
-    for f in &cube.fixed {
-        out.add_thread(*f);
+/// A cube with some of the constraints; `bare` forgets the order of new events before open reads.
+fn assemble(compiled: &Compiled<'_>, cube: &Cube, kept: Kept, bare: bool) -> Cube {
+    let mut out = cube.clone();
+    let mut number = 0;
+    let mut keep = || {
+        number += 1;
+        kept & 1 << (number - 1) != 0
+    };
+    out.doms.retain(|_| keep());
+    out.rels.retain(|_| keep());
+    out.ints.retain(|_| keep());
+    out.reals.retain(|_| keep());
+    out.memory.pending.clear();
+    drop_idle_parts(&mut out);
+    let is_thread = |c: &Cube, s: Slot| compiled.is_thread(c, s);
+    let memory = &mut out.memory;
+    let order = (memory.read_first.clone(), memory.write_first.clone());
+    let last = memory.last;
+    memory.read_first.iter_mut().for_each(|s| *s = last);
+    memory.write_first.iter_mut().for_each(|s| *s = 0);
+    if bare {
+        memory.cell_first.clear();
+        memory.others_first.clear();
+        memory.fenced = 0;
     }
-    out.before = cube.before.clone();
-    for p in parts {
-        match p {
-            Part::Dom(s, m) => out.doms.push((*s, *m)),
-            Part::Rel(a, b, e) => out.rels.push((*a, *b, *e)),
-            Part::Int(l) => out.ints.push(l.clone()),
-            Part::Real(l) => out.reals.push(l.clone()),
+    let used = out.used_threads(&is_thread);
+    if bare {
+        // Program order among a thread's reads always holds.
+        for (t, before) in order.0.iter().enumerate() {
+            let own = |o: &Open| o.parts.iter().any(|p| usize::from(p.reader) == t);
+            let events = out.memory.events.iter().enumerate();
+            let own = events.filter(|(e, o)| own(o) && before & 1 << e != 0);
+            let own = own.fold(0, |m, (_, o)| m | o.after);
+            out.memory.read_first[t] |= own;
         }
+    } else {
+        (out.memory.read_first, out.memory.write_first) = order;
     }
+    out.keep_threads(used, &is_thread);
+    out.drop_trivial(&|c, s| compiled.full(c, s));
     out
-}
-
-impl Sample<'_> {
-    /// Whether some state satisfies the cube for some choice of threads.
-    fn satisfied(&mut self, compiled: &Compiled<'_>, cube: &Cube) -> bool {
-        let k = cube.threads();
-        let mut env = vec![1u8; k];
-        loop {
-            let fits = (0..k).all(|i| {
-                let right = match cube.fixed[i] {
-                    0 => u16::from(env[i]) > compiled.constants,
-                    f => u16::from(env[i]) == f,
-                };
-                let order = (0..k).all(|j| cube.before[i] & 1 << j == 0 || env[i] < env[j]);
-                right && order && !env[..i].contains(&env[i])
-            });
-            if fits && self.satisfied_by(compiled, cube, &env) {
-                return true;
-            }
-            if !crate::machine::advance(&mut env, self.machine.threads) {
-                return false;
-            }
-        }
-    }
-
-    fn tests(&self, compiled: &Compiled<'_>, cube: &Cube, env: &[u8]) -> Vec<Test> {
-        let position = |s: Slot| {
-            let mut args = [0u8; 2];
-            let mut n = 0;
-            for a in s.args() {
-                args[n] = env[usize::from(a)];
-                n += 1;
-            }
-            self.machine.position(s.array(), &args[..n])
-        };
-        let mask = |s: Slot, m: u128| match compiled.is_thread(cube, s) {
-            true => (0..=self.machine.threads).fold(0u128, |out, t| {
-                let allowed = match env.iter().position(|e| *e == t) {
-                    Some(i) => m & 1 << i != 0,
-                    None => m & OTHER != 0,
-                };
-                if allowed { out | 1 << t } else { out }
-            }),
-            false => m,
-        };
-        let doms = cube
-            .doms
-            .iter()
-            .map(|(s, m)| Test::In(position(*s), mask(*s, *m)));
-        let rels = cube
-            .rels
-            .iter()
-            .map(|(a, b, e)| Test::Same(position(*a), position(*b), *e));
-        let lins = cube.ints.iter().chain(&cube.reals).map(|l| {
-            let terms = l.terms.iter().map(|(s, c)| (position(*s), *c)).collect();
-            Test::Number(terms, l.constant, l.op)
-        });
-        doms.chain(rels).chain(lins).collect()
-    }
-
-    fn satisfied_by(&mut self, compiled: &Compiled<'_>, cube: &Cube, env: &[u8]) -> bool {
-        let words = self.states.len().div_ceil(64);
-        let tests = self.tests(compiled, cube, env);
-        for test in &tests {
-            if !self.sets.contains_key(test) {
-                let mut set = vec![0u64; words];
-                for (i, s) in self.states.iter().enumerate() {
-                    if holds(test, s) {
-                        set[i / 64] |= 1 << (i % 64);
-                    }
-                }
-                self.sets.insert(test.clone(), set);
-            }
-        }
-        let sets: Vec<&Vec<u64>> = tests.iter().map(|k| &self.sets[k]).collect();
-        match &sets[..] {
-            [] => !self.states.is_empty(),
-            [first, rest @ ..] => {
-                (0..words).any(|w| rest.iter().fold(first[w], |x, s| x & s[w]) != 0)
-            }
-        }
-    }
-}
-
-fn holds(test: &Test, state: &State) -> bool {
-    match test {
-        Test::In(p, mask) => {
-            let v = state.values[*p];
-            (0..128).contains(&v) && mask & 1 << v != 0
-        }
-        Test::Same(p, q, equal) => (state.values[*p] == state.values[*q]) == *equal,
-        Test::Number(terms, constant, op) => {
-            let sum = terms.iter().fold(*constant, |sum, (p, c)| {
-                sum.saturating_add(state.values[*p].saturating_mul(*c))
-            });
-            match op {
-                Op::Le => sum <= 0,
-                Op::Lt => sum < 0,
-                Op::Eq => sum == 0,
-                Op::Ne => sum != 0,
-            }
-        }
-    }
 }
 
 /// The next subset of the same size in lexicographic order.

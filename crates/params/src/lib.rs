@@ -17,11 +17,15 @@ pub mod initial;
 pub mod lin;
 pub mod lower;
 pub mod machine;
+pub mod meets;
 pub mod memory;
 pub mod pre;
 pub mod recheck;
+pub mod sample;
 pub mod search;
 pub mod slot;
+pub mod symmetry;
+pub mod view;
 
 pub use check::{Options, Outcome, check};
 pub use concrete::{Run, replays};

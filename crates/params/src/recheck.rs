@@ -12,6 +12,7 @@ use crate::initial::{cubes_of, initial_part};
 use crate::machine::{Candidates, Machine};
 use crate::pre::{Predecessors, predecessors};
 use crate::search::{Proof, bounded};
+use crate::view::View;
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
@@ -87,7 +88,7 @@ pub fn recheck(
         };
         let seen = explore(&machine, &Candidates::of(system), limits, false, stop);
         let mut sample = Guesser::default();
-        sample.add_sample(machine, seen.states);
+        sample.add_sample(machine, seen.states.iter().map(View::of).collect());
         let local = |c: &&Cube| {
             c.memory.events.is_empty()
                 && c.memory.pending.is_empty()

@@ -157,10 +157,11 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
                 small_first: false,
                 guess,
                 plain_first: if guess { 0 } else { 400 },
+                sampled: 60,
             };
             let budget = std::cell::Cell::new(0usize);
             let (outcome, _) = check(&system, *model, options, &|held| {
-                budget.set(budget.get() + 1);
+                budget.set(budget.get() + usize::from(held > 0));
                 budget.get() > 60 || held > 200
             });
             match outcome {

@@ -24,6 +24,8 @@ pub struct Machine<'a> {
     base: Vec<usize>,
     size: usize,
     atomic: Vec<bool>,
+    reads: Vec<bool>,
+    weak: Vec<bool>,
 }
 
 /// All cells (memory for the weak ones) and each thread's buffer, oldest entry first.
@@ -63,13 +65,17 @@ impl<'a> Machine<'a> {
             size += n.pow(u32::from(c.arity));
         }
         let transitions = system.transitions.iter();
+        let cells = system.cells.iter();
+        let weak = cells.flat_map(|c| std::iter::repeat_n(c.weak, n.pow(u32::from(c.arity))));
         Machine {
             system,
             model,
             threads,
             base,
             size,
-            atomic: transitions.map(|t| system.is_atomic(t)).collect(),
+            atomic: transitions.clone().map(|t| system.is_atomic(t)).collect(),
+            reads: transitions.map(|t| system.reads_weak(t)).collect(),
+            weak: weak.collect(),
         }
     }
 
@@ -97,6 +103,36 @@ impl<'a> Machine<'a> {
             offset /= n;
         }
         (cell as ArrayIndex, args)
+    }
+
+    pub fn type_at(&self, position: usize) -> CellType {
+        let cell = self.base.partition_point(|b| *b <= position) - 1;
+        self.system.cells[cell].ty
+    }
+
+    pub fn is_weak(&self, position: usize) -> bool {
+        self.weak[position]
+    }
+
+    pub fn is_atomic(&self, transition: usize) -> bool {
+        self.atomic[transition]
+    }
+
+    pub fn reads_weak(&self, transition: usize) -> bool {
+        self.reads[transition]
+    }
+
+    /// All transitions of one acting thread (or of none) with threads for their parameters.
+    pub fn choices(&self, actor: Option<u8>, visit: &mut dyn FnMut(usize, &[u8])) {
+        for (i, t) in self.system.transitions.iter().enumerate() {
+            if t.actor.is_some() == actor.is_some() {
+                self.choose_args(t, &mut Vec::new(), &mut |args| {
+                    if t.actor.map(|a| args[usize::from(a)]) == actor {
+                        visit(i, args);
+                    }
+                });
+            }
+        }
     }
 
     fn buffered(&self, cell: ArrayIndex) -> bool {

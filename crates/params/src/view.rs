@@ -1,0 +1,345 @@
+//! A machine that takes steps in the very order in which the backward search meets them.
+//!
+//! The search orders instructions by program order, coherence and reads-from; a read may then stand
+//! after a store that it does not see yet. Here stores reach memory at once (under PSO when they
+//! drain) and memory remembers its last values: a thread reads at any moment not before its latest
+//! read, its own newer stores first. This is the load-buffer view of TSO with the buffers replaced by
+//! moments of one history. Its states are what cubes with open reads speak of ([`crate::meets`]).
+//!
+//! Only for guesses: nothing that is reported rests on it.
+
+use crate::forward::Limits;
+use crate::machine::{Candidates, Entry, Event, Machine, State};
+use rustc_hash::FxHashSet;
+use wattle_memory::MemoryModel;
+use wattle_model::array::FenceKind;
+
+/// What is kept of memory's past, the threads' places in it and, under PSO, undrained stores.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct View {
+    /// All cells; weak ones as they were before `writes`.
+    pub values: Box<[i64]>,
+    /// What happened between one remembered moment and the next: who wrote which position, oldest
+    /// first.
+    pub writes: Vec<Vec<(u8, usize, i64)>>,
+    /// For each thread the moment of its latest read: so many of the groups had been written.
+    pub moments: Vec<u8>,
+    /// PSO: what has not reached memory.
+    pub buffers: Vec<Vec<Entry>>,
+}
+
+impl View {
+    pub fn of(state: &State) -> View {
+        View {
+            values: state.values.clone(),
+            writes: Vec::new(),
+            moments: vec![0; state.buffers.len()],
+            buffers: state.buffers.clone(),
+        }
+    }
+
+    pub fn now(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// What a thread (0: nobody) sees of a cell at a moment.
+    pub fn seen(&self, reader: u8, position: usize, moment: usize) -> i64 {
+        let own = usize::from(reader)
+            .checked_sub(1)
+            .and_then(|r| self.buffers.get(r));
+        let buffered = own.into_iter().flatten().rev().find_map(|e| match e {
+            Entry::Writes(w) => w.iter().rev().find(|(p, _)| *p == position).map(|x| x.1),
+            Entry::Mark => None,
+        });
+        let later = || {
+            let list = self.writes[moment..].iter().rev();
+            let mut list = list.flat_map(|g| g.iter().rev());
+            list.find(|(t, p, _)| *t == reader && *p == position)
+                .map(|x| x.2)
+        };
+        let memory = || {
+            let list = self.writes[..moment].iter().rev();
+            let mut list = list.flat_map(|g| g.iter().rev());
+            list.find(|(_, p, _)| *p == position).map(|x| x.2)
+        };
+        buffered
+            .or_else(later)
+            .or_else(memory)
+            .unwrap_or(self.values[position])
+    }
+
+    /// The state as one thread sees it at a moment: its own later stores are in its buffer.
+    fn state_for(&self, thread: u8, moment: usize) -> State {
+        let mut values = self.values.clone();
+        for (_, p, v) in self.writes[..moment].iter().flatten() {
+            values[*p] = *v;
+        }
+        let mut buffers = vec![Vec::new(); self.moments.len()];
+        if thread > 0 {
+            let own = self.writes[moment..]
+                .iter()
+                .flatten()
+                .filter(|(t, ..)| *t == thread);
+            let mut mine: Vec<Entry> = own.map(|(_, p, v)| Entry::Writes(vec![(*p, *v)])).collect();
+            mine.extend(self.buffers[usize::from(thread) - 1].iter().cloned());
+            buffers[usize::from(thread) - 1] = mine;
+        }
+        State { values, buffers }
+    }
+
+    fn push(&mut self, thread: u8, writes: &[(usize, i64)]) {
+        self.writes
+            .push(writes.iter().map(|(p, v)| (thread, *p, *v)).collect());
+    }
+
+    /// Nobody reads at this moment, the last one excepted.
+    fn without_moment(&self, moment: usize) -> View {
+        let mut out = self.clone();
+        let group = out.writes.remove(moment);
+        match moment.checked_sub(1) {
+            None => group.iter().for_each(|(_, p, v)| out.values[*p] = *v),
+            Some(before) => {
+                let earlier = &mut out.writes[before];
+                earlier.retain(|(t, p, _)| !group.iter().any(|(u, q, _)| (t, p) == (u, q)));
+                earlier.extend(group);
+            }
+        }
+        for m in &mut out.moments {
+            if usize::from(*m) > moment {
+                *m -= 1;
+            }
+        }
+        out
+    }
+
+    /// Forgets what no thread can read any more; if there are more than `most` groups left, one of
+    /// the moments, each in turn.
+    fn forget(mut self, most: usize, emit: &mut dyn FnMut(View)) {
+        while !self.writes.is_empty() && self.moments.iter().all(|m| *m > 0) {
+            self = self.without_moment(0);
+        }
+        match self.writes.len() > most {
+            false => emit(self),
+            true => (0..self.writes.len()).for_each(|m| self.without_moment(m).forget(most, emit)),
+        }
+    }
+}
+
+/// Every step from a view, with at most `most` writes remembered.
+pub fn successors(
+    machine: &Machine<'_>,
+    view: &View,
+    candidates: &Candidates,
+    most: usize,
+    emit: &mut dyn FnMut(View),
+) {
+    for thread in 1..=machine.threads {
+        for moment in usize::from(view.moments[usize::from(thread) - 1])..=view.now() {
+            let state = view.state_for(thread, moment);
+            machine.choices(Some(thread), &mut |transition, args| {
+                let step = (transition, args);
+                take(
+                    machine, view, &state, thread, moment, step, candidates, most, emit,
+                );
+            });
+        }
+    }
+    let state = view.state_for(0, view.now());
+    machine.choices(None, &mut |transition, args| {
+        let step = (transition, args);
+        take(
+            machine,
+            view,
+            &state,
+            0,
+            view.now(),
+            step,
+            candidates,
+            most,
+            emit,
+        );
+    });
+    drains(machine, view, most, emit);
+}
+
+/// The ways of one step with given threads.
+pub fn steps_of(
+    machine: &Machine<'_>,
+    view: &View,
+    step: (usize, &[u8]),
+    candidates: &Candidates,
+    most: usize,
+    emit: &mut dyn FnMut(View),
+) {
+    let actor = machine.system.transitions[step.0].actor;
+    let thread = actor.map_or(0, |a| step.1[usize::from(a)]);
+    let first = match usize::from(thread).checked_sub(1) {
+        Some(t) => usize::from(view.moments[t]),
+        None => view.now(),
+    };
+    for moment in first..=view.now() {
+        let state = view.state_for(thread, moment);
+        take(
+            machine, view, &state, thread, moment, step, candidates, most, emit,
+        );
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one place of use, all of it needed"
+)]
+fn take(
+    machine: &Machine<'_>,
+    view: &View,
+    state: &State,
+    thread: u8,
+    moment: usize,
+    (transition, args): (usize, &[u8]),
+    candidates: &Candidates,
+    most: usize,
+    emit: &mut dyn FnMut(View),
+) {
+    let t = &machine.system.transitions[transition];
+    let weak = machine.model != MemoryModel::Sc;
+    let reads = weak && machine.reads_weak(transition);
+    let whole = weak && (t.fence == Some(FenceKind::Full) || machine.is_atomic(transition));
+    let place = usize::from(thread).checked_sub(1);
+    let first = place.map_or(view.now(), |p| usize::from(view.moments[p]));
+    // A step that reads nothing has no moment of its own.
+    if (whole && moment < view.now()) || (!reads && !whole && moment > first) {
+        return;
+    }
+    machine.steps_of(state, transition, args, candidates, &mut |_, next| {
+        let mut out = view.clone();
+        let mut direct = Vec::new();
+        for (p, v) in next.values.iter().enumerate() {
+            if weak && machine.is_weak(p) {
+                if state.values[p] != *v {
+                    direct.push((p, *v));
+                }
+            } else {
+                out.values[p] = *v;
+            }
+        }
+        if let Some(p) = place {
+            if reads {
+                out.moments[p] = moment as u8;
+            }
+            let own = &next.buffers[p];
+            let before = state.buffers[p].len();
+            match machine.model {
+                MemoryModel::Pso => {
+                    out.buffers[p].extend(own[before.min(own.len())..].iter().cloned());
+                }
+                _ => {
+                    for e in &own[before.min(own.len())..] {
+                        if let Entry::Writes(w) = e {
+                            out.push(thread, w);
+                        }
+                    }
+                }
+            }
+            if !direct.is_empty() {
+                out.push(thread, &direct);
+            }
+            if whole {
+                out.moments[p] = out.now() as u8;
+            }
+        }
+        out.forget(most, emit);
+    });
+}
+
+/// PSO: every drain.
+pub fn drains(machine: &Machine<'_>, view: &View, most: usize, emit: &mut dyn FnMut(View)) {
+    if machine.model != MemoryModel::Pso {
+        return;
+    }
+    let state = State {
+        values: view.values.clone(),
+        buffers: view.buffers.clone(),
+    };
+    for event in machine.drains(&state) {
+        let Event::Drain { thread, entry } = event else {
+            continue;
+        };
+        let Some(next) = machine.apply(&state, &event) else {
+            continue;
+        };
+        let mut out = view.clone();
+        if let Entry::Writes(w) = &view.buffers[usize::from(thread) - 1][entry] {
+            out.push(thread, w);
+        }
+        out.buffers = next.buffers;
+        out.forget(most, emit);
+    }
+}
+
+/// Views of a small instance, breadth-first, then along random walks if that was cut off.
+pub fn explore(
+    machine: &Machine<'_>,
+    candidates: &Candidates,
+    limits: Limits,
+    stop: &dyn Fn() -> bool,
+) -> Vec<View> {
+    let (initial, _) = machine.initial(candidates);
+    let every = initial.len().div_ceil(limits.starts.max(1)).max(1);
+    let symmetry = machine.symmetry();
+    let mut known: FxHashSet<View> = FxHashSet::default();
+    let mut list: Vec<View> = Vec::new();
+    let mut add = |v: View, list: &mut Vec<View>| {
+        let v = symmetry.least(machine, v);
+        if known.insert(v.clone()) {
+            list.push(v);
+        }
+    };
+    for s in initial.iter().rev().step_by(every) {
+        add(View::of(s), &mut list);
+    }
+    let fits = |v: &View| v.buffers.iter().all(|b| b.len() <= limits.buffer);
+    let mut at = 0;
+    while at < list.len() && list.len() < limits.states {
+        if at % 256 == 0 && stop() {
+            return list;
+        }
+        let view = list[at].clone();
+        successors(machine, &view, candidates, limits.buffer, &mut |next| {
+            if fits(&next) {
+                add(next, &mut list);
+            }
+        });
+        at += 1;
+    }
+    if at == list.len() {
+        return list;
+    }
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |n: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n.max(1)
+    };
+    let seen = list.len();
+    for _ in 0..limits.walks {
+        if stop() {
+            break;
+        }
+        let mut view = list[random(seen)].clone();
+        for _ in 0..limits.depth {
+            let mut next = Vec::new();
+            successors(machine, &view, candidates, limits.buffer, &mut |v| {
+                if fits(&v) {
+                    next.push(v);
+                }
+            });
+            if next.is_empty() {
+                break;
+            }
+            view = next.swap_remove(random(next.len()));
+            add(view.clone(), &mut list);
+        }
+    }
+    list
+}
