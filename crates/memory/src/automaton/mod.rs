@@ -11,6 +11,7 @@
 mod build;
 mod chain;
 mod liveness;
+mod start;
 
 pub use build::build;
 pub use liveness::{Live, live_registers};
