@@ -6,7 +6,6 @@ use wattle_evidence::{Control, End, Progress, Stop, Task};
 use wattle_memory::automaton::{Act, Automata, LocalId};
 use wattle_memory::content::Content;
 use wattle_memory::{Bounds, Event, Layout, Start};
-use wattle_model::instance::Initial;
 use wattle_model::{CellId, ThreadId};
 
 /// A run of the abstract machine that ends badly.
@@ -296,36 +295,11 @@ impl<L: Layout, C: Content> Explorer<'_, L, C> {
         events.reverse();
         let first = &self.states[n as usize];
         AbstractRun {
-            start: self.start(first),
+            start: self
+                .automata
+                .start(self.task.instance, first.memory.to_vec(), &first.locals),
             events,
             end,
-        }
-    }
-
-    fn start(&self, first: &State<Buffer<L, C>>) -> Start {
-        let registers = self
-            .task
-            .instance
-            .threads
-            .iter()
-            .enumerate()
-            .map(|(t, thread)| {
-                let known = &self.automata.threads[t].states[first.locals[t] as usize].registers;
-                let values = thread
-                    .registers
-                    .iter()
-                    .zip(known)
-                    .map(|(r, v)| match r.init {
-                        Initial::Value(v) => v,
-                        // A register that is dead at the start is recorded as 0, which may not be its type's.
-                        Initial::Any if r.ty.admit(*v) == Some(*v) => *v,
-                        Initial::Any => r.ty.bounds().map_or(0, |(lo, _)| lo),
-                    });
-                values.collect()
-            });
-        Start {
-            memory: first.memory.to_vec(),
-            registers: registers.collect(),
         }
     }
 }

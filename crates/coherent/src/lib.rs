@@ -13,7 +13,6 @@ use explore::{Explored, explore};
 use refine::{Kind, Refined};
 use wattle_evidence::certificate::Coherent as CoherentCertificate;
 use wattle_evidence::{Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task};
-use wattle_memory::automaton::{self, Automata, NotFinite};
 use wattle_memory::{Bounds, Layout, MemoryModel, NewestK, OldestK, Pso, Tso};
 
 /// Which k stores a buffer keeps in order.
@@ -62,7 +61,9 @@ fn decide<L: Layout, C: Kind>(
     control: &Control<'_>,
 ) -> Result<Answer, (Reason, Progress)> {
     let mut effort = Progress::default();
-    let automata = unfold(engine.name(), task, control).map_err(|r| (r, effort))?;
+    let automata = task
+        .unfold(engine.name(), true, control)
+        .map_err(|r| (r, effort))?;
     let starts = (automata.initial.iter().map(Vec::len))
         .chain(automata.threads.iter().map(|a| a.initial.len()))
         .try_fold(1usize, |all, n| {
@@ -111,24 +112,4 @@ fn largest<L: Layout>(bounds: &[Bounds<usize>]) -> usize {
         _ => vec![b.thread],
     });
     all.max().unwrap_or(0)
-}
-
-fn unfold(name: &'static str, task: &Task<'_>, control: &Control<'_>) -> Result<Automata, Reason> {
-    let (observed, _) = automaton::observed(task.instance, task.question());
-    let mut stop = None;
-    let mut go_on = || match control.poll(name, Progress::default()) {
-        Ok(()) => true,
-        Err(s) => {
-            stop = Some(s);
-            false
-        }
-    };
-    let built = automaton::build(task.instance, &observed, true, &mut go_on);
-    built.map_err(|NotFinite(why)| match stop {
-        Some(stop) => Reason::Stopped {
-            stop,
-            stage: "unfolding threads".into(),
-        },
-        None => Reason::Refused(Refusal(why)),
-    })
 }

@@ -32,13 +32,20 @@ pub struct Progress {
     pub memory: u64,
 }
 
-/// The budget of one run. Engines that run side by side share one by reference.
+/// Keeps engines that run side by side in step.
+pub trait Pace: Sync {
+    /// The work between two polls is done. May wait for others, or say that it is enough.
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop>;
+}
+
+/// The budget of one run.
 pub struct Control<'c> {
     started: Instant,
     deadline: Option<Instant>,
     memory: Option<u64>,
     cancel: &'c [&'c AtomicBool],
     sink: Option<&'c (dyn Fn(&'static str, Progress) + Sync)>,
+    pace: Option<&'c dyn Pace>,
 }
 
 impl<'c> Control<'c> {
@@ -50,6 +57,7 @@ impl<'c> Control<'c> {
             memory: None,
             cancel: &[],
             sink: None,
+            pace: None,
         }
     }
 
@@ -71,6 +79,12 @@ impl<'c> Control<'c> {
 
     pub fn with_sink(mut self, sink: &'c (dyn Fn(&'static str, Progress) + Sync)) -> Self {
         self.sink = Some(sink);
+        self
+    }
+
+    /// Ticks at every poll.
+    pub fn with_pace(mut self, pace: &'c dyn Pace) -> Self {
+        self.pace = Some(pace);
         self
     }
 
@@ -100,19 +114,30 @@ impl<'c> Control<'c> {
             memory: self.memory,
             cancel: self.cancel,
             sink: self.sink,
+            pace: self.pace,
         }
     }
 
-    /// To be called every few thousand operations: reports progress and says whether to go on.
+    /// Why to stop, whatever the run itself has used.
+    pub fn stop(&self) -> Option<Stop> {
+        if self.cancel.iter().any(|c| c.load(Ordering::Relaxed)) {
+            return Some(Stop::Cancelled);
+        }
+        let late = self.deadline.is_some_and(|d| Instant::now() >= d);
+        late.then_some(Stop::Time)
+    }
+
+    /// To be called every few thousand operations (about every millisecond): reports progress and
+    /// says whether to go on.
     pub fn poll(&self, engine: &'static str, progress: Progress) -> Result<(), Stop> {
         if let Some(sink) = self.sink {
             sink(engine, progress);
         }
-        if self.cancel.iter().any(|c| c.load(Ordering::Relaxed)) {
-            return Err(Stop::Cancelled);
+        if let Some(pace) = self.pace {
+            pace.tick(engine, progress)?;
         }
-        if self.deadline.is_some_and(|d| Instant::now() >= d) {
-            return Err(Stop::Time);
+        if let Some(stop) = self.stop() {
+            return Err(stop);
         }
         if self.memory.is_some_and(|m| progress.memory > m) {
             return Err(Stop::Memory);

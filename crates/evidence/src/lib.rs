@@ -14,12 +14,13 @@ pub mod judge;
 pub mod minimise;
 pub mod task;
 pub mod trace;
+mod unfold;
 pub mod verdict;
 
 pub use answer::{Answer, Engine, Limits, Reason, Refusal};
 pub use audit::{AuditError, Audited, audit};
 pub use certificate::{Certificate, ClosedStates};
-pub use control::{Control, Progress, Stop};
+pub use control::{Control, Pace, Progress, Stop};
 pub use file::{EvidenceFile, FileError};
 pub use fingerprint::fingerprint;
 pub use judge::{AuditPolicy, Judged, Unsound, judge};

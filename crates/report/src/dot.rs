@@ -1,12 +1,14 @@
 //! The threads' graphs in the language of Graphviz.
 
+use crate::picture::Mark;
 use crate::words;
 use std::fmt::Write;
-use wattle_model::Instance;
 use wattle_model::graph::Action;
+use wattle_model::{Instance, LocationId, StepId, ThreadId};
 
-/// One cluster per thread. Visible steps are bold, local ones thin; ended locations are doubled.
-pub fn graph(instance: &Instance) -> String {
+/// One cluster per thread. Visible steps are bold, local ones thin; ended locations are doubled;
+/// places of fences are filled.
+pub fn graph(instance: &Instance, marks: &[Mark]) -> String {
     let mut out = String::from("digraph program {\n  node [shape=circle, fontsize=10];\n");
     for (t, thread) in instance.threads.iter().enumerate() {
         let _ = writeln!(out, "  subgraph cluster_{t} {{");
@@ -15,6 +17,17 @@ pub fn graph(instance: &Instance) -> String {
             let mut label = l.to_string();
             for name in &location.labels {
                 let _ = write!(label, "\n{name}");
+            }
+            let here = (ThreadId::new(t), LocationId::new(l));
+            let mut fence = "";
+            for mark in marks {
+                let kind = match mark {
+                    Mark::Fence(t, l) if (*t, *l) == here => "fence",
+                    Mark::StoreFence(t, l) if (*t, *l) == here => "fence store",
+                    _ => continue,
+                };
+                let _ = write!(label, "\n{kind}");
+                fence = ", style=filled, fillcolor=palegreen";
             }
             let ended = thread.outgoing[l].is_empty();
             let shape = if ended { ", shape=doublecircle" } else { "" };
@@ -25,20 +38,29 @@ pub fn graph(instance: &Instance) -> String {
             };
             let _ = writeln!(
                 out,
-                "    t{t}_{l} [label={}{shape}{entry}];",
+                "    t{t}_{l} [label={}{shape}{entry}{fence}];",
                 quoted(&label)
             );
         }
-        for step in &thread.steps {
+        for (s, step) in thread.steps.iter().enumerate() {
             let mut label = words::step(instance, thread, step);
             if step.span.is_some() {
                 let _ = write!(label, "  :{}", step.span.line);
+            }
+            let swapped = Mark::Swap(ThreadId::new(t), StepId::new(s));
+            let swapped = marks.contains(&swapped);
+            if swapped {
+                label.push_str("  → swap");
             }
             let visible = !matches!(
                 step.action,
                 Action::Skip | Action::Assign { .. } | Action::Assume(_) | Action::Havoc { .. }
             );
-            let style = if visible { ", style=bold" } else { "" };
+            let style = match (swapped, visible) {
+                (true, _) => ", style=bold, color=darkgreen",
+                (false, true) => ", style=bold",
+                (false, false) => "",
+            };
             let _ = writeln!(
                 out,
                 "    t{t}_{} -> t{t}_{} [label={}{style}];",
@@ -53,7 +75,7 @@ pub fn graph(instance: &Instance) -> String {
     out
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", escaped.replace('\n', "\\n"))
 }

@@ -4,6 +4,7 @@ pub mod dot;
 pub mod finding;
 pub mod html;
 pub mod json;
+pub mod picture;
 pub mod table;
 pub mod text;
 pub mod why;

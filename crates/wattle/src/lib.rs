@@ -27,6 +27,7 @@ pub mod fences;
 pub mod generate;
 pub mod input;
 pub mod options;
+pub mod picture;
 pub mod plan;
 pub mod reference;
 pub mod resources;

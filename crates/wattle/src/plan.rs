@@ -1,16 +1,15 @@
-//! The engines and the order in which they are asked.
+//! The engines, and how `auto` uses them.
 //!
-//! Adding an engine is one line in [`engines`]. `auto` asks them in that order, cheap first; an
-//! engine that refuses is passed over, one that does not decide makes room for the next. Every
-//! engine but the last gets at most half of the time that remains; without a time limit it gets one
-//! turn, and the first one may go on when all have had theirs.
-//!
-//! Where integers are unbounded most engines cannot search to the end. There `explicit` looks for a
-//! short run first, within little memory, and `cegar` is asked next.
+//! Adding an engine is one line in [`engines`]. `auto` looks at the program, asks who is willing, and
+//! lets them run side by side: breakers, which search states forwards and find bugs, and provers,
+//! which close buffers and integers that have no bound ([`race`]). An engine that does not decide
+//! leaves the field to the others.
+
+mod race;
 
 use crate::options::{Options, Order};
 use crate::reference::Reference;
-use std::time::Duration;
+use race::{Ended, Runner, race};
 use wattle_coherent::Coherent;
 use wattle_evidence::{
     Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
@@ -21,20 +20,61 @@ use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
 use wattle_wsts::{Exact, Multiset};
 
-/// Every engine, in the order of the plan. The flag says whether `auto` asks it.
-pub fn engines(options: &Options) -> Vec<(bool, Box<dyn Engine>)> {
+/// An engine and its place in the plan.
+pub struct Entry {
+    pub engine: Box<dyn Engine>,
+    /// Whether `auto` asks it.
+    pub auto: bool,
+    /// About how many microseconds it works from one poll to the next.
+    pub tick: u64,
+    /// Made for unbounded integers; the others are made for finite data.
+    pub integers: bool,
+}
+
+/// Every engine, in the order of the plan: of two that answer at the same time the first is heard.
+pub fn engines(options: &Options) -> Vec<Entry> {
+    fn entry(auto: bool, tick: u64, engine: impl Engine + 'static) -> Entry {
+        Entry {
+            engine: Box::new(engine),
+            auto,
+            tick,
+            integers: false,
+        }
+    }
+    fn integers(entry: Entry) -> Entry {
+        let integers = true;
+        Entry { integers, ..entry }
+    }
     vec![
-        (true, Box::new(explicit(options))),
-        (true, Box::new(Robust::default())),
-        (true, Box::new(Coherent::OldestK)),
-        (true, Box::new(Exact)),
-        (true, Box::new(Cegar::default())),
-        (true, Box::new(extrapolate(options))),
-        (false, Box::new(Coherent::NewestK)),
-        (false, Box::new(Multiset)),
-        (false, Box::new(Lazy::default())),
-        (false, Box::new(Reference)),
+        entry(true, 1000, explicit(options)),
+        entry(true, 1000, Robust::default()),
+        entry(true, 3000, Coherent::OldestK),
+        entry(true, 700, Exact),
+        integers(entry(true, 800, Cegar::default())),
+        integers(entry(true, 1000, extrapolate(options))),
+        entry(false, 3000, Coherent::NewestK),
+        entry(false, 700, Multiset),
+        entry(false, 1000, Lazy::default()),
+        entry(false, 6000, Reference),
     ]
+}
+
+/// Who is not the first of its kind gets half the time of the first.
+const LATER: u64 = 2;
+/// Who is not made for the program's data gets a sixth: where integers are unbounded most engines
+/// cannot search to the end.
+const FOREIGN: u64 = 6;
+
+/// How fast the clocks of engines run in a race about the task.
+fn paces(entries: &[&Entry], task: &Task<'_>) -> Vec<u64> {
+    let is_native = |e: &Entry| e.integers != task.instance.is_finite();
+    let first = entries.iter().position(|e| is_native(e)).unwrap_or(0);
+    let pace = |(i, e): (usize, &&Entry)| {
+        let kind = if is_native(e) { 1 } else { FOREIGN };
+        let later = if i <= first { 1 } else { LATER };
+        e.tick * kind * later
+    };
+    entries.iter().enumerate().map(pace).collect()
 }
 
 fn extrapolate(options: &Options) -> Extrapolate {
@@ -62,7 +102,7 @@ fn explicit(options: &Options) -> Explicit {
 /// The names that `--engine` knows.
 pub fn names() -> Vec<&'static str> {
     let all = engines(&Options::default());
-    all.iter().map(|(_, e)| e.name()).collect()
+    all.iter().map(|e| e.engine.name()).collect()
 }
 
 /// A judged answer and who gave it.
@@ -76,64 +116,49 @@ pub struct Outcome {
 /// Runs the plan, or the one engine asked for.
 pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<Outcome, Unsound> {
     let engines = engines(options);
-    let wanted = |auto: bool, name: &str| match &options.engine {
-        Some(one) => one == name,
-        None => auto,
+    let wanted = |entry: &Entry| match &options.engine {
+        Some(one) => one == entry.engine.name(),
+        None => entry.auto,
     };
     let mut refusals: Vec<String> = Vec::new();
-    let mut willing: Vec<&dyn Engine> = Vec::new();
-    for (auto, engine) in &engines {
-        if wanted(*auto, engine.name()) {
-            match engine.accepts(task) {
-                Ok(()) => willing.push(engine.as_ref()),
-                Err(Refusal(why)) => refusals.push(format!("{}: {why}", engine.name())),
-            }
+    let mut willing: Vec<&Entry> = Vec::new();
+    for entry in engines.iter().filter(|e| wanted(e)) {
+        match entry.engine.accepts(task) {
+            Ok(()) => willing.push(entry),
+            Err(Refusal(why)) => refusals.push(format!("{}: {why}", entry.engine.name())),
         }
     }
+    if willing.is_empty() {
+        return Ok(refused(refusals));
+    }
+    let paces = paces(&willing, task);
+    let runners = willing.iter().zip(paces).map(|(entry, tick)| Runner {
+        engine: entry.engine.as_ref(),
+        tick,
+    });
+    let runners: Vec<Runner<'_>> = runners.collect();
+    let ended = race(&runners, control, |runner, control| {
+        ask(runner.engine, task, options, control)
+    });
     let mut best: Option<Outcome> = None;
-    if !task.instance.is_finite() && willing.len() > 1 {
-        if willing[0].name() == "explicit" {
-            let little = control.memory_limit().map_or(HUNT, |m| m.min(HUNT));
-            let hunt = control.stage(Duration::MAX).with_memory(Some(little));
-            let outcome = ask(willing[0], task, options, &hunt, control)?;
-            if is_decided(&outcome) || was_interrupted(&outcome) {
-                return Ok(outcome);
-            }
-        }
-        willing.sort_by_key(|e| e.name() != "cegar");
-    }
-    let mut hurried = false;
     let mut reasons: Vec<String> = Vec::new();
-    for (i, engine) in willing.iter().enumerate() {
-        let last = i + 1 == willing.len();
-        let stage = match control.remaining() {
-            _ if last => control.stage(Duration::MAX),
-            Some(left) => control.stage(left / 2),
-            None if task.instance.is_finite() || i == 0 => control.stage(TURN),
-            None => control.stage(SHORT_TURN),
-        };
-        let outcome = ask(*engine, task, options, &stage, control)?;
-        if is_decided(&outcome) || was_interrupted(&outcome) {
-            return Ok(prefer(best, outcome));
-        }
-        hurried |= !last && i == 0 && was_hurried(&outcome);
+    for (_, outcome) in ended {
+        let outcome = outcome?;
         if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
-            reasons.push(format!("{}: {}", engine.name(), reason_text(reason)));
+            reasons.push(format!("{}: {}", outcome.engine, reason_text(reason)));
         }
         best = Some(prefer(best, outcome));
-    }
-    // Nobody could do it; if the first had only run out of its turn, it may go on for good.
-    if hurried
-        && control.remaining().is_none()
-        && let Some(first) = willing.first()
-    {
-        let outcome = ask(*first, task, options, control, control)?;
-        return Ok(prefer(best, outcome));
     }
     Ok(match best {
         None => refused(refusals),
         Some(best) => with_all_reasons(best, &reasons),
     })
+}
+
+impl Ended for Result<Outcome, Unsound> {
+    fn is_decided(&self) -> bool {
+        self.as_ref().map_or(true, is_decided)
+    }
 }
 
 /// If nobody ran out of a budget, every engine's own reason is worth knowing.
@@ -155,22 +180,14 @@ fn reason_text(reason: &Reason) -> String {
     }
 }
 
-/// How long an engine may work before the next one is asked, where nobody set a time limit.
-const TURN: Duration = Duration::from_secs(60);
-/// The same where integers are unbounded, for all but the first.
-const SHORT_TURN: Duration = Duration::from_secs(10);
-/// Bytes of states among which a short run is looked for where integers are unbounded.
-const HUNT: u64 = 16 << 20;
-
 /// One engine's answer, judged.
 fn ask(
     engine: &dyn Engine,
     task: &Task<'_>,
     options: &Options,
-    stage: &Control<'_>,
     control: &Control<'_>,
 ) -> Result<Outcome, Unsound> {
-    let answer = engine.run(task, stage);
+    let answer = engine.run(task, control);
     let effort = answer.effort();
     let judged = judge(task, engine.name(), answer, options.audit, control)?;
     Ok(Outcome {
@@ -200,14 +217,6 @@ fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
         Some(best) if rank(&best) > rank(&new) => best,
         _ => new,
     }
-}
-
-fn was_interrupted(outcome: &Outcome) -> bool {
-    stop(outcome) == Some(Stop::Cancelled)
-}
-
-fn was_hurried(outcome: &Outcome) -> bool {
-    stop(outcome) == Some(Stop::Time)
 }
 
 fn stop(outcome: &Outcome) -> Option<Stop> {

@@ -4,7 +4,6 @@ use crate::local::Local;
 use wattle_evidence::Task;
 use wattle_memory::Start;
 use wattle_memory::automaton::Automata;
-use wattle_model::instance::Initial;
 
 /// Values for everything, agreeing with what the configuration asks for.
 pub fn start(
@@ -14,29 +13,11 @@ pub fn start(
     locals: &[Local],
 ) -> Start {
     let memory = (memory.iter().zip(&automata.initial)).map(|(m, values)| m.unwrap_or(values[0]));
-    let registers = task.instance.threads.iter().enumerate().map(|(t, thread)| {
-        let automaton = &automata.threads[t];
-        let here = |q: &&u32| locals[t].contains(**q, automaton);
-        let q = automaton
-            .initial
-            .iter()
-            .find(here)
-            .unwrap_or(&automaton.initial[0]);
-        let known = &automaton.states[*q as usize].registers;
-        let values = thread
-            .registers
-            .iter()
-            .zip(known)
-            .map(|(r, v)| match r.init {
-                Initial::Value(v) => v,
-                // A register that is dead at the start is recorded as 0, which may not be its type's.
-                Initial::Any if r.ty.admit(*v) == Some(*v) => *v,
-                Initial::Any => r.ty.bounds().map_or(0, |(lo, _)| lo),
-            });
-        values.collect()
+    let locals = automata.threads.iter().zip(locals).map(|(automaton, l)| {
+        let mut initial = automaton.initial.iter();
+        let wanted = initial.find(|q| l.contains(**q, automaton));
+        *wanted.unwrap_or(&automaton.initial[0])
     });
-    Start {
-        memory: memory.collect(),
-        registers: registers.collect(),
-    }
+    let locals: Vec<_> = locals.collect();
+    automata.start(task.instance, memory.collect(), &locals)
 }

@@ -17,18 +17,19 @@ const MAX_VALUES: usize = 1 << 12;
 /// Cells of unbounded integers that take more values than this are taken to be unbounded in fact.
 const MAX_INTEGERS: usize = 1 << 8;
 
-/// Unfolds every thread. `go_on` is asked now and then; edges that do nothing but move on are
-/// chained into their successors unless `observed` could tell (or `chaining` is off).
+/// Unfolds every thread. `go_on` is asked now and then, and told how many edges were made since;
+/// edges that do nothing but move on are chained into their successors unless `observed` could tell
+/// (or `chaining` is off).
 pub fn build(
     instance: &Instance,
     observed: &[Observed],
     chaining: bool,
-    go_on: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Automata, NotFinite> {
     let mut builder = Builder::new(instance, observed)?;
     while let Some((t, q)) = builder.work.pop() {
-        builder.expand(t, q)?;
-        if !go_on() {
+        let made = builder.expand(t, q)?;
+        if !go_on(made) {
             return Err(NotFinite("stopped while unfolding threads".into()));
         }
     }
@@ -63,6 +64,8 @@ struct Unfolded {
     initial: Vec<LocalId>,
     edges: BTreeMap<LocalId, Vec<Edge>>,
     live: Live,
+    /// By state: whether it is on the list of work.
+    waiting: Vec<bool>,
 }
 
 struct Builder<'i> {
@@ -103,6 +106,7 @@ impl<'i> Builder<'i> {
                 initial: Vec::new(),
                 edges: BTreeMap::new(),
                 live: live_registers(thread, &observed[t].registers),
+                waiting: Vec::new(),
             });
             let mut starts = vec![Vec::new()];
             for r in &thread.registers {
@@ -152,6 +156,7 @@ impl<'i> Builder<'i> {
         }
         let id = unfolded.states.len() as LocalId;
         unfolded.ids.insert(state.clone(), id);
+        unfolded.waiting.push(state.fault.is_none());
         if state.fault.is_none() {
             self.work.push((t, id));
         }
@@ -179,7 +184,11 @@ impl<'i> Builder<'i> {
                     "`{name}` takes too many values: its data is not finite, or too large"
                 )));
             }
-            self.work.extend(self.readers[cell.index()].iter().copied());
+            for &(t, q) in &self.readers[cell.index()] {
+                if !std::mem::replace(&mut self.threads[t].waiting[q as usize], true) {
+                    self.work.push((t, q));
+                }
+            }
         }
         Ok(())
     }
@@ -189,7 +198,9 @@ impl<'i> Builder<'i> {
         self.values[cell.index()].iter().copied().collect()
     }
 
-    fn expand(&mut self, t: usize, q: LocalId) -> Result<(), NotFinite> {
+    /// Gives the number of edges made.
+    fn expand(&mut self, t: usize, q: LocalId) -> Result<usize, NotFinite> {
+        self.threads[t].waiting[q as usize] = false;
         let thread = &self.instance.threads[t];
         let from = self.threads[t].states[q as usize].clone();
         let mut edges = Vec::new();
@@ -200,7 +211,8 @@ impl<'i> Builder<'i> {
                 self.step(t, q, &from, s, &mut edges)?;
             }
         }
-        self.edges += edges.len();
+        let made = edges.len();
+        self.edges += made;
         if let Some(old) = self.threads[t].edges.insert(q, edges) {
             self.edges -= old.len();
         }
@@ -210,7 +222,7 @@ impl<'i> Builder<'i> {
                 thread.name
             )));
         }
-        Ok(())
+        Ok(made)
     }
 
     /// One step outside an atomic block.

@@ -1,4 +1,5 @@
 //! The measured comparisons: ratios against a peer or an ablation in the same run.
 
+pub mod auto;
 pub mod explicit;
 pub mod tso;

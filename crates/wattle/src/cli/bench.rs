@@ -12,6 +12,9 @@ pub struct Arguments {
     /// Where the suites of real inputs are
     #[arg(long, value_name = "DIR", default_value = "../shared/suites")]
     suites: std::path::PathBuf,
+    /// The programs to compare the plan on
+    #[arg(long, value_name = "DIR", default_value = "examples")]
+    examples: std::path::PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -20,6 +23,8 @@ enum Suite {
     Explicit,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,
+    /// The plan beside every engine alone, on every example
+    Auto,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -31,6 +36,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
     if wanted(Suite::Tso) {
         wattle::bench::tso::run(&arguments.suites, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Auto) {
+        wattle::bench::auto::run(&arguments.examples, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }

@@ -1,14 +1,18 @@
 //! `wattle show`: a program in another form.
 
 use super::exit::Exit;
-use super::output;
-use super::subject::File;
-use super::units;
+use super::subject::{self, File};
+use super::{output, signals, units};
 use clap::{Args, ValueEnum};
-use wattle::ThreadCount;
+use std::time::Duration;
+use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::input::Subject;
-use wattle_model::{Counts, print};
+use wattle::{MemoryModel, Options, ThreadCount, picture};
+use wattle_evidence::{Control, Trace};
+use wattle_model::{Counts, Program, print};
+use wattle_repair::{Costs, Outcome};
 use wattle_report::dot;
+use wattle_report::picture::{Mark, threads};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -20,14 +24,31 @@ pub struct Arguments {
     /// How many threads a family has (for graphs)
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
+    /// Draw the happens-before graph of this run, as written by `wattle check --trace`
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["fences", "threads"])]
+    trace: Option<String>,
+    /// Mark where the cheapest fences go under this memory model
+    #[arg(long, value_enum, value_name = "MODEL")]
+    fences: Option<Model>,
+    /// Give up looking for fences after this long
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "fences")]
+    timeout: Option<Duration>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// The Wattle language
     Wtl,
-    /// The threads' graphs, for Graphviz
+    /// A graph, for Graphviz
     Dot,
+    /// A picture
+    Svg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Model {
+    Tso,
+    Pso,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -41,30 +62,126 @@ pub fn run(arguments: &Arguments) -> Exit {
 }
 
 fn text(arguments: &Arguments) -> Result<String, Exit> {
+    let drawn = arguments.trace.is_some() || arguments.fences.is_some();
+    if arguments.form == Form::Wtl && drawn {
+        let reason = "a graph is asked for: add --as svg or --as dot";
+        return Err(refused(arguments, reason, Exit::Input));
+    }
+    if let Some(trace) = &arguments.trace {
+        return order(arguments, trace);
+    }
     let program = match arguments.file.load()?.1 {
         Subject::Program(program) => program,
+        Subject::System(_) if arguments.form == Form::Svg => {
+            let reason = "array-based systems have no graph to draw";
+            return Err(refused(arguments, reason, Exit::Input));
+        }
         Subject::System(system) => return Ok(system.to_string()),
     };
-    Ok(match arguments.form {
-        Form::Wtl => print::to_wtl(&program),
-        Form::Dot => {
-            let mut counts = Counts::default();
-            let threads = units::named(&arguments.threads, &program).map_err(|why| {
-                output::error(&arguments.file.file, &why, &[]);
-                Exit::Input
-            })?;
-            for (name, count) in threads {
-                if let ThreadCount::Fixed(n) = count {
-                    counts.0.insert(name, n);
-                }
-            }
-            // One thread shows the graph of a family of any number.
-            for f in &program.families {
-                if f.count == wattle_model::Count::Any {
-                    counts.0.entry(f.name.clone()).or_insert(1);
-                }
-            }
-            dot::graph(&arguments.file.instance(&program, &counts)?)
+    if arguments.form == Form::Wtl {
+        return Ok(print::to_wtl(&program));
+    }
+    let mut counts = Counts::default();
+    let named = units::named(&arguments.threads, &program)
+        .map_err(|why| refused(arguments, &why, Exit::Input))?;
+    for (name, count) in &named {
+        if let ThreadCount::Fixed(n) = count {
+            counts.0.insert(name.clone(), *n);
         }
+    }
+    // One thread shows the graph of a family of any number, two how they need fences.
+    let open = if arguments.fences.is_some() { 2 } else { 1 };
+    for f in &program.families {
+        if f.count == wattle_model::Count::Any {
+            counts.0.entry(f.name.clone()).or_insert(open);
+        }
+    }
+    let instance = arguments.file.instance(&program, &counts)?;
+    let marks = match arguments.fences {
+        None => Vec::new(),
+        Some(model) => marks(arguments, &program, &instance, &counts, model)?,
+    };
+    Ok(match arguments.form {
+        Form::Dot => dot::graph(&instance, &marks),
+        _ => threads(&instance, &marks),
     })
+}
+
+fn refused(arguments: &Arguments, reason: &str, exit: Exit) -> Exit {
+    output::error(&arguments.file.file, reason, &[]);
+    exit
+}
+
+/// The happens-before graph of a saved run.
+fn order(arguments: &Arguments, path: &str) -> Result<String, Exit> {
+    let program = arguments.file.program()?;
+    let kept = subject::evidence::<Trace>(path)?;
+    let instance = arguments.file.instance(&program, &kept.counts())?;
+    let failed = |reason: String| {
+        output::error(path, &reason, &[]);
+        Exit::Input
+    };
+    let task = kept.task(&instance).map_err(|e| failed(e.to_string()))?;
+    (kept.evidence.check(&task)).map_err(|e| failed(format!("the trace does not replay: {e}")))?;
+    let order = picture::order(&task, &kept.evidence)
+        .map_err(|_| failed("the trace does not replay".into()))?;
+    Ok(match arguments.form {
+        Form::Dot => order.dot(),
+        _ => order.svg(),
+    })
+}
+
+/// Where the cheapest fences go.
+fn marks(
+    arguments: &Arguments,
+    program: &Program,
+    instance: &wattle_model::Instance,
+    counts: &Counts,
+    model: Model,
+) -> Result<Vec<Mark>, Exit> {
+    signals::listen();
+    let model = match model {
+        Model::Tso => MemoryModel::Tso,
+        Model::Pso => MemoryModel::Pso,
+    };
+    let wanted = FenceOptions {
+        model,
+        goal: Goal::Safety,
+        costs: Costs::default(),
+        all: false,
+    };
+    let counts = counts.0.iter();
+    let options = Options {
+        models: vec![model],
+        threads: counts
+            .map(|(name, n)| (name.clone(), ThreadCount::Fixed(*n)))
+            .collect(),
+        explain: false,
+        ..Options::default()
+    };
+    let flags = [signals::interrupted()];
+    let control = Control::unlimited()
+        .with_timeout(arguments.timeout)
+        .with_cancel(&flags);
+    match fences(program, &wanted, &options, &control) {
+        Ok(Outcome::Fixed { fixes, .. }) => {
+            let first = fixes.first();
+            Ok(first.map_or_else(Vec::new, |fix| picture::marks(instance, fix)))
+        }
+        Ok(Outcome::BrokenUnderSc(_) | Outcome::Impossible(_)) => Err(refused(
+            arguments,
+            "no fences repair this program; `wattle fences` says why",
+            Exit::Violated,
+        )),
+        Ok(Outcome::Undecided { .. }) => Err(refused(
+            arguments,
+            "no fence set was found; `wattle fences` says why",
+            Exit::Undecided,
+        )),
+        Err(_) => Err(refused(
+            arguments,
+            "fences cannot be looked for here; `wattle fences` says why",
+            Exit::Input,
+        )),
+    }
 }

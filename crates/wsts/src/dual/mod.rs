@@ -30,7 +30,6 @@ use predecessors::LoadBuffers;
 use wattle_evidence::{
     Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Stop, Task,
 };
-use wattle_memory::automaton::{self, Automata, NotFinite};
 use wattle_memory::{FaultKind, MemoryModel};
 
 pub struct Exact;
@@ -64,7 +63,7 @@ impl Engine for Exact {
 }
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
-    let automata = unfold(task, control)?;
+    let automata = task.unfold(NAME, false, control)?;
     let bad = targets(task, &automata).map_err(Reason::Other)?;
     let system = LoadBuffers::new(&automata, &bad);
     let mut search = Search::new(&system);
@@ -92,27 +91,6 @@ fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
             Ok(Answer::Reached { trace, effort })
         }
     }
-}
-
-/// Unfolds the threads, with the question's view of them.
-pub(crate) fn unfold(task: &Task<'_>, control: &Control<'_>) -> Result<Automata, Reason> {
-    let (observed, _) = automaton::observed(task.instance, task.question());
-    let mut stop = None;
-    let mut go_on = || match control.poll(NAME, Progress::default()) {
-        Ok(()) => true,
-        Err(s) => {
-            stop = Some(s);
-            false
-        }
-    };
-    let built = automaton::build(task.instance, &observed, false, &mut go_on);
-    built.map_err(|NotFinite(why)| match stop {
-        Some(stop) => Reason::Stopped {
-            stop,
-            stage: "unfolding threads".into(),
-        },
-        None => Reason::Refused(Refusal(why)),
-    })
 }
 
 fn stopped(stop: Stop, effort: Progress) -> Answer {

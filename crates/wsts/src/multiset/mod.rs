@@ -16,7 +16,6 @@ mod predecessors;
 pub use config::{Bag, Config};
 
 use crate::backward::{Found, Search};
-use crate::dual::unfold;
 use crate::local::Local;
 use crate::targets::targets;
 use predecessors::{Move, Multisets};
@@ -55,7 +54,7 @@ impl Engine for Multiset {
 }
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
-    let automata = unfold(task, control)?;
+    let automata = task.unfold(NAME, false, control)?;
     let bad = targets(task, &automata).map_err(Reason::Other)?;
     let only_final = task.question().is_some_and(|q| q.only_final);
     let system = Multisets::new(&automata, &bad, only_final).map_err(Reason::Other)?;

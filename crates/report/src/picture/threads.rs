@@ -1,0 +1,273 @@
+//! The threads' graphs, one panel each: locations and steps from top to bottom.
+//!
+//! A location is a circle with its number, a step the box under it. A step that leads to the next
+//! location down points at it; all others go through a lane at the right, one lane for each target.
+
+use super::lanes;
+use super::svg::{Anchor, Canvas, Pen, width};
+use crate::words;
+use std::collections::BTreeMap;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Step, Thread};
+use wattle_model::{Instance, LocationId, StepId, ThreadId};
+
+/// Where a fence goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Fence(ThreadId, LocationId),
+    StoreFence(ThreadId, LocationId),
+    /// The store becomes atomic.
+    Swap(ThreadId, StepId),
+}
+
+const ROW: f64 = 32.0;
+const BOX: f64 = 22.0;
+const RADIUS: f64 = 11.0;
+const LANE: f64 = 10.0;
+const GAP: f64 = 36.0;
+/// Panels go side by side up to this width.
+const PAGE: f64 = 1500.0;
+const TRUNK: Pen = Pen {
+    colour: "#52606d",
+    width: 1.4,
+    dashed: false,
+};
+const COLOURS: [&str; 6] = [
+    "#2f6f9f", "#b3541e", "#5b7f2b", "#7b4b94", "#a3712a", "#2d7d74",
+];
+
+/// All threads, with marks where fences go.
+pub fn threads(instance: &Instance, marks: &[Mark]) -> String {
+    let mut page = Canvas::default();
+    let (mut x, mut y, mut height, mut widest) = (GAP / 2.0, GAP / 2.0, 0.0f64, 0.0f64);
+    for t in instance.thread_ids() {
+        let panel = Panel::new(instance, t, marks);
+        let (canvas, w, h) = panel.draw();
+        if x > GAP && x + w > PAGE {
+            (x, y, height) = (GAP / 2.0, y + height + GAP, 0.0);
+        }
+        page.place((x, y), &canvas);
+        x += w + GAP;
+        height = height.max(h);
+        widest = widest.max(x);
+    }
+    page.finish((widest, y + height + GAP / 2.0), "threads")
+}
+
+/// One row of a panel.
+enum Row {
+    Location(LocationId),
+    /// A fence to be put in.
+    Fence(&'static str),
+    Step(StepId),
+}
+
+struct Panel<'i> {
+    instance: &'i Instance,
+    thread: &'i Thread,
+    rows: Vec<Row>,
+    /// The row of each location.
+    row_of: BTreeMap<LocationId, usize>,
+    swaps: Vec<StepId>,
+}
+
+impl<'i> Panel<'i> {
+    fn new(instance: &'i Instance, t: ThreadId, marks: &[Mark]) -> Self {
+        let thread = instance.thread(t);
+        let mut panel = Panel {
+            instance,
+            thread,
+            rows: Vec::new(),
+            row_of: BTreeMap::new(),
+            swaps: Vec::new(),
+        };
+        for mark in marks {
+            if let Mark::Swap(of, step) = mark
+                && *of == t
+            {
+                panel.swaps.push(*step);
+            }
+        }
+        let locations = (0..thread.locations.len()).map(LocationId::new);
+        // Places that can wait; the entry comes first.
+        let mut later: Vec<LocationId> = locations.rev().collect();
+        let mut next = Some(thread.entry);
+        while let Some(l) = next.or_else(|| later.pop()) {
+            next = None;
+            if panel.row_of.contains_key(&l) {
+                continue;
+            }
+            panel.row_of.insert(l, panel.rows.len());
+            panel.rows.push(Row::Location(l));
+            for mark in marks {
+                match mark {
+                    Mark::Fence(of, at) if (*of, *at) == (t, l) => {
+                        panel.rows.push(Row::Fence("fence"));
+                    }
+                    Mark::StoreFence(of, at) if (*of, *at) == (t, l) => {
+                        panel.rows.push(Row::Fence("fence store"));
+                    }
+                    _ => {}
+                }
+            }
+            let mut steps = thread.outgoing(l).to_vec();
+            let goes_on = |s: &StepId| !panel.row_of.contains_key(&thread.step(*s).target);
+            if let Some(i) = steps.iter().rposition(goes_on) {
+                let last = steps.remove(i);
+                steps.push(last);
+                next = Some(thread.step(last).target);
+            }
+            panel.rows.extend(steps.into_iter().map(Row::Step));
+        }
+        panel
+    }
+
+    fn text(&self, s: StepId) -> String {
+        let step = self.thread.step(s);
+        let mut text = words::step(self.instance, self.thread, step);
+        if step.span.is_some() {
+            text.push_str(&format!("  :{}", step.span.line));
+        }
+        if self.swaps.contains(&s) {
+            text.push_str("  → swap");
+        }
+        text
+    }
+
+    fn label(&self, l: LocationId) -> String {
+        self.thread.locations[l.index()].labels.join(" ")
+    }
+
+    fn draw(&self) -> (Canvas, f64, f64) {
+        let mut canvas = Canvas::default();
+        let names = self.row_of.keys().map(|l| width(&self.label(*l)));
+        let x = names.fold(0.0, f64::max) + 36.0;
+        let left = x - 16.0;
+        let boxes = self.rows.iter().map(|row| match row {
+            Row::Step(s) => width(&self.text(*s)) + 16.0,
+            Row::Fence(text) => width(text) + 16.0,
+            Row::Location(_) => 2.0 * RADIUS,
+        });
+        let right = left + boxes.fold(0.0, f64::max);
+        let y = |row: usize| 46.0 + row as f64 * ROW;
+        canvas.text((left, 16.0), Anchor::Start, "name", &self.thread.name);
+        let lanes = self.lines(&mut canvas, x, left, right, &y);
+        for (i, row) in self.rows.iter().enumerate() {
+            match row {
+                Row::Location(l) => {
+                    let ended = self.thread.outgoing(*l).is_empty();
+                    let class = if ended { "end" } else { "place" };
+                    canvas.circle((x, y(i)), RADIUS, class);
+                    let number = l.index().to_string();
+                    canvas.text((x, y(i) + 3.5), Anchor::Middle, "small", &number);
+                    let label = self.label(*l);
+                    canvas.text((left - 14.0, y(i) + 4.0), Anchor::End, "label", &label);
+                }
+                Row::Fence(text) => {
+                    canvas.rounded((left, y(i)), (width(text) + 16.0, BOX), "fence");
+                    canvas.text((left + 8.0, y(i) + 4.0), Anchor::Start, "on", text);
+                }
+                Row::Step(s) => {
+                    let text = self.text(*s);
+                    let (class, on) = match self.swaps.contains(s) {
+                        true => ("fence", "on"),
+                        false => (class(self.thread.step(*s)), ""),
+                    };
+                    canvas.rounded((left, y(i)), (width(&text) + 16.0, BOX), class);
+                    canvas.text((left + 8.0, y(i) + 4.0), Anchor::Start, on, &text);
+                }
+            }
+        }
+        let w = right + 14.0 + lanes as f64 * LANE;
+        (canvas, w, y(self.rows.len()))
+    }
+
+    /// Draws all lines; gives the number of lanes.
+    fn lines(
+        &self,
+        canvas: &mut Canvas,
+        x: f64,
+        left: f64,
+        right: f64,
+        y: &dyn Fn(usize) -> f64,
+    ) -> usize {
+        // By target: the rows that lead there through a lane.
+        let mut sources: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut from = 0;
+        for (i, row) in self.rows.iter().enumerate() {
+            let (below, above) = (y(i) - BOX / 2.0, y(i - i.min(1)));
+            match row {
+                Row::Location(_) => from = i,
+                Row::Fence(_) => {
+                    canvas.line(&[(x, above + RADIUS), (x, below)], TRUNK, true);
+                    from = i;
+                }
+                Row::Step(s) => {
+                    match from + 1 == i {
+                        true => canvas.line(&[(x, above + RADIUS), (x, below)], TRUNK, true),
+                        // The second way out of a location goes around the first.
+                        false => {
+                            let bus = left - 8.0;
+                            let start = match self.rows[from] {
+                                Row::Location(_) => x - RADIUS,
+                                _ => left,
+                            };
+                            let points =
+                                [(start, y(from)), (bus, y(from)), (bus, y(i)), (left, y(i))];
+                            canvas.line(&points, TRUNK, true);
+                        }
+                    }
+                    let target = self.row_of[&self.thread.step(*s).target];
+                    match target == i + 1 {
+                        true => {
+                            let points = [(x, y(i) + BOX / 2.0), (x, y(target) - RADIUS)];
+                            canvas.line(&points, TRUNK, true);
+                        }
+                        false => sources.entry(target).or_default().push(i),
+                    }
+                }
+            }
+        }
+        let span = |(target, rows): (&usize, &Vec<usize>)| {
+            let all = rows.iter().chain([target]);
+            let low = all.clone().min().copied().unwrap_or(0);
+            (low, all.max().copied().unwrap_or(0))
+        };
+        let spans: Vec<(usize, usize)> = sources.iter().map(span).collect();
+        let (of, count) = lanes::assign(&spans);
+        for (n, (target, rows)) in sources.iter().enumerate() {
+            let lane = right + 14.0 + of[n] as f64 * LANE;
+            let pen = Pen {
+                colour: COLOURS[n % COLOURS.len()],
+                ..TRUNK
+            };
+            for i in rows {
+                let Row::Step(s) = &self.rows[*i] else {
+                    continue;
+                };
+                let end = left + width(&self.text(*s)) + 16.0;
+                let points = [
+                    (end, y(*i)),
+                    (lane, y(*i)),
+                    (lane, y(*target)),
+                    (x + RADIUS, y(*target)),
+                ];
+                canvas.line(&points, pen, true);
+            }
+        }
+        count
+    }
+}
+
+/// What touches memory, what waits, and the rest.
+fn class(step: &Step) -> &'static str {
+    match step.action {
+        Action::Load { .. } | Action::Store { .. } => "touch",
+        Action::Fence(_)
+        | Action::AtomicBegin
+        | Action::AtomicEnd
+        | Action::Lock
+        | Action::Unlock => "wait",
+        _ => "step",
+    }
+}

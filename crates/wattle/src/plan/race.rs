@@ -1,0 +1,231 @@
+//! Engines side by side, with an outcome that does not depend on the machine.
+//!
+//! Every engine runs on a thread of its own and has a clock that its polls drive: so many virtual
+//! microseconds from one poll to the next, however long they took. The one whose clock shows least
+//! when it has decided wins, in a tie the earlier one of the plan; whoever is past that is told to
+//! stop, whoever is not may go on until it is. So who answers, and with what, is a property of the
+//! program. An engine that is ahead of the slowest waits for it, which keeps the clocks honest: no
+//! core is spent on work that is going to lose.
+//!
+//! The first of the plan gets a head start, because most programs are small and need no race.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use wattle_evidence::{Control, Engine, Pace, Progress, Stop};
+
+/// One who runs.
+pub struct Runner<'e> {
+    pub engine: &'e dyn Engine,
+    /// What the work from one poll to the next counts, in virtual microseconds.
+    pub tick: u64,
+}
+
+/// How one run ended, for the race.
+pub trait Ended {
+    /// Whether nobody else is needed any more.
+    fn is_decided(&self) -> bool;
+}
+
+/// Virtual microseconds the first one has for itself.
+const HEAD_START: u64 = 2_000;
+/// How far one may be ahead of the slowest.
+const SLACK: u64 = 4_000;
+/// What a poll counts while a trace is made shorter, and while a proof is checked.
+const MINIMISE: u64 = 100;
+const AUDIT: u64 = 1_000;
+/// Between two looks at the outside world while waiting.
+const WAIT: Duration = Duration::from_millis(20);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Running,
+    /// Ended without a decision.
+    Gone,
+    Decided,
+}
+
+#[derive(Clone, Copy)]
+struct Lane {
+    clock: u64,
+    /// What the engine had done at its last poll.
+    done: u64,
+    memory: u64,
+    state: State,
+}
+
+struct Track<'t> {
+    lanes: Mutex<Vec<Lane>>,
+    moved: Condvar,
+    control: &'t Control<'t>,
+}
+
+/// Runs all and gives how they ended, or only how the winner did.
+pub fn race<T: Ended + Send>(
+    runners: &[Runner<'_>],
+    control: &Control<'_>,
+    run: impl Fn(&Runner<'_>, &Control<'_>) -> T + Sync,
+) -> Vec<(usize, T)> {
+    if let [only] = runners {
+        return vec![(0, run(only, control))];
+    }
+    let waiting = Lane {
+        clock: 0,
+        done: 0,
+        memory: 0,
+        state: State::Waiting,
+    };
+    let track = Track {
+        lanes: Mutex::new(vec![waiting; runners.len()]),
+        moved: Condvar::new(),
+        control,
+    };
+    let ended: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
+    let one = |i: usize, launch: Option<&(dyn Fn() + Sync)>| {
+        let tick = runners[i].tick;
+        let clock = Clock {
+            track: &track,
+            i,
+            tick,
+            launch,
+        };
+        let leave = Leave(&track, i);
+        let outcome = run(&runners[i], &control.stage(Duration::MAX).with_pace(&clock));
+        if outcome.is_decided() {
+            track.lock()[i].state = State::Decided;
+        }
+        drop(leave);
+        let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push((i, outcome));
+    };
+    std::thread::scope(|scope| {
+        let launch = || {
+            // Not one by one: the first would run ahead of those still to come.
+            for lane in track.lock().iter_mut().skip(1) {
+                lane.clock = HEAD_START;
+                lane.state = State::Running;
+            }
+            for i in 1..runners.len() {
+                scope.spawn(move || one(i, None));
+            }
+        };
+        if let Some(first) = track.lock().first_mut() {
+            first.state = State::Running;
+        }
+        one(0, Some(&launch));
+        if track.needs_the_others() {
+            launch();
+        }
+    });
+    let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ended.sort_by_key(|(i, _)| *i);
+    match track.winner() {
+        Some(winner) => ended.into_iter().filter(|(i, _)| *i == winner).collect(),
+        None => ended,
+    }
+}
+
+impl Track<'_> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Lane>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn winner(&self) -> Option<usize> {
+        winner(&self.lock())
+    }
+
+    /// Whether the first has ended without a decision and nobody else has begun.
+    fn needs_the_others(&self) -> bool {
+        let lanes = self.lock();
+        let alone = lanes.iter().skip(1).all(|l| l.state == State::Waiting);
+        alone && lanes.first().is_some_and(|l| l.state == State::Gone)
+    }
+}
+
+fn winner(lanes: &[Lane]) -> Option<usize> {
+    let decided = (0..lanes.len()).filter(|i| lanes[*i].state == State::Decided);
+    decided.min_by_key(|i| (lanes[*i].clock, *i))
+}
+
+/// Takes a runner out of the race however it ends, so that nobody waits for it.
+struct Leave<'t>(&'t Track<'t>, usize);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        let lane = &mut self.0.lock()[self.1];
+        if lane.state != State::Decided {
+            lane.state = State::Gone;
+        }
+        lane.memory = 0;
+        self.0.moved.notify_all();
+    }
+}
+
+struct Clock<'t> {
+    track: &'t Track<'t>,
+    i: usize,
+    tick: u64,
+    /// Starts the others.
+    launch: Option<&'t (dyn Fn() + Sync)>,
+}
+
+impl Pace for Clock<'_> {
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
+        let mut lanes = self.track.lock();
+        let done = progress.states.saturating_sub(progress.frontier);
+        let same = done > 0 || progress.frontier > 0;
+        let spent = match worker {
+            "minimise" => MINIMISE,
+            "audit" => AUDIT,
+            // Searches begin with a poll, and begin anew now and then.
+            _ if same && lanes[self.i].done == done => 0,
+            _ => self.tick,
+        };
+        lanes[self.i].done = done;
+        let before = lanes[self.i].clock;
+        let now = before + spent;
+        lanes[self.i].clock = now;
+        lanes[self.i].memory = progress.memory;
+        self.track.moved.notify_all();
+        if let Some(launch) = self.launch
+            && before < HEAD_START
+            && now >= HEAD_START
+        {
+            drop(lanes);
+            launch();
+            lanes = self.track.lock();
+        }
+        loop {
+            if winner(&lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i)) {
+                return Err(Stop::Cancelled);
+            }
+            if self.is_too_much(&lanes) {
+                return Err(Stop::Memory);
+            }
+            let others = (0..lanes.len()).filter(|j| *j != self.i);
+            let running = others.filter(|j| lanes[*j].state == State::Running);
+            let slowest = running.map(|j| lanes[j].clock).min();
+            let ahead = slowest.is_some_and(|s| now > s + SLACK);
+            if !ahead || self.track.control.stop().is_some() {
+                return Ok(());
+            }
+            let woken = self.track.moved.wait_timeout(lanes, WAIT);
+            lanes = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Clock<'_> {
+    /// Together they use more than there is: the last of the plan makes room.
+    fn is_too_much(&self, lanes: &[Lane]) -> bool {
+        let Some(limit) = self.track.control.memory_limit() else {
+            return false;
+        };
+        let running = |j: &usize| lanes[*j].state == State::Running;
+        let is_last = (0..lanes.len()).rfind(running) == Some(self.i);
+        let is_alone = (0..lanes.len()).filter(running).count() == 1;
+        let used: u64 = lanes.iter().map(|l| l.memory).sum();
+        // What engines say they use is less than what they use.
+        is_last && !is_alone && used > limit / 4 * 3
+    }
+}
