@@ -51,7 +51,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         entry(true, 3000, Coherent::OldestK),
         entry(true, 700, Exact),
         integers(entry(true, 800, Cegar::default())),
-        integers(entry(true, 1000, extrapolate(options))),
+        integers(entry(true, 400, extrapolate(options))),
         entry(false, 3000, Coherent::NewestK),
         entry(false, 700, Multiset),
         entry(false, 1000, Lazy::default()),

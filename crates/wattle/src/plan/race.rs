@@ -101,10 +101,13 @@ pub fn race<T: Ended + Send>(
     std::thread::scope(|scope| {
         let launch = || {
             // Not one by one: the first would run ahead of those still to come.
-            for lane in track.lock().iter_mut().skip(1) {
-                lane.clock = HEAD_START;
+            let mut lanes = track.lock();
+            let now = lanes.first().map_or(0, |l| l.clock);
+            for lane in lanes.iter_mut().skip(1) {
+                lane.clock = now;
                 lane.state = State::Running;
             }
+            drop(lanes);
             for i in 1..runners.len() {
                 scope.spawn(move || one(i, None));
             }
