@@ -3,17 +3,21 @@
 //! The certificate proves what it says if every initial state satisfies the formula of its control
 //! state, if no event of the machine leads from a state that satisfies its formula to one that does
 //! not (control states without a formula are `false`), and if no such state satisfies the target or
-//! has a step that is a fault. Whatever is stored passes a type's range check, so ranges hold of
-//! every value and are used as facts. Every "unsatisfiable" of the solver is taken only with a proof
+//! has a step that is a fault. Whatever is stored passes a type's range check, so types hold of every
+//! value and are used as facts. So are the certificate's ranges, once it is shown that every initial
+//! value lies in them and that no event gives a register, a cell or a pending store a value outside,
+//! if all others lie inside. Every "unsatisfiable" of the solver is taken only with a proof
 //! that checks.
 
 mod machine;
+mod ranges;
 
 use super::{AuditError, Audited};
 use crate::certificate::{ControlState, Corrupt, Inductive};
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use machine::{Machine, State, control as control_of};
+use ranges::Ranges;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_logic::{Answer, Formula, Limits, Native, Solver, Term, Var, and, eq, not, or, proof};
@@ -53,6 +57,7 @@ pub fn audit(
         certificate,
         control,
         machine: Machine::new(task.instance, task.model),
+        ranges: Ranges::new(task.instance, &certificate.ranges)?,
         formulas,
         asked: 0,
         checked: 0,
@@ -80,6 +85,7 @@ struct Auditor<'a> {
     certificate: &'a Inductive,
     control: &'a Control<'a>,
     machine: Machine<'a>,
+    ranges: Ranges,
     formulas: BTreeMap<&'a ControlState, Vec<&'a [i32]>>,
     asked: u64,
     checked: u64,
@@ -205,6 +211,11 @@ impl Auditor<'_> {
                 fix(term, r.init);
             }
         }
+        for fact in self.ranges.facts(&state) {
+            if !self.covered(&known, &[], &vec![vec![(fact.clone(), not(&fact))]])? {
+                return Err(AuditError::MissesInitial);
+            }
+        }
         let formula = self.formula(&state)?;
         match self.covered(&known, &[], &formula)? {
             true => Ok(()),
@@ -216,13 +227,23 @@ impl Auditor<'_> {
     fn consecution(&mut self, n: usize) -> Result<(), AuditError> {
         let invariant = &self.certificate.invariants[n];
         let (state, domain) = self.machine.any(&invariant.control)?;
+        let domain = domain.into_iter().chain(self.ranges.facts(&state));
         let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
         let ways = self.machine.ways(&state)?;
         let bad = self.bad(&state)?;
         let mut after = Vec::new();
         for way in &ways {
             let formula = way.to.as_ref().map(|to| self.formula(to)).transpose()?;
-            after.push((and(way.when.iter().cloned()), formula));
+            let when = and(way.when.iter().cloned());
+            let news = way.to.as_ref().map(|to| self.ranges.news(&state, to));
+            for fact in news.into_iter().flatten() {
+                let inside = vec![vec![(fact.clone(), not(&fact))]];
+                if when != Formula::False && !self.covered(&domain, when.conjuncts(), &inside)? {
+                    let (state, event) = (n as u64, way.what.clone());
+                    return Err(AuditError::NotClosed { state, event });
+                }
+            }
+            after.push((when, formula));
         }
         for cube in &invariant.cubes {
             self.checked += 1;

@@ -4,7 +4,8 @@
 //! A control state says where the threads are, which cells each buffer holds entries of (oldest
 //! first; under PSO sorted by epoch and cell) and who holds the lock. Its formula is a disjunction of
 //! cubes, each a conjunction of predicates or their negations. Control states that are not listed
-//! cannot be reached.
+//! cannot be reached. Ranges hold of a cell's and a register's values everywhere, pending stores
+//! included.
 
 use serde::{Deserialize, Serialize};
 use wattle_memory::MemoryModel;
@@ -13,6 +14,9 @@ use wattle_model::{CellId, LocationId, RegisterId, ThreadId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inductive {
     pub model: MemoryModel,
+    /// Of registers and cells: the least and the greatest value.
+    #[serde(default)]
+    pub ranges: Vec<(Quantity, Option<i64>, Option<i64>)>,
     pub predicates: Vec<Predicate>,
     pub invariants: Vec<Invariant>,
 }

@@ -1,11 +1,13 @@
 //! What a closed round proves, written down.
 
 use super::search::Search;
+use crate::reduce::ranges::Interval;
 use crate::reduce::{Shape, Symbol, System};
 use wattle_evidence::certificate::{
     Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
 use wattle_logic::{Formula, Rel};
+use wattle_model::{CellId, RegisterId, ThreadId};
 
 impl Search<'_> {
     /// The certificate, unless a predicate's numbers do not fit it.
@@ -30,6 +32,7 @@ impl Search<'_> {
         }
         Some(Inductive {
             model: self.system.model,
+            ranges: ranges(&self.system),
             predicates: predicates?,
             invariants,
         })
@@ -59,6 +62,26 @@ fn merged(states: Vec<&[bool]>) -> Vec<Vec<Option<bool>>> {
         }
     }
     cubes.into_iter().collect()
+}
+
+/// What the certificate says of all values.
+pub fn ranges(system: &System<'_>) -> Vec<(Quantity, Option<i64>, Option<i64>)> {
+    let mut all = Vec::new();
+    let mut add = |q, i: Interval| {
+        if i.lo.is_some() || i.hi.is_some() {
+            all.push((q, i.lo, i.hi));
+        }
+    };
+    for (c, interval) in system.ranges.cells.iter().enumerate() {
+        add(Quantity::Cell(CellId::new(c)), *interval);
+    }
+    for (t, row) in system.ranges.registers.iter().enumerate() {
+        for (r, interval) in row.iter().enumerate() {
+            let register = Quantity::Register(ThreadId::new(t), RegisterId::new(r));
+            add(register, *interval);
+        }
+    }
+    all
 }
 
 /// The shape as the certificate writes it.

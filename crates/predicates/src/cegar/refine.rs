@@ -72,6 +72,7 @@ pub fn unroll(system: &System<'_>, initial: &Formula, moves: &[&Move], last: &Fo
         for (v, t) in &mv.updates {
             let x = index(&mut u, &mut now, &mut fresh, *v);
             parts.push(eq(x, t.subst(&|v| Some(Term::from(old[&v])))));
+            parts.push(system.range(*v, &Term::from(x)));
         }
         u.formulas.push(and(parts));
     }

@@ -14,9 +14,11 @@
 
 pub mod expr;
 pub mod live;
+pub mod ranges;
 pub mod size;
 
 use expr::{Cases, truth, values};
+use ranges::{Interval, Ranges};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
 use wattle_memory::MemoryModel;
 use wattle_memory::reference::MAX_CHOICE;
@@ -101,6 +103,8 @@ pub struct System<'i> {
     /// will ever need.
     pub bounds: Vec<(usize, bool)>,
     live: Vec<Vec<Vec<bool>>>,
+    /// What every value keeps to.
+    pub ranges: Ranges,
 }
 
 impl<'i> System<'i> {
@@ -141,6 +145,7 @@ impl<'i> System<'i> {
             choice: next + count as u32,
             bounds: bounds.collect(),
             live: threads.map(|(t, s)| live::live(t, s)).collect(),
+            ranges: Ranges::of(instance),
         }
     }
 
@@ -189,18 +194,27 @@ impl<'i> System<'i> {
         }
     }
 
-    /// What the variable's type says about it in the shape.
+    /// What every value of the variable keeps to in the shape.
     pub fn domain(&self, shape: &Shape, v: Var) -> Formula {
-        let ty = match self.symbol(v) {
-            Symbol::Register(t, r) => self.instance.thread(t).registers[r.index()].ty,
-            Symbol::Cell(c) => self.instance.cell(c).ty,
-            Symbol::Choice => Type::Int,
+        let interval = match self.symbol(v) {
+            Symbol::Register(t, r) => self.ranges.registers[t.index()][r.index()],
+            Symbol::Cell(c) => self.ranges.cells[c.index()],
+            Symbol::Choice => return Formula::True,
             Symbol::Entry(t, i) => match shape.pending[t.index()].slots.get(i) {
-                Some(slot) => self.instance.cell(slot.cell).ty,
-                None => Type::Int,
+                Some(slot) => self.ranges.cells[slot.cell.index()],
+                None => return Formula::True,
             },
         };
-        admits(ty, &Term::from(v))
+        inside(interval, &Term::from(v))
+    }
+
+    /// What every value of a register or a cell keeps to.
+    pub fn range(&self, v: Var, value: &Term) -> Formula {
+        match self.symbol(v) {
+            Symbol::Register(t, r) => inside(self.ranges.registers[t.index()][r.index()], value),
+            Symbol::Cell(c) => inside(self.ranges.cells[c.index()], value),
+            Symbol::Choice | Symbol::Entry(..) => Formula::True,
+        }
     }
 
     pub fn initial(&self) -> (Shape, Formula) {
@@ -553,6 +567,13 @@ impl<'i> System<'i> {
         }
         Ok((cells, or(outside)))
     }
+}
+
+/// The value lies in the interval.
+pub fn inside(interval: Interval, value: &Term) -> Formula {
+    let lo = interval.lo.map(|lo| ge(value.clone(), lo));
+    let hi = interval.hi.map(|hi| le(value.clone(), hi));
+    and(lo.into_iter().chain(hi))
 }
 
 /// The type admits the value.
