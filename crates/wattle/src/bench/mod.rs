@@ -1,5 +1,6 @@
 //! The measured comparisons: ratios against a peer or an ablation in the same run.
 
+pub mod abdulla;
 pub mod auto;
 pub mod explicit;
 pub mod tso;

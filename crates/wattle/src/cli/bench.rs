@@ -25,6 +25,8 @@ enum Suite {
     Tso,
     /// The plan beside every engine alone, on every example
     Auto,
+    /// Fences for integer programs by `cegar`, beside abdulla-2012's Table 1; PSO too
+    Abdulla,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -41,6 +43,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
     if wanted(Suite::Auto) {
         wattle::bench::auto::run(&arguments.examples, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Abdulla) {
+        wattle::bench::abdulla::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }
