@@ -26,6 +26,7 @@ pub fn certificate(program: &Program<'_>, reached: &[(Shape, Vec<Cube>)]) -> Opt
     });
     Some(Inductive {
         model: program.system.model,
+        ranges: wattle_predicates::cegar::certify::ranges(&program.system),
         predicates: predicates?,
         invariants: invariants.collect(),
     })
