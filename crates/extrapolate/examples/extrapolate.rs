@@ -43,13 +43,19 @@ fn main() {
                 question: (!instance.questions.is_empty()).then_some(0),
                 deadlock: false,
             };
-            let seconds = Duration::from_secs(120);
+            let seconds = Duration::from_secs(40);
             let control = Control::unlimited().with_timeout(Some(seconds));
             let started = Instant::now();
             let (answer, stages) = engine.explain(&task, &control);
             let took = started.elapsed().as_secs_f64();
             for s in &stages {
-                println!("    {s:?}");
+                let (b, c) = (&s.built, &s.checked);
+                println!(
+                    "    {:?} {:?} k={}: {} predicates, {} given cubes, {} implications, {} calls, {:.3} s, {} cubes up to {}; {} states, {:.3} s, {}",
+                    s.model, s.method, s.k, b.predicates, b.given_cubes, b.implications, b.solver_calls,
+                    b.time.as_secs_f64(), b.cubes, b.largest, c.states, c.time.as_secs_f64(),
+                    if s.proved { "proved" } else { "not proved" },
+                );
             }
             let said = match answer {
                 Answer::Reached { trace, .. } => format!("reached ({:?})", trace.end),

@@ -8,7 +8,7 @@
 //! be true: F(false).
 
 use crate::cube::{Bits, Cube};
-use crate::lift::Buffers;
+use crate::lift::{Buffers, Proof};
 use crate::search::{Question, Searcher};
 use crate::sites::{Graph, To, graphs};
 use crate::vocabulary::Vocabulary;
@@ -23,7 +23,7 @@ use wattle_predicates::cegar::abstraction::Halt;
 use wattle_predicates::reduce::{Symbol, System, admits};
 
 /// Where cubes come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cubes {
     /// All up to this size (Fig. 6 (a)).
     UpTo(usize),
@@ -142,10 +142,15 @@ impl<'i> Program<'i> {
         }
     }
 
-    /// The cubes of two and more literals that the program uses.
-    pub fn used(&self) -> impl Iterator<Item = &Cube> {
-        let all = self.used.iter().chain(&self.enforce);
-        all.filter(|c| c.len() > 1)
+    /// What can be extrapolated from a proof by this program.
+    pub fn proof(&self) -> Proof {
+        let cubes = self.used.iter().filter(|c| c.len() > 1);
+        let all = self.vocabulary.all.iter();
+        Proof {
+            predicates: all.map(|p| p.formula.clone()).collect(),
+            cubes: cubes.map(|c| self.vocabulary.formulas(c)).collect(),
+            size: self.built().largest.max(1),
+        }
     }
 
     fn dead_of(&self, t: ThreadId) -> Vec<Bits> {

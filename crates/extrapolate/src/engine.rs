@@ -17,6 +17,7 @@ use crate::certify::certificate;
 use crate::check::{Checked, Checker, Outcome, Splitting};
 use crate::cube::Cube;
 use crate::lift::{self, Mix, Proof};
+use crate::sites::Graph;
 use crate::vocabulary::Vocabulary;
 use wattle_evidence::{
     Answer, Certificate, Control, Engine, Limits, Progress, Reason, Refusal, Task,
@@ -115,6 +116,9 @@ enum Step<'i> {
     Overflow,
 }
 
+/// What a boolean program is made of.
+type Parts = (Vec<Graph>, lift::Buffers, Vocabulary, Cubes);
+
 /// The work on one task.
 struct Work<'w> {
     engine: &'w Extrapolate,
@@ -178,8 +182,9 @@ impl<'w> Work<'w> {
                 effort,
             });
         }
+        let mut proof = proof;
         for k in 1..=self.engine.most_entries {
-            if let Some(answer) = self.at(k, &proof)? {
+            if let Some(answer) = self.at(k, &sc, &mut proof)? {
                 return Ok(answer);
             }
         }
@@ -202,21 +207,9 @@ impl<'w> Work<'w> {
         let mut predicates: Vec<Formula> = hints.filter_map(|h| system().hint(h)).collect();
         let mut asked = false;
         for _ in 0..=self.engine.most_rounds {
-            let mut vocabulary = Vocabulary::default();
-            vocabulary.extend(&predicates);
-            let cubes = Cubes::UpTo(self.engine.cube_size);
-            let system = system();
-            let step = self.step(sc, system, Method::None, 1, |_, _| (vocabulary, cubes))?;
-            let paths = match step {
+            let paths = match self.prove_with(sc, &predicates)? {
                 Step::Proved(program, certificate) => {
-                    let cubes = program.used().map(|c| program.vocabulary.formulas(c));
-                    let cubes = cubes.collect();
-                    let all = program.vocabulary.all.iter();
-                    let proof = Proof {
-                        predicates: all.map(|p| p.formula.clone()).collect(),
-                        cubes,
-                    };
-                    return Ok(Ok((proof, certificate)));
+                    return Ok(Ok((program.proof(), certificate)));
                 }
                 Step::Run(start, events) => return Ok(Err((start, events))),
                 Step::Overflow => return Err(Halt::Other("SC has no buffers".into())),
@@ -244,65 +237,125 @@ impl<'w> Work<'w> {
         ))
     }
 
-    /// The relaxed program with at most `k` entries where there is no static bound; `None` if a
-    /// buffer can be too short.
-    fn at(&mut self, k: usize, proof: &Proof) -> Result<Option<Answer>, Halt> {
-        let mut extra: Vec<Formula> = Vec::new();
-        let mut plans = self.plans();
-        let mut round = 0;
+    /// Checks the program under SC with these predicates and cubes as small as will do.
+    fn prove_with<'i>(
+        &mut self,
+        sc: &Task<'i>,
+        predicates: &[Formula],
+    ) -> Result<Step<'i>, Halt> {
         let mut paths = Vec::new();
-        while round <= self.engine.most_rounds {
-            let Some(plan) = plans.first().copied() else {
-                // Everything given has failed: interpolants of the last path say more.
-                if !self.engine.fall_back || !add_new(&mut extra, &paths) {
-                    break;
-                }
-                round += 1;
-                plans = vec![Plan {
-                    method: Method::Predicates,
-                    mix: Mix::AllThreads,
-                    without_buffered: false,
-                }];
-                continue;
-            };
-            plans.remove(0);
-            let task = self.task;
-            let system = System::new(task.instance, task.model, task.question(), k);
-            let size = self.engine.cube_size;
-            let step = self.step(task, system, plan.method, k, |system, buffers| {
-                plan.vocabulary(system, buffers, proof, &extra, size)
-            })?;
-            match step {
-                Step::Proved(_, certificate) => {
-                    let effort = self.effort;
-                    return Ok(Some(Answer::Unreachable {
-                        certificate,
-                        effort,
-                    }));
-                }
-                Step::Run(start, events) => {
-                    return Ok(Some(reached(task, start, events, self.effort)));
-                }
-                Step::Overflow => return Ok(None),
-                Step::Spurious(found) => paths = found,
+        for size in 1..=self.engine.cube_size {
+            let system = System::new(sc.instance, MemoryModel::Sc, sc.question(), 1);
+            let mut vocabulary = Vocabulary::default();
+            vocabulary.extend(predicates);
+            if size > 1 && vocabulary.len() < size {
+                break;
             }
+            let cubes = Cubes::UpTo(size);
+            let (graphs, buffers) = Program::parts(&system, self.control)?;
+            let parts = (graphs, buffers, vocabulary, cubes);
+            match self.step(sc, system, (Method::None, 1), parts)? {
+                Step::Spurious(found) => paths = found,
+                step => return Ok(step),
+            }
+        }
+        Ok(Step::Spurious(paths))
+    }
+
+    /// The relaxed program with at most `k` entries where there is no static bound; `None` if a
+    /// buffer can be too short. The proof under SC may come out stronger.
+    fn at(
+        &mut self,
+        k: usize,
+        sc: &Task<'_>,
+        proof: &mut Proof,
+    ) -> Result<Option<Answer>, Halt> {
+        let task = self.task;
+        let system = || System::new(task.instance, task.model, task.question(), k);
+        let mut extra: Vec<Formula> = Vec::new();
+        let mut plans = self.plans(proof.size);
+        for _ in 0..=self.engine.most_rounds {
+            let mut paths = Vec::new();
+            let mut tried: Vec<(usize, Cubes)> = Vec::new();
+            for plan in plans {
+                let (graphs, buffers) = Program::parts(&system(), self.control)?;
+                let (vocabulary, cubes) = plan.vocabulary(&system(), &buffers, proof, &extra);
+                let same = (vocabulary.len(), cubes.clone());
+                if tried.contains(&same) {
+                    continue;
+                }
+                tried.push(same);
+                let parts = (graphs, buffers, vocabulary, cubes);
+                match self.step(task, system(), (plan.method, k), parts)? {
+                    Step::Proved(_, certificate) => {
+                        let effort = self.effort;
+                        return Ok(Some(Answer::Unreachable {
+                            certificate,
+                            effort,
+                        }));
+                    }
+                    Step::Run(start, events) => {
+                        return Ok(Some(reached(task, start, events, self.effort)));
+                    }
+                    Step::Overflow => return Ok(None),
+                    Step::Spurious(found) => paths = found,
+                }
+            }
+            let before = extra.len();
+            if !self.engine.fall_back || !add_new(&mut extra, &paths) {
+                break;
+            }
+            self.strengthen(sc, &system(), proof, &extra[before..])?;
+            let plan = |method| Plan {
+                method,
+                mix: Mix::AllThreads,
+                without_buffered: false,
+                size: proof.size.max(2),
+            };
+            plans = vec![plan(Method::Cubes), plan(Method::Predicates)];
         }
         Err(Halt::Other(
             "the extrapolated predicates do not prove the program".into(),
         ))
     }
 
+    /// What a relaxed path needs, said of memory, may make the proof under SC say more (dan-2013
+    /// §6.3 did that by hand for the queue).
+    fn strengthen(
+        &mut self,
+        sc: &Task<'_>,
+        system: &System<'_>,
+        proof: &mut Proof,
+        new: &[Formula],
+    ) -> Result<(), Halt> {
+        let (_, buffers) = Program::parts(system, self.control)?;
+        let mut predicates = proof.predicates.clone();
+        for f in new.iter().flat_map(|f| lift::lowered(system, &buffers, f)) {
+            if f.as_atom().is_some() && !predicates.contains(&f) {
+                predicates.push(f);
+            }
+        }
+        if let Step::Proved(program, _) = self.prove_with(sc, &predicates)? {
+            *proof = program.proof();
+        }
+        Ok(())
+    }
+
     /// What to try, in this order.
-    fn plans(&self) -> Vec<Plan> {
+    fn plans(&self, size: usize) -> Vec<Plan> {
         let plan = |method, mix, without_buffered| Plan {
             method,
             mix,
             without_buffered,
+            size,
         };
         let (one, all) = (Mix::OneThread, Mix::AllThreads);
         let mut plans = Vec::new();
         if self.engine.method == Method::None {
-            plans.push(plan(Method::None, one, false));
+            plans.extend((size..=self.engine.cube_size).map(|size| Plan {
+                size,
+                ..plan(Method::None, one, false)
+            }));
         }
         if self.engine.method == Method::Cubes {
             plans.push(plan(Method::Cubes, one, true));
@@ -320,12 +373,9 @@ impl<'w> Work<'w> {
         &mut self,
         task: &Task<'i>,
         system: System<'i>,
-        method: Method,
-        k: usize,
-        make: impl FnOnce(&System<'i>, &lift::Buffers) -> (Vocabulary, Cubes),
+        (method, k): (Method, usize),
+        (graphs, buffers, vocabulary, cubes): Parts,
     ) -> Result<Step<'i>, Halt> {
-        let (graphs, buffers) = Program::parts(&system, self.control)?;
-        let (vocabulary, cubes) = make(&system, &buffers);
         let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, self.control)?;
         let mut last = Vec::new();
         for splitting in [
@@ -387,6 +437,8 @@ struct Plan {
     mix: Mix,
     /// Leave out cubes over buffered values (§6.3).
     without_buffered: bool,
+    /// The size of cubes where all are tried.
+    size: usize,
 }
 
 impl Plan {
@@ -396,7 +448,6 @@ impl Plan {
         buffers: &lift::Buffers,
         proof: &Proof,
         extra: &[Formula],
-        size: usize,
     ) -> (Vocabulary, Cubes) {
         let mut vocabulary = match self.method {
             Method::None => Vocabulary::default(),
@@ -411,7 +462,7 @@ impl Plan {
                 }
                 Cubes::Given(cubes)
             }
-            _ => Cubes::UpTo(size),
+            _ => Cubes::UpTo(self.size),
         };
         (vocabulary, cubes)
     }

@@ -29,6 +29,8 @@ pub struct Proof {
     pub predicates: Vec<Formula>,
     /// Cubes of two and more literals in the boolean program.
     pub cubes: Vec<Vec<Formula>>,
+    /// The size of the largest cube.
+    pub size: usize,
 }
 
 /// Which cells are pending at which position of which thread's buffer.
@@ -119,6 +121,24 @@ fn substituted(system: &System<'_>, formula: &Formula, way: &[Place]) -> Formula
         let place = way.iter().find(|(_, _, c)| system.cell(*c) == v);
         place.map(|(t, i, _)| Term::from(system.entry(*t, *i)))
     })
+}
+
+/// The formula with entries read as the cells they can belong to: what it says under SC.
+pub fn lowered(system: &System<'_>, buffers: &Buffers, formula: &Formula) -> Vec<Formula> {
+    let mut all = vec![formula.clone()];
+    for v in formula.vars() {
+        let Symbol::Entry(t, i) = system.symbol(v) else {
+            continue;
+        };
+        let cells = buffers.at(t, i);
+        let one = |f: Formula| {
+            let to = cells.iter().map(|c| Term::from(system.cell(*c)));
+            to.map(|c| f.assign(v, &c)).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(one).collect();
+        all.truncate(MOST_LIFTS);
+    }
+    all
 }
 
 /// The predicates of the relaxed program: those of SC (Rules 2 and 9), lifted (3 and 10), and

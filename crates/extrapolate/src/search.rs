@@ -35,7 +35,8 @@ pub struct Question<'q> {
 #[derive(Default)]
 pub struct Searcher {
     solver: Native,
-    models: Vec<Model>,
+    /// With the truth values of the predicates; all questions are about one vocabulary.
+    models: Vec<(Model, Bits)>,
     pub counters: Counters,
     steps: u64,
 }
@@ -66,8 +67,8 @@ impl Searcher {
         rest.push(not(question.goal));
         rest.retain(|f| *f != Formula::True);
         let models = self.models.iter();
-        let fits = |m: &&Model| rest.iter().all(|f| f.eval(m));
-        let rows = models.filter(fits).map(|m| row(vocabulary, m)).collect();
+        let fits = |m: &&(Model, Bits)| rest.iter().rev().all(|f| f.eval(&m.0));
+        let rows = models.filter(fits).map(|m| m.1).collect();
         Answering {
             searcher: self,
             vocabulary,
@@ -151,12 +152,13 @@ impl Answering<'_, '_> {
                 Ok(true)
             }
             Answer::Sat(model) => {
-                self.rows.push(row(self.vocabulary, &model));
+                let row = row(self.vocabulary, &model);
+                self.rows.push(row);
                 let models = &mut self.searcher.models;
                 if models.len() == MOST_MODELS {
                     models.drain(..MOST_MODELS / 2);
                 }
-                models.push(model);
+                models.push((model, row));
                 Ok(false)
             }
             Answer::Unknown(_) => Ok(true),
