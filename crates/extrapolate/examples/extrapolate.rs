@@ -52,8 +52,18 @@ fn main() {
                 let (b, c) = (&s.built, &s.checked);
                 println!(
                     "    {:?} {:?} k={}: {} predicates, {} given cubes, {} implications, {} calls, {:.3} s, {} cubes up to {}; {} states, {:.3} s, {}",
-                    s.model, s.method, s.k, b.predicates, b.given_cubes, b.implications, b.solver_calls,
-                    b.time.as_secs_f64(), b.cubes, b.largest, c.states, c.time.as_secs_f64(),
+                    s.model,
+                    s.method,
+                    s.k,
+                    b.predicates,
+                    b.given_cubes,
+                    b.implications,
+                    b.solver_calls,
+                    b.time.as_secs_f64(),
+                    b.cubes,
+                    b.largest,
+                    c.states,
+                    c.time.as_secs_f64(),
                     if s.proved { "proved" } else { "not proved" },
                 );
             }

@@ -278,7 +278,7 @@ impl<'p, 'i> Checker<'p, 'i> {
     }
 
     /// What is known of the predicates at the start.
-    fn initial(&self) -> Cube {
+    pub fn initial(&self) -> Cube {
         let system = &self.program.system;
         let mut fixed = Model::new();
         let mut open = Vec::new();

@@ -53,7 +53,7 @@ pub struct Extrapolate {
     pub most_entries: usize,
     /// Abstract paths that are no runs may give new predicates so often.
     pub most_rounds: usize,
-    /// Whether methods that are more precise are tried when the one asked for fails.
+    /// Whether other methods are tried when the one asked for fails.
     pub fall_back: bool,
 }
 
@@ -126,6 +126,8 @@ struct Work<'w> {
     control: &'w Control<'w>,
     stages: Vec<Stage>,
     effort: Progress,
+    /// The predicates given with the program prove it under SC.
+    given: bool,
 }
 
 impl Extrapolate {
@@ -137,6 +139,7 @@ impl Extrapolate {
             control,
             stages: Vec::new(),
             effort: Progress::default(),
+            given: true,
         };
         if let Err(refusal) = self.accepts(task) {
             return (work.undecided(Reason::Refused(refusal)), Vec::new());
@@ -157,7 +160,63 @@ impl Extrapolate {
     }
 }
 
+impl Extrapolate {
+    /// The boolean program of the task as text, with buffers of at most `k` entries.
+    pub fn boolean_program(
+        &self,
+        task: &Task<'_>,
+        k: usize,
+        control: &Control<'_>,
+    ) -> Result<String, String> {
+        self.accepts(task).map_err(|refusal| refusal.0)?;
+        let mut work = Work {
+            engine: self,
+            task,
+            control,
+            stages: Vec::new(),
+            effort: Progress::default(),
+            given: true,
+        };
+        work.text(k).map_err(|halt| match halt {
+            Halt::Stopped(stop) => stop.to_string(),
+            Halt::Unknown(why) => why.to_string(),
+            Halt::Other(why) => why,
+        })
+    }
+}
+
 impl<'w> Work<'w> {
+    fn text(&mut self, k: usize) -> Result<String, Halt> {
+        let task = self.task;
+        let sc = Task {
+            model: MemoryModel::Sc,
+            ..*task
+        };
+        let Ok((proof, _)) = self.prove_sc(&sc)? else {
+            let why = "the program is violated under SC: there is no proof to abstract it by";
+            return Err(Halt::Other(why.into()));
+        };
+        let proof = match self.given {
+            true => proof,
+            false => self.minimal(&sc, proof)?,
+        };
+        let system = System::new(task.instance, task.model, task.question(), k);
+        let (graphs, buffers) = Program::parts(&system, self.control)?;
+        let method = match task.model {
+            MemoryModel::Sc => Method::None,
+            _ => self.engine.method,
+        };
+        let plan = Plan {
+            method,
+            mix: Mix::OneThread,
+            without_buffered: false,
+            size: proof.size,
+        };
+        let (vocabulary, cubes) = plan.vocabulary(&system, &buffers, &proof, &[]);
+        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, self.control)?;
+        crate::print::program(&mut program, task.question(), self.control)
+    }
+
     fn undecided(&self, reason: Reason) -> Answer {
         let effort = self.effort;
         Answer::Undecided { reason, effort }
@@ -182,7 +241,11 @@ impl<'w> Work<'w> {
                 effort,
             });
         }
-        let mut proof = proof;
+        // What a person gave stays as it is.
+        let mut proof = match self.given {
+            true => proof,
+            false => self.minimal(&sc, proof)?,
+        };
         for k in 1..=self.engine.most_entries {
             if let Some(answer) = self.at(k, &sc, &mut proof)? {
                 return Ok(answer);
@@ -217,6 +280,7 @@ impl<'w> Work<'w> {
             };
             if !asked {
                 asked = true;
+                self.given = false;
                 let found = Cegar::default().predicates(sc, self.control);
                 let before = predicates.len();
                 for f in found.into_iter().flatten() {
@@ -237,39 +301,68 @@ impl<'w> Work<'w> {
         ))
     }
 
+    /// The proof with as few predicates as one pass of leaving each out gives: every predicate comes
+    /// once per buffered position later.
+    fn minimal(&mut self, sc: &Task<'_>, mut proof: Proof) -> Result<Proof, Halt> {
+        let stages = self.stages.len();
+        let mut n = proof.predicates.len();
+        while n > 0 {
+            n -= 1;
+            let mut fewer = proof.predicates.clone();
+            fewer.remove(n);
+            if let Some(program) = self.proved(sc, &fewer, proof.size)? {
+                proof = program.proof();
+            }
+        }
+        self.stages.truncate(stages);
+        Ok(proof)
+    }
+
     /// Checks the program under SC with these predicates and cubes as small as will do.
-    fn prove_with<'i>(
-        &mut self,
-        sc: &Task<'i>,
-        predicates: &[Formula],
-    ) -> Result<Step<'i>, Halt> {
+    fn prove_with<'i>(&mut self, sc: &Task<'i>, predicates: &[Formula]) -> Result<Step<'i>, Halt> {
         let mut paths = Vec::new();
         for size in 1..=self.engine.cube_size {
-            let system = System::new(sc.instance, MemoryModel::Sc, sc.question(), 1);
-            let mut vocabulary = Vocabulary::default();
-            vocabulary.extend(predicates);
-            if size > 1 && vocabulary.len() < size {
-                break;
-            }
-            let cubes = Cubes::UpTo(size);
-            let (graphs, buffers) = Program::parts(&system, self.control)?;
-            let parts = (graphs, buffers, vocabulary, cubes);
-            match self.step(sc, system, (Method::None, 1), parts)? {
+            match self.check_sc(sc, predicates, size)? {
                 Step::Spurious(found) => paths = found,
                 step => return Ok(step),
+            }
+            if predicates.len() <= size {
+                break;
             }
         }
         Ok(Step::Spurious(paths))
     }
 
+    /// The boolean program over these predicates under SC, if it proves the program.
+    fn proved<'i>(
+        &mut self,
+        sc: &Task<'i>,
+        predicates: &[Formula],
+        size: usize,
+    ) -> Result<Option<Box<Program<'i>>>, Halt> {
+        Ok(match self.check_sc(sc, predicates, size)? {
+            Step::Proved(program, _) => Some(program),
+            _ => None,
+        })
+    }
+
+    fn check_sc<'i>(
+        &mut self,
+        sc: &Task<'i>,
+        predicates: &[Formula],
+        size: usize,
+    ) -> Result<Step<'i>, Halt> {
+        let system = System::new(sc.instance, MemoryModel::Sc, sc.question(), 1);
+        let (graphs, buffers) = Program::parts(&system, self.control)?;
+        let mut vocabulary = Vocabulary::default();
+        vocabulary.extend(predicates);
+        let parts = (graphs, buffers, vocabulary, Cubes::UpTo(size));
+        self.step(sc, system, (Method::None, 1), parts)
+    }
+
     /// The relaxed program with at most `k` entries where there is no static bound; `None` if a
     /// buffer can be too short. The proof under SC may come out stronger.
-    fn at(
-        &mut self,
-        k: usize,
-        sc: &Task<'_>,
-        proof: &mut Proof,
-    ) -> Result<Option<Answer>, Halt> {
+    fn at(&mut self, k: usize, sc: &Task<'_>, proof: &mut Proof) -> Result<Option<Answer>, Halt> {
         let task = self.task;
         let system = || System::new(task.instance, task.model, task.question(), k);
         let mut extra: Vec<Formula> = Vec::new();
@@ -302,7 +395,7 @@ impl<'w> Work<'w> {
                 }
             }
             let before = extra.len();
-            if !self.engine.fall_back || !add_new(&mut extra, &paths) {
+            if self.engine.method == Method::None || !add_new(&mut extra, &paths) {
                 break;
             }
             self.strengthen(sc, &system(), proof, &extra[before..])?;
@@ -312,7 +405,10 @@ impl<'w> Work<'w> {
                 without_buffered: false,
                 size: proof.size.max(2),
             };
-            plans = vec![plan(Method::Cubes), plan(Method::Predicates)];
+            plans = match (self.engine.method, self.engine.fall_back) {
+                (Method::Cubes, true) => vec![plan(Method::Cubes), plan(Method::Predicates)],
+                (method, _) => vec![plan(method)],
+            };
         }
         Err(Halt::Other(
             "the extrapolated predicates do not prove the program".into(),

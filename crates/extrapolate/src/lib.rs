@@ -12,6 +12,8 @@ pub mod check;
 pub mod cube;
 pub mod engine;
 pub mod lift;
+mod print;
+pub mod reduction;
 pub mod search;
 pub mod sites;
 pub mod vocabulary;

@@ -11,6 +11,7 @@ mod generate;
 mod litmus;
 mod output;
 mod progress;
+mod reduced;
 mod replay;
 mod robust;
 mod show;

@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::subject::{self, File};
-use super::{output, signals, units};
+use super::{output, reduced, signals, units};
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 use wattle::fences::{FenceOptions, Goal, fences};
@@ -21,7 +21,10 @@ pub struct Arguments {
     /// The form to print
     #[arg(long = "as", value_enum, default_value_t = Form::Wtl)]
     form: Form,
-    /// How many threads a family has (for graphs)
+    /// With buffers as variables (`tso,k=2`): the program, or its boolean program
+    #[arg(long, value_name = "MODEL,k=N", value_parser = reduced::bound, conflicts_with_all = ["trace", "fences"])]
+    reduce: Option<reduced::Bound>,
+    /// How many threads a family has (for graphs and with --reduce)
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
     /// Draw the happens-before graph of this run, as written by `wattle check --trace`
@@ -43,6 +46,8 @@ enum Form {
     Dot,
     /// A picture
     Svg,
+    /// What predicate abstraction makes of it, under SC or as --reduce says
+    BooleanProgram,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -63,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Exit {
 
 fn text(arguments: &Arguments) -> Result<String, Exit> {
     let drawn = arguments.trace.is_some() || arguments.fences.is_some();
-    if arguments.form == Form::Wtl && drawn {
+    if matches!(arguments.form, Form::Wtl | Form::BooleanProgram) && drawn {
         let reason = "a graph is asked for: add --as svg or --as dot";
         return Err(refused(arguments, reason, Exit::Input));
     }
@@ -78,7 +83,7 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
         }
         Subject::System(system) => return Ok(system.to_string()),
     };
-    if arguments.form == Form::Wtl {
+    if arguments.form == Form::Wtl && arguments.reduce.is_none() {
         return Ok(print::to_wtl(&program));
     }
     let mut counts = Counts::default();
@@ -88,6 +93,15 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
         if let ThreadCount::Fixed(n) = count {
             counts.0.insert(name.clone(), *n);
         }
+    }
+    match (arguments.form, arguments.reduce) {
+        (Form::Wtl, Some(bound)) => {
+            return reduced::wtl(&arguments.file, &program, &counts, bound);
+        }
+        (Form::BooleanProgram, bound) => {
+            return reduced::boolean(&arguments.file, &program, &counts, bound);
+        }
+        _ => {}
     }
     // One thread shows the graph of a family of any number, two how they need fences.
     let open = if arguments.fences.is_some() { 2 } else { 1 };
