@@ -6,11 +6,13 @@ mod bad;
 mod closed_states;
 mod coherent;
 mod counted;
+mod cubes;
 mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
 
+pub use cubes::audit_cubes;
 pub use robust::audit_robustness;
 
 use crate::certificate::{Certificate, Corrupt};

@@ -5,7 +5,7 @@ mod base64;
 mod closed_states;
 mod coherent;
 mod counted;
-mod cubes;
+pub mod cubes;
 mod encoding;
 mod inductive;
 mod load_buffers;

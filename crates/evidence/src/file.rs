@@ -6,17 +6,19 @@
 //! ```
 //!
 //! `program` is the [`fingerprint`] of the instance; `threads` are the counts that were not the
-//! program's own; `question` is the number of the property, counted from 0 (null: only assertions
+//! program's own; `any` the families that were given any number of threads (for a proof about any
+//! number, `program` is the fingerprint of the array-based system); `question` is the number of the property, counted from 0 (null: only assertions
 //! and faults were looked for).
 
 use crate::certificate::Certificate;
-use crate::fingerprint::fingerprint;
+use crate::fingerprint::{fingerprint, fingerprint_of_system};
 use crate::task::Task;
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use wattle_memory::MemoryModel;
+use wattle_model::array::ArraySystem;
 use wattle_model::{Counts, Instance};
 
 const VERSION: u32 = 1;
@@ -43,6 +45,8 @@ pub struct EvidenceFile<E> {
     pub program: String,
     #[serde(default)]
     pub threads: BTreeMap<String, u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub any: Vec<String>,
     pub model: MemoryModel,
     pub question: Option<usize>,
     #[serde(default)]
@@ -92,10 +96,41 @@ impl<E: Kept> EvidenceFile<E> {
             version: VERSION,
             program: fingerprint(task.instance),
             threads: counts.0.clone(),
+            any: Vec::new(),
             model: task.model,
             question: task.question,
             deadlock: task.deadlock,
             evidence,
+        }
+    }
+
+    /// Evidence about any number of threads.
+    pub fn of_system(
+        system: &ArraySystem,
+        counts: &Counts,
+        any: Vec<String>,
+        model: MemoryModel,
+        question: Option<usize>,
+        evidence: E,
+    ) -> Self {
+        EvidenceFile {
+            format: E::FORMAT.to_string(),
+            version: VERSION,
+            program: fingerprint_of_system(system),
+            threads: counts.0.clone(),
+            any,
+            model,
+            question,
+            deadlock: false,
+            evidence,
+        }
+    }
+
+    /// Whether it is about this system.
+    pub fn is_about(&self, system: &ArraySystem) -> Result<(), FileError> {
+        match fingerprint_of_system(system) == self.program {
+            true => Ok(()),
+            false => Err(FileError::OtherProgram),
         }
     }
 

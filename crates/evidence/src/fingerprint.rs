@@ -1,6 +1,7 @@
 //! A name for a model that two readings of the same program share: evidence kept in a file says
 //! which program it is about, so that a wrong file is told before it confuses anyone.
 
+use wattle_model::array::ArraySystem;
 use wattle_model::{Instance, Span};
 
 /// 128 bits of FNV-1a over the instance without its places in the text, in hexadecimal.
@@ -18,9 +19,18 @@ pub fn fingerprint(instance: &Instance) -> String {
             .for_each(|r| r.span = Span::NONE);
     }
     bare.questions.iter_mut().for_each(|q| q.span = Span::NONE);
+    hash(format_args!("{bare:?}"))
+}
+
+/// The same for an array-based system, over its text.
+pub fn fingerprint_of_system(system: &ArraySystem) -> String {
+    hash(format_args!("{system}"))
+}
+
+fn hash(what: std::fmt::Arguments<'_>) -> String {
     let mut hash = Fnv(OFFSET);
     // Writing into the hash cannot fail.
-    let _ = std::fmt::write(&mut hash, format_args!("{bare:?}"));
+    let _ = std::fmt::write(&mut hash, what);
     format!("{:032x}", hash.0)
 }
 

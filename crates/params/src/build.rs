@@ -84,7 +84,11 @@ impl<'c, 'a> Builder<'c, 'a> {
             Some(r) => self.thread(r, env),
             None => self.actor.unwrap_or(NOBODY),
         };
-        let part = Part { reader, cell };
+        let part = Part {
+            reader,
+            cell,
+            own: false,
+        };
         let parts = &mut self.cube.memory.events[self.event].parts;
         let number = match parts.iter().position(|p| *p == part) {
             Some(i) => i,

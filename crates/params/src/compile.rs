@@ -111,10 +111,10 @@ impl<'a> Compiled<'a> {
                 hint: "use an `int`, or split the type".into(),
             });
         }
-        let model = if system.has_weak_cells() {
-            model
-        } else {
-            MemoryModel::Sc
+        let model = match model {
+            _ if !system.has_weak_cells() => MemoryModel::Sc,
+            MemoryModel::Pso if system.one_weak_cell() => MemoryModel::Tso,
+            model => model,
         };
         let mut compiled = Compiled {
             system,
@@ -171,6 +171,12 @@ impl<'a> Compiled<'a> {
     /// Whether accesses to the cell are memory events.
     pub fn weak(&self, cell: ArrayIndex) -> bool {
         self.model != MemoryModel::Sc && self.system.cell(cell).weak
+    }
+
+    /// Whether some step puts stores of the cell into a buffer.
+    pub fn buffers(&self, cell: ArrayIndex) -> bool {
+        let mut steps = self.transitions.iter().filter(|t| !t.atomic);
+        steps.any(|t| t.updates.iter().any(|u| u.cell == cell))
     }
 
     pub fn slot_kind(&self, cube: &Cube, slot: Slot) -> Option<Kind> {

@@ -139,7 +139,8 @@ impl Search<'_> {
             return true;
         }
         let same = |p: &Pending, q: &Pending| {
-            self.threads[usize::from(p.thread)] == q.thread
+            (q.newest || !p.newest)
+                && self.threads[usize::from(p.thread)] == q.thread
                 && p.cell.rename(&self.threads) == q.cell
         };
         a.pending.len() == b.pending.len()
@@ -154,7 +155,7 @@ impl Search<'_> {
         if e == self.a.memory.events.len() {
             return self.orders_fit() && self.constraints_fit();
         }
-        let wanted: Vec<(u8, Slot)> = self.a.memory.events[e]
+        let wanted: Vec<(u8, Slot, bool)> = self.a.memory.events[e]
             .parts
             .iter()
             .map(|p| {
@@ -163,16 +164,16 @@ impl Search<'_> {
                 } else {
                     self.threads[usize::from(p.reader)]
                 };
-                (reader, p.cell.rename(&self.threads))
+                (reader, p.cell.rename(&self.threads), p.own)
             })
             .collect();
         for (f, open) in self.b.memory.events.iter().enumerate() {
             let places: Option<Vec<usize>> = wanted
                 .iter()
-                .map(|(r, c)| {
+                .map(|(r, c, own)| {
                     open.parts
                         .iter()
-                        .position(|p| p.reader == *r && p.cell == *c)
+                        .position(|p| p.reader == *r && p.cell == *c && (p.own || !own))
                 })
                 .collect();
             if let Some(places) = places
@@ -218,12 +219,8 @@ impl Search<'_> {
 
     fn orders_fit(&self) -> bool {
         let (a, b) = (&self.a.memory, &self.b.memory);
-        let fenced = (0..self.a.threads()).all(|t| {
-            let u = self.threads[t];
-            a.fenced & 1 << t == 0 || b.fenced & 1 << u != 0
-        });
-        if !fenced || a.events.is_empty() {
-            return fenced;
+        if a.events.is_empty() {
+            return true;
         }
         let within = |x: Events, y: Events| self.image(x) & !y == 0;
         let threads = (0..self.a.threads()).all(|t| {

@@ -1,10 +1,11 @@
-//! PSO: a store's drain, met before the step that made the store. It serves open reads of other
-//! threads; its value is whatever the step will turn out to have stored.
+//! PSO: a store's drain, met before the step that made the store. It serves every open read of other
+//! threads but those that a store in the reader's own buffer hides it from; its value is whatever the
+//! step will turn out to have stored.
 
 use crate::build::{Becomes, Builder};
 use crate::compile::Compiled;
 use crate::cube::{Cube, THREADS};
-use crate::memory::{Events, Pending};
+use crate::memory::{Events, Part, Pending};
 use crate::pre::{Predecessor, Predecessors, may_join};
 use crate::slot::Slot;
 
@@ -58,7 +59,7 @@ fn by(
     out: &mut Predecessors,
 ) {
     // The thread's own reads may come from a newer store of its own; they wait for the step.
-    let foreign = |p: &crate::memory::Part| p.cell == cell && p.reader != thread;
+    let foreign = |p: &Part| p.cell == cell && p.reader != thread && !p.own;
     let events = cube.memory.events.iter().enumerate();
     let choosing: Vec<usize> = events
         .filter(|(_, e)| e.parts.iter().any(foreign))
@@ -70,11 +71,11 @@ fn by(
         return;
     }
     for choice in 1u32..1 << choosing.len().min(20) {
-        let (mut served, mut unserved): (Events, Events) = (0, 0);
+        let (mut served, mut hidden): (Events, Events) = (0, 0);
         for (i, e) in choosing.iter().enumerate() {
             match choice >> i & 1 {
                 1 => served |= 1 << e,
-                _ => unserved |= 1 << e,
+                _ => hidden |= 1 << e,
             }
         }
         let Ok(mut b) = Builder::new(compiled, base.clone(), None) else {
@@ -82,21 +83,22 @@ fn by(
             return;
         };
         let memory = &mut b.cube.memory;
-        let mut after = memory.write_first[usize::from(thread)] | memory.cell_first(cell);
+        let bound = memory.write_first[usize::from(thread)];
+        let mut after = bound | memory.cell_first(cell);
         for (e, open) in memory.events.iter().enumerate() {
             if served & 1 << e != 0 {
                 after |= open.after;
             }
         }
-        if after & unserved != 0 {
+        if !memory.hide(hidden, &foreign) || hidden != 0 && !compiled.buffers(cell.array()) {
             continue;
         }
-        memory.extend_after(unserved, after);
         memory.set_cell_first(cell, after);
         memory.pending.push(Pending {
             thread,
             cell,
             after,
+            newest: served & bound != 0,
         });
         let becomes = |s: Slot| {
             let (e, p) = s.as_read()?;

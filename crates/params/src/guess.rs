@@ -187,7 +187,6 @@ fn assemble(compiled: &Compiled<'_>, cube: &Cube, kept: Kept, bare: bool) -> Cub
     if bare {
         memory.cell_first.clear();
         memory.others_first.clear();
-        memory.fenced = 0;
     }
     let used = out.used_threads(&is_thread);
     if bare {

@@ -55,7 +55,8 @@ pub fn cubes_of(compiled: &Compiled<'_>, q: &Quantified) -> Result<Vec<Cube>, Un
 /// The initial states of a cube, as a cube over cells alone: every open read takes the initial
 /// value. `None` if there are none.
 pub fn initial_part(compiled: &Compiled<'_>, cube: &Cube) -> Option<Cube> {
-    if !cube.memory.pending.is_empty() {
+    let mut parts = cube.memory.events.iter().flat_map(|e| &e.parts);
+    if !cube.memory.pending.is_empty() || parts.any(|p| p.own) {
         return None;
     }
     let mut base = Cube::default();

@@ -4,6 +4,7 @@
 //! decides whether a bad state can be reached for any number of threads under SC, TSO or PSO.
 
 pub mod build;
+pub mod certificate;
 pub mod check;
 pub mod compile;
 pub mod concrete;

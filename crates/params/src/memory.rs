@@ -31,6 +31,9 @@ pub struct Open {
 pub struct Part {
     pub reader: u8,
     pub cell: Slot,
+    /// PSO only: a store of another thread that the reader would have seen was hidden from it, so the
+    /// value is that of a store in its own buffer.
+    pub own: bool,
 }
 
 /// PSO only: a store of the thread reached memory, and the step that made it is yet to be met. Such
@@ -40,6 +43,9 @@ pub struct Pending {
     pub thread: u8,
     pub cell: Slot,
     pub after: Events,
+    /// A read it served comes after a fence of the thread: a newer store of the cell would have been
+    /// seen instead, so that there is none between that fence and the step.
+    pub newest: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,9 +61,8 @@ pub struct Memory {
     pub others_first: Vec<(u16, Events)>,
     /// What every new read of any thread comes before: reads made in the bad state itself.
     pub last: Events,
-    /// PSO only: drains without their steps, and threads that pass a fence later.
+    /// PSO only: drains without their steps.
     pub pending: Vec<Pending>,
-    pub fenced: u16,
 }
 
 impl Memory {
@@ -86,6 +91,26 @@ impl Memory {
             Err(_) if events == 0 => {}
             Err(i) => self.cell_first.insert(i, (cell, events)),
         }
+    }
+
+    /// All open events. Told in the order of time, they come after whatever is met now.
+    pub fn all(&self) -> Events {
+        (1 << self.events.len()) - 1
+    }
+
+    /// The parts take their values from their readers' own buffers. Whether that can be.
+    pub fn hide(&mut self, events: Events, which: &dyn Fn(&Part) -> bool) -> bool {
+        let mut possible = true;
+        for (e, open) in self.events.iter_mut().enumerate() {
+            if events & 1 << e == 0 {
+                continue;
+            }
+            for p in open.parts.iter_mut().filter(|p| which(p)) {
+                possible &= p.reader != NOBODY;
+                p.own = true;
+            }
+        }
+        possible
     }
 
     /// Every set that contains one of `before` also gets `more`: those events now come before it.
@@ -169,11 +194,6 @@ impl Memory {
             p.cell = p.cell.rename(new);
             p.thread = new[usize::from(p.thread)];
         }
-        let fenced = self.fenced;
-        self.fenced = old
-            .iter()
-            .enumerate()
-            .fold(0, |m, (i, t)| m | (fenced >> t & 1) << i);
         let kept: u16 = old.iter().fold(0, |m, t| m | 1 << t);
         self.cell_first.retain(|(s, _)| s.threads() & !kept == 0);
         self.cell_first

@@ -7,14 +7,16 @@
 //! now is coherence-older than all known ones, and an open read it does not serve comes before it.
 //!
 //! Under PSO stores of one thread to different cells may pass each other, so that no such order of
-//! instructions need exist. There writes are ordered by their drains: a drain may be met before the
-//! step that made the store ([`crate::drain`]); the step then finds it among the pending ones. A
-//! store that serves nobody and has no fence after it may reach memory last of all.
+//! instructions need exist. There everything is met in the order of time: a drain that serves somebody
+//! before the step that made the store ([`crate::drain`]); the step then finds it among the pending
+//! ones, or is one whose drain serves nobody. Such a drain comes before the thread's next fence, and an
+//! open read of the cell before it, unless the reader has a store of its own in its buffer. That store
+//! is met before any older fence or atomic step of the reader.
 
 use crate::build::{Becomes, Builder};
 use crate::compile::{Compiled, CompiledTransition, CompiledUpdate, Conj, Lit};
 use crate::cube::{Consistent, Contradiction, Cube, THREADS};
-use crate::memory::{EVENTS, Events, Pending};
+use crate::memory::{EVENTS, Events, Part, Pending};
 use crate::slot::Slot;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{Comparison, FenceKind, ThreadTerm, UpdateIndex};
@@ -69,8 +71,8 @@ struct Job<'c, 'a> {
     t: &'c CompiledTransition,
     args: Vec<u8>,
     actor: Option<u8>,
-    /// PSO: whether the stores are those whose drains were met; else they reach memory last.
-    matching: bool,
+    /// PSO: cells whose stores are not those whose drains were met.
+    unmatched: Vec<Slot>,
 }
 
 /// A slot or open part that an update may change.
@@ -121,9 +123,21 @@ fn assign(
     let t = &compiled.transitions[transition];
     if args.len() == t.params {
         let actor = t.actor.map(|a| args[usize::from(a)]);
-        let owes = |p: u8| cube.memory.pending.iter().any(|x| x.thread == p);
-        let may_stay = |p: u8| cube.memory.fenced & 1 << p == 0;
-        let both = actor.is_some_and(|p| owes(p) && may_stay(p));
+        let mut owed: Vec<Slot> = Vec::new();
+        let mut decided: Vec<Slot> = Vec::new();
+        for x in &cube.memory.pending {
+            let written = t.updates.iter().any(|u| u.cell == x.cell.array());
+            if Some(x.thread) == actor && written && !decided.contains(&x.cell) {
+                decided.push(x.cell);
+                if !x.newest {
+                    owed.push(x.cell);
+                }
+            }
+        }
+        if owed.len() > 8 {
+            out.gave_up = true;
+            return;
+        }
         let mut job = Job {
             compiled,
             cube,
@@ -131,12 +145,15 @@ fn assign(
             t,
             args,
             actor,
-            matching: true,
+            unmatched: Vec::new(),
         };
-        job.run(base.clone(), out);
-        if both {
-            job.matching = false;
-            job.run(base, out);
+        for choice in 0u32..1 << owed.len() {
+            let picked = owed
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| choice >> i & 1 == 1);
+            job.unmatched = picked.map(|(_, c)| *c).collect();
+            job.run(base.clone(), out);
         }
         return;
     }
@@ -348,7 +365,8 @@ impl<'c, 'a> Job<'c, 'a> {
     /// PSO: the drain of a written cell that was met before, newest first.
     fn met(&self, cell: Slot) -> Option<usize> {
         let p = self.actor?;
-        if self.compiled.model != MemoryModel::Pso || self.t.atomic || !self.matching {
+        let pso = self.compiled.model == MemoryModel::Pso;
+        if !pso || self.t.atomic || self.unmatched.contains(&cell) {
             return None;
         }
         let list = &self.cube.memory.pending;
@@ -369,8 +387,10 @@ impl<'c, 'a> Job<'c, 'a> {
         }
         let part = |h: &Hit| self.cube.memory.events[h.0].parts[h.1];
         let own = |h: &Hit| Some(part(h).reader) == self.actor;
+        let pso = self.compiled.model == MemoryModel::Pso;
+        let drains_later = pso && !self.t.atomic;
         // Whom a store with a known drain serves was decided there.
-        let open = |h: &&Hit| !own(h) && self.met(part(h).cell).is_none();
+        let open = |h: &&Hit| !own(h) && !part(h).own && self.met(part(h).cell).is_none();
         let mut choosing: Vec<usize> = hits.iter().filter(open).map(|h| h.0).collect();
         choosing.sort_unstable();
         choosing.dedup();
@@ -382,6 +402,26 @@ impl<'c, 'a> Job<'c, 'a> {
                     _ => unserved |= 1 << e,
                 }
             }
+            let mut hidden: Events = 0;
+            if drains_later {
+                // A drain that serves somebody is met on its own.
+                hidden = std::mem::take(&mut served);
+                let bound = self.actor.map_or(0, |p| {
+                    let first = &self.cube.memory.write_first;
+                    first.get(usize::from(p)).copied().unwrap_or(0)
+                });
+                if bound == 0 && hidden != 0 {
+                    continue;
+                }
+            } else if pso {
+                hidden = std::mem::take(&mut unserved);
+            }
+            let cells = |c: Slot| hits.iter().any(|h| part(h).cell == c) && self.met(c).is_none();
+            let mut b = b.clone();
+            let which = |p: &Part| Some(p.reader) != self.actor && !p.own && cells(p.cell);
+            if !b.cube.memory.hide(hidden, &which) || hidden != 0 && !self.buffered(hits, hidden) {
+                continue;
+            }
             let taken: Vec<&Hit> = hits
                 .iter()
                 .filter(|h| own(h) || open(h) && served & 1 << h.0 != 0)
@@ -389,9 +429,17 @@ impl<'c, 'a> Job<'c, 'a> {
             if locals.is_empty() && taken.is_empty() {
                 continue;
             }
-            let result = self.complete(b.clone(), locals, hits, &taken, served, unserved);
+            let result = self.complete(b, locals, hits, &taken, served, unserved);
             out.list.extend(result);
         }
+    }
+
+    /// Whether every hit of these events may come from its reader's buffer.
+    fn buffered(&self, hits: &[Hit], events: Events) -> bool {
+        let part = |h: &Hit| self.cube.memory.events[h.0].parts[h.1];
+        let chosen = hits.iter().filter(|h| events & 1 << h.0 != 0);
+        let mut foreign = chosen.map(part).filter(|p| Some(p.reader) != self.actor);
+        foreign.all(|p| self.compiled.buffers(p.cell.array()))
     }
 
     fn complete(
@@ -476,7 +524,7 @@ impl<'c, 'a> Job<'c, 'a> {
         let fence = self.t.fence == Some(FenceKind::Full);
         let pso = self.compiled.model == MemoryModel::Pso;
         if pso && !self.t.atomic {
-            return self.order_pso(b, hits, &read, served, unserved);
+            return self.order_pso(b, hits, &read, unserved);
         }
         if pso
             && b.cube
@@ -487,9 +535,7 @@ impl<'c, 'a> Job<'c, 'a> {
         {
             return Err(Contradiction);
         }
-        if pso {
-            b.cube.memory.fenced |= 1 << p;
-        }
+        self.own_stores_left(b, hits)?;
         let memory = &mut b.cube.memory;
         let own: Events = 1 << event;
         let mut after: Events = 0;
@@ -525,7 +571,25 @@ impl<'c, 'a> Job<'c, 'a> {
             }
         }
         if self.t.atomic || fence {
-            memory.write_first[p] = memory.read_first[p] | memory.last;
+            memory.write_first[p] = match pso {
+                true => memory.all(),
+                false => memory.read_first[p] | memory.last,
+            };
+        }
+        Ok(())
+    }
+
+    /// PSO: at a fence or an atomic step nothing is in the thread's buffer, so no later read of it
+    /// waits for an older store there. The step itself may store after its fence.
+    fn own_stores_left(&self, b: &Builder<'c, 'a>, hits: &[Hit]) -> Consistent {
+        let old = self.cube.memory.events.iter().enumerate();
+        let waiting = old.flat_map(|(e, open)| (0..open.parts.len()).map(move |p| (e, p)));
+        for (e, p) in waiting {
+            let part = b.cube.memory.events[e].parts[p];
+            let stored = !self.t.atomic && hits.iter().any(|h| (h.0, h.1) == (e, p));
+            if part.own && Some(part.reader) == self.actor && !stored {
+                return Err(Contradiction);
+            }
         }
         Ok(())
     }
@@ -536,7 +600,6 @@ impl<'c, 'a> Job<'c, 'a> {
         b: &mut Builder<'c, 'a>,
         hits: &[Hit],
         read: &[Slot],
-        served: Events,
         unserved: Events,
     ) -> Consistent {
         let Some(p) = self.actor.map(usize::from) else {
@@ -546,8 +609,8 @@ impl<'c, 'a> Job<'c, 'a> {
         let event = b.event();
         let own: Events = 1 << event;
         let fence = self.t.fence == Some(FenceKind::Full);
-        let later_fence = b.cube.memory.fenced & 1 << p != 0;
         if fence {
+            self.own_stores_left(b, hits)?;
             // Nothing of the thread is pending at a fence but what this very step stores.
             let list = &b.cube.memory.pending;
             let foreign =
@@ -561,35 +624,15 @@ impl<'c, 'a> Job<'c, 'a> {
             if let Some(k) = self.met(*cell) {
                 let after = b.cube.memory.pending[k].after;
                 b.cube.memory.read_first[p] |= after;
-                continue;
             }
-            let of_cell = |set: Events| {
-                let here = |e: &usize| {
-                    hits.iter()
-                        .any(|h| h.0 == *e && self.cube.memory.events[h.0].parts[h.1].cell == *cell)
-                };
-                (0..event)
-                    .filter(|e| set & 1 << e != 0)
-                    .filter(here)
-                    .fold(0, |m, e| m | 1 << e)
-            };
-            let (mine, others): (Events, Events) = (of_cell(served), of_cell(unserved));
-            if mine == 0 && !later_fence {
-                continue;
-            }
-            let memory = &mut b.cube.memory;
-            let mut after = memory.write_first[p] | memory.cell_first(*cell);
-            for (e, open) in memory.events.iter().enumerate() {
-                if mine & 1 << e != 0 {
-                    after |= open.after;
-                }
-            }
-            if after & others != 0 {
-                return Err(Contradiction);
-            }
-            memory.extend_after(others, after);
-            memory.read_first[p] |= after;
-            memory.set_cell_first(*cell, after);
+        }
+        // Open reads come before a drain that serves nobody, which comes before a later fence.
+        let bound = b.cube.memory.write_first[p];
+        if bound & unserved != 0 {
+            return Err(Contradiction);
+        }
+        if unserved != 0 {
+            b.cube.memory.extend_after(unserved, bound);
         }
         let memory = &mut b.cube.memory;
         if !read.is_empty() {
@@ -599,8 +642,7 @@ impl<'c, 'a> Job<'c, 'a> {
             memory.read_first[p] |= after | own;
         }
         if fence {
-            memory.write_first[p] = memory.read_first[p] | memory.last;
-            memory.fenced |= 1 << p;
+            memory.write_first[p] = memory.all();
         }
         Ok(())
     }

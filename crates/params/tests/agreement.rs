@@ -3,10 +3,11 @@
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use wattle_evidence::{Control, audit_cubes};
 use wattle_memory::MemoryModel;
+use wattle_params::certificate::certificate;
 use wattle_params::forward::{Limits, explore};
 use wattle_params::machine::{Candidates, Machine};
-use wattle_params::recheck::recheck;
 use wattle_params::{Options, Outcome, check, replays};
 
 /// A small system as text, so that a failure can be read and kept.
@@ -167,10 +168,9 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
             match outcome {
                 Outcome::Holds(cubes) => {
                     holds += 1;
-                    if seed % 8 == 0 {
-                        let checked = recheck(&system, *model, &cubes, &|| false);
-                        assert_eq!(checked, Ok(()), "seed {seed} {model}\n{text}");
-                    }
+                    let cubes = certificate(&system, *model, &cubes);
+                    let checked = audit_cubes(&system, *model, &cubes, &Control::unlimited());
+                    assert!(checked.is_ok(), "seed {seed} {model} {checked:?}\n{text}");
                     for threads in 1..=3 {
                         let states = if threads == 3 { 1200 } else { 800 };
                         assert!(

@@ -1,23 +1,24 @@
 //! Any number of threads: programs with open families and array-based systems.
 //!
 //! A violation with some number of threads is shown on an instance, by the engines for instances. A
-//! proof is re-checked before it is told, but by the code that found it: it counts as not audited.
+//! proof is audited before it is told.
 
-use crate::options::Options;
+use crate::input::Subject;
+use crate::options::{Options, ThreadCount};
 use crate::{check, resources};
 use std::cell::Cell;
-use wattle_evidence::certificate::Cubes;
+use std::collections::BTreeMap;
 use wattle_evidence::{
-    AuditPolicy, Broken, Certificate, Control, Judged, Progress, Proof, Reason, Refusal, Scope,
-    Stop, Task, Unsound, Verdict,
+    AuditError, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
+    Reason, Refusal, Scope, Stop, Task, Unsound, Verdict, audit_cubes,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, Program, Type};
-use wattle_params::compile::{Compiled, Unsupported};
+use wattle_params::certificate::certificate;
+use wattle_params::compile::Unsupported;
 use wattle_params::lower::lower;
 use wattle_params::machine::{Event, Machine};
-use wattle_params::recheck::recheck;
 use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
 
@@ -41,7 +42,14 @@ pub fn program(
     if let Outcome::Violated(run) = &outcome {
         return violated(program, model, question, options, control, run, shown);
     }
-    let mut finding = found(&lowered.system, model, question, options, outcome, stopped)?;
+    let mut finding = found(
+        &lowered.system,
+        model,
+        question,
+        options,
+        control,
+        (outcome, stopped),
+    )?;
     if !lowered.notes.is_empty() && matches!(finding.judged.verdict, Verdict::Holds { .. }) {
         finding.warnings.extend(lowered.notes);
     }
@@ -103,6 +111,61 @@ fn violated(
     Ok(open(model, question, options, Reason::Other(why.into())))
 }
 
+/// A proof with what `wattle audit` needs to find out what it is about.
+pub fn kept(
+    subject: &Subject,
+    options: &Options,
+    finding: &Finding,
+    cubes: &Certificate,
+) -> Result<EvidenceFile<Certificate>, String> {
+    let open = options.threads.iter();
+    let any: Vec<String> = open
+        .filter(|(_, n)| **n == ThreadCount::Any)
+        .map(|(name, _)| name.clone())
+        .collect();
+    let system = system_of(subject, &any, &options.counts().0, finding.question)?;
+    let (model, question) = (finding.model, finding.question);
+    let counts = options.counts();
+    Ok(EvidenceFile::of_system(
+        &system,
+        &counts,
+        any,
+        model,
+        question,
+        cubes.clone(),
+    ))
+}
+
+/// The array-based system that a proof about any number of threads is about.
+pub fn system_of(
+    subject: &Subject,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+    question: Option<usize>,
+) -> Result<ArraySystem, String> {
+    match subject {
+        Subject::System(system) => Ok((**system).clone()),
+        Subject::Program(program) => {
+            let mut program = program.clone();
+            for name in any {
+                let family = program.family_named(name);
+                let family = family.ok_or_else(|| format!("there is no family `{name}`"))?;
+                program.families[family.index()].count = Count::Any;
+            }
+            for (name, n) in counts {
+                if let Some(family) = program.family_named(name) {
+                    program.families[family.index()].count = Count::Fixed(*n);
+                }
+            }
+            if question.is_some_and(|q| q >= program.properties.len()) {
+                return Err("it answers a property which the program lacks".into());
+            }
+            let lowered = lower(&program, question).map_err(|u| u.message)?;
+            Ok(lowered.system)
+        }
+    }
+}
+
 /// An array-based system.
 pub fn system(
     system: &ArraySystem,
@@ -111,7 +174,7 @@ pub fn system(
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
     let (outcome, stopped) = decide(system, model, control);
-    let mut finding = found(system, model, None, options, outcome, stopped)?;
+    let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
     finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
     if let Some(n) = system.threads {
         finding.scope.threads = threads(n);
@@ -162,35 +225,42 @@ fn found(
     model: MemoryModel,
     question: Option<usize>,
     options: &Options,
-    outcome: Outcome,
-    stopped: Option<Stop>,
+    control: &Control<'_>,
+    (outcome, stopped): (Outcome, Option<Stop>),
 ) -> Result<Finding, Unsound> {
     let mut finding = open(model, question, options, Reason::Other(String::new()));
     finding.judged.verdict = match outcome {
         Outcome::Holds(proof) => {
             finding.states = proof.cubes.len() as u64;
-            let again = options.audit == AuditPolicy::Always;
-            if again && let Err(what) = recheck(system, model, &proof, &|| false) {
-                return Err(Unsound {
-                    engine: ENGINE,
-                    what,
-                });
-            }
-            // The re-check repeats the search's own steps: that is not yet an audit.
-            finding.judged.checked = false;
-            let lines = match Compiled::new(system, model) {
-                Ok(c) => proof
-                    .live()
-                    .map(|cube| wattle_params::display::show(&c, cube))
-                    .collect(),
-                Err(_) => Vec::new(),
+            let cubes = certificate(system, model, &proof);
+            finding.judged.checked = options.audit == AuditPolicy::Always;
+            let result = match finding.judged.checked {
+                true => audit_cubes(system, model, &cubes, control).map(|_| ()),
+                false => Ok(()),
             };
-            Verdict::Holds {
-                scope: finding.scope.clone(),
-                proof: Proof::Certificate(Certificate::Cubes(Cubes {
-                    model,
-                    cubes: lines,
-                })),
+            let reason = match result {
+                Ok(()) => None,
+                Err(AuditError::Stopped(stop)) => Some(Reason::Stopped {
+                    stop,
+                    stage: format!("the audit of the proof by {ENGINE}"),
+                }),
+                Err(AuditError::Refused(why)) => Some(Reason::Other(format!(
+                    "{ENGINE} has a proof, but it cannot be audited: {why}"
+                ))),
+                Err(e) => {
+                    let (engine, what) = (ENGINE, e.to_string());
+                    return Err(Unsound { engine, what });
+                }
+            };
+            match reason {
+                None => Verdict::Holds {
+                    scope: finding.scope.clone(),
+                    proof: Proof::Certificate(Certificate::Cubes(cubes)),
+                },
+                Some(reason) => Verdict::Undecided {
+                    reason,
+                    so_far: Progress::default(),
+                },
             }
         }
         Outcome::Violated(run) => Verdict::Violated {

@@ -260,6 +260,12 @@ impl ArraySystem {
         self.cells.iter().any(|c| c.weak)
     }
 
+    /// Whether all weak memory is one cell. Then PSO is TSO: stores of different cells cannot pass.
+    pub fn one_weak_cell(&self) -> bool {
+        let mut weak = self.cells.iter().filter(|c| c.weak);
+        weak.next().is_some_and(|c| c.arity == 0) && weak.next().is_none()
+    }
+
     /// Whether the transition reads a weak cell (guard, case conditions or values).
     pub fn reads_weak(&self, t: &Transition) -> bool {
         let mut found = false;

@@ -6,7 +6,9 @@ use super::{output, progress, signals, units};
 use clap::Args;
 use std::time::Duration;
 use wattle::check::property_text;
-use wattle_evidence::{AuditError, Certificate, Control, audit};
+use wattle::families;
+use wattle::input::Subject;
+use wattle_evidence::{AuditError, Certificate, Control, audit, audit_cubes};
 use wattle_model::PropertyKind;
 
 #[derive(Debug, Args)]
@@ -30,16 +32,12 @@ pub fn run(arguments: &Arguments) -> Exit {
 }
 
 fn check(arguments: &Arguments) -> Result<Exit, Exit> {
-    let program = arguments.file.program()?;
+    let (_, subject) = arguments.file.load()?;
     let kept = subject::evidence::<Certificate>(&arguments.certificate)?;
-    let instance = arguments.file.instance(&program, &kept.counts())?;
     let fail = |reason: String, exit: Exit| {
         output::error(&arguments.certificate, &reason, &[]);
         exit
     };
-    let task = kept
-        .task(&instance)
-        .map_err(|e| fail(e.to_string(), Exit::Input))?;
     signals::listen();
     let line = progress::Line::new(false);
     let flags = [signals::interrupted()];
@@ -48,7 +46,25 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
         .with_timeout(arguments.timeout)
         .with_cancel(&flags)
         .with_sink(&sink);
-    let result = audit(&task, &kept.evidence, &control);
+    let result = match (&kept.evidence, &subject) {
+        (Certificate::Cubes(cubes), _) => {
+            let system = families::system_of(&subject, &kept.any, &kept.threads, kept.question);
+            let system = system.map_err(|e| fail(e, Exit::Input))?;
+            kept.is_about(&system)
+                .map_err(|e| fail(e.to_string(), Exit::Input))?;
+            audit_cubes(&system, kept.model, cubes, &control)
+        }
+        (evidence, Subject::Program(program)) => {
+            let instance = arguments.file.instance(program, &kept.counts())?;
+            let task = kept.task(&instance);
+            let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
+            audit(&task, evidence, &control)
+        }
+        (_, Subject::System(_)) => {
+            let reason = "it is not about an array-based system";
+            return Err(fail(reason.into(), Exit::Input));
+        }
+    };
     line.clear();
     let audited = match result {
         Ok(audited) => audited,
@@ -64,10 +80,15 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
             return Err(fail(reason, Exit::Unsound));
         }
     };
-    let property = kept.question.map(|q| property_text(&program, q));
-    let reachable = task
-        .question()
-        .is_some_and(|q| q.kind == PropertyKind::Reachable);
+    let (property, reachable) = match (&subject, kept.question) {
+        (Subject::Program(program), Some(q)) => {
+            let kind = program.properties[q].kind;
+            let text = property_text(program, q);
+            (Some(text), kind == PropertyKind::Reachable)
+        }
+        (Subject::Program(_), None) => (None, false),
+        (Subject::System(_), _) => (Some("unsafe".to_string()), false),
+    };
     let verdict = if reachable { "violated" } else { "holds" };
     let text = if arguments.json {
         let value = serde_json::json!({

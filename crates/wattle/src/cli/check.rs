@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use wattle::families;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
@@ -340,7 +341,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         let instance = checked.instance.as_ref();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
-    if let Err(e) = keep(arguments, &options, &checked) {
+    if let Err(e) = keep(arguments, &subject, &options, &checked) {
         answer.notes.push_str(&format!("error: {e}\n"));
         answer.exit = answer.exit.max(Exit::Input);
     }
@@ -398,13 +399,26 @@ fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked)
 }
 
 /// Writes the first trace and the first certificate where they were asked for.
-fn keep(arguments: &Arguments, options: &Options, checked: &Checked) -> Result<(), String> {
-    let Some(instance) = &checked.instance else {
-        return Ok(());
-    };
+fn keep(
+    arguments: &Arguments,
+    subject: &Subject,
+    options: &Options,
+    checked: &Checked,
+) -> Result<(), String> {
     let counts = options.counts();
     let write = |path: &PathBuf, text: String| {
         std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+    };
+    let about_any = |f: &Finding| matches!(certificate(f), Some(Certificate::Cubes(_)));
+    if let Some(path) = &arguments.certificate
+        && let Some(f) = checked.findings().find(|f| about_any(f))
+        && let Some(c) = certificate(f)
+    {
+        let kept = families::kept(subject, options, f, c)?;
+        return write(path, kept.to_json());
+    }
+    let Some(instance) = &checked.instance else {
+        return Ok(());
     };
     if let Some(path) = &arguments.trace
         && let Some((f, trace)) = checked.findings().find_map(|f| Some((f, f.trace()?)))
