@@ -21,17 +21,18 @@ pub struct Section {
 }
 
 impl Section {
-    /// A file that was checked; `number` tells the sections of a page apart.
+    /// A file that was checked; `number` tells the sections of a page apart. A finding's picture is
+    /// the drawing of its run.
     pub fn checked(
         number: usize,
         file: &str,
         source: &str,
         instance: Option<&Instance>,
-        findings: &[&Finding],
+        findings: &[(&Finding, Option<String>)],
     ) -> Self {
         let mut section = Section::empty(file);
         let mut marked = BTreeSet::new();
-        for (i, finding) in findings.iter().enumerate() {
+        for (i, (finding, picture)) in findings.iter().enumerate() {
             let anchor = format!("f{number}-{i}");
             let headline = text::headline(finding, Style::PLAIN);
             let colour = colour(&finding.judged.verdict);
@@ -51,6 +52,12 @@ impl Section {
             }
             if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
                 section.body += &run(number, instance, finding, trace, &mut marked);
+            }
+            if let Some(picture) = picture {
+                let _ = writeln!(
+                    section.body,
+                    "<details><summary>happens before</summary><div class=\"wide\">{picture}</div></details>"
+                );
             }
             if let Verdict::Violated {
                 because: Broken::Run(lines),

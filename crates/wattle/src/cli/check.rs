@@ -13,6 +13,7 @@ use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
 use wattle_extrapolate::Method;
+use wattle_model::Instance;
 use wattle_report::json::FileReport;
 use wattle_report::{html, json, text};
 use wattle_syntax::Diagnostic;
@@ -337,8 +338,10 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     let mut answer = present(arguments, name, language, &checked);
     answer.notes = warnings.join("\n") + &answer.notes;
     if arguments.report.is_some() {
-        let findings: Vec<&Finding> = checked.findings().collect();
         let instance = checked.instance.as_ref();
+        let findings: Vec<_> = (checked.findings())
+            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
     if let Err(e) = keep(arguments, &subject, &options, &checked) {
@@ -347,6 +350,16 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     }
     answer
 }
+
+/// The happens-before graph of a short run.
+fn drawing(finding: &Finding, instance: &Instance) -> Option<String> {
+    let trace = finding.trace().filter(|t| t.events.len() <= DRAWN)?;
+    let order = wattle::picture::order(&finding.task(instance), trace);
+    Some(order.ok()?.svg())
+}
+
+/// Longer runs make pictures nobody can read.
+const DRAWN: usize = 200;
 
 fn failed(name: &str, language: Option<&str>, e: InputError) -> Answer {
     let mut notes = e.messages.join("\n");

@@ -269,7 +269,8 @@ fn a_page_has_every_verdict_trace_and_source() {
     }
     // A row of the trace links to its line of the source.
     assert!(html.contains("href=\"#l0-") && html.contains("id=\"l0-"));
-    assert!(!html.contains("<script") && !html.contains("http"));
+    assert_eq!(html.matches("</svg>").count(), 2);
+    assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("href=\"http"));
     let nowhere = scratch.path("no/such/folder.html");
     assert_eq!(check(&[&sb], &["--report", &nowhere]).code, 2);
 }
