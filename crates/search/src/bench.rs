@@ -2,7 +2,7 @@
 //! random states of the same size, and a bare open-addressing table. Nothing is printed here.
 
 use crate::clock::Clock;
-use crate::explore::{Ended, Look, Order};
+use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Plan, Sizes};
 use crate::store::{ROOT, Store, hash};
 use std::time::Duration;
@@ -67,43 +67,69 @@ impl Look for Watch<'_> {
     }
 }
 
-/// Searches all states, breadth-first.
-pub fn search(
-    instance: &Instance,
-    model: MemoryModel,
-    reductions: Reductions,
-    control: &Control<'_>,
-) -> Result<Measured, NotMeasured> {
-    let started = Clock::start();
-    let question = instance.questions.first();
-    let view = View::of_question(instance, question);
-    let plan = Plan {
-        instance,
-        model,
-        view: &view,
-        reductions,
-        order: Order::BreadthFirst,
-        most_buffered: 6,
-    };
-    let mut sizes = Sizes::guess(instance, model);
-    let watch = || Watch {
-        question,
-        code: None,
-    };
-    let outcome = rounds::run(&plan, &mut sizes, control, watch, |search, _, _| {
-        (search.machine.words, search.successors)
-    })
-    .map_err(NotMeasured::Refused)?;
-    match outcome.ended {
-        Ended::Exhausted => Ok(Measured {
-            states: outcome.effort.states,
-            offered: outcome.value.1,
-            words: outcome.value.0,
-            bytes: outcome.effort.memory,
-            time: started.elapsed(),
-        }),
-        Ended::Stopped(stop) => Err(NotMeasured::Stopped(stop)),
-        _ => Err(NotMeasured::CutShort),
+/// A machine ready to be searched: compiled, and with fields and buffers as wide as they need be.
+pub struct Prepared<'i> {
+    machine: Machine<'i>,
+    question: Option<&'i Question>,
+}
+
+impl<'i> Prepared<'i> {
+    /// Searches once, to learn the widths.
+    pub fn new(
+        instance: &'i Instance,
+        model: MemoryModel,
+        reductions: Reductions,
+        control: &Control<'_>,
+    ) -> Result<Self, NotMeasured> {
+        let question = instance.questions.first();
+        let view = View::of_question(instance, question);
+        let plan = Plan {
+            instance,
+            model,
+            view: &view,
+            reductions,
+            order: Order::BreadthFirst,
+            most_buffered: 6,
+        };
+        let mut sizes = Sizes::guess(instance, model);
+        let watch = || Watch {
+            question,
+            code: None,
+        };
+        let outcome = rounds::run(&plan, &mut sizes, control, watch, |_, _, _| ())
+            .map_err(NotMeasured::Refused)?;
+        match outcome.ended {
+            Ended::Exhausted => {}
+            Ended::Stopped(stop) => return Err(NotMeasured::Stopped(stop)),
+            _ => return Err(NotMeasured::CutShort),
+        }
+        let machine = plan.machine(&sizes).map_err(NotMeasured::Refused)?;
+        Ok(Prepared { machine, question })
+    }
+
+    /// Searches all states, breadth-first, from an empty store.
+    pub fn search(&self, shortcuts: bool, control: &Control<'_>) -> Result<Measured, NotMeasured> {
+        let started = Clock::start();
+        let mut search =
+            Search::new(&self.machine, Order::BreadthFirst).map_err(NotMeasured::Refused)?;
+        search.shortcuts = shortcuts;
+        let mut watch = Watch {
+            question: self.question,
+            code: None,
+        };
+        let ended = search.run(&mut watch, control);
+        let time = started.elapsed();
+        match ended {
+            Ended::Exhausted => Ok(Measured {
+                states: search.store.len() as u64,
+                offered: search.successors,
+                words: self.machine.words,
+                bytes: search.store.bytes(),
+                time,
+            }),
+            Ended::Stopped(stop) => Err(NotMeasured::Stopped(stop)),
+            _ => Err(NotMeasured::CutShort),
+        }
     }
 }
 
@@ -123,8 +149,8 @@ impl Random {
     }
 }
 
-/// The store's own limit: that many random states put into an empty store, in batches as a search
-/// does it.
+/// The store's own limit: that many random states put into an empty store, in batches and by the
+/// same code as a search does it.
 pub fn fill_store(words: usize, states: u64) -> Measured {
     const BATCH: usize = 48;
     let started = Clock::start();
@@ -232,20 +258,25 @@ pub fn rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> 
         averaged.min_by_key(|m| m.time)
     };
     let mut rows = Vec::new();
-    for (chaining, dead_registers, what) in [
-        (true, true, "all"),
-        (true, false, "chaining only"),
-        (false, true, "dead registers only"),
-        (false, false, "none"),
+    for (chaining, dead_registers, shortcuts, what) in [
+        (true, true, true, "all"),
+        (true, true, false, "all, no shortcuts"),
+        (true, false, true, "no dead registers"),
+        (false, true, true, "no chaining"),
+        (false, false, true, "neither"),
     ] {
         let reductions = Reductions {
             chaining,
             dead_registers,
         };
         let control = || Control::unlimited().with_timeout(Some(Duration::from_secs(120)));
-        let measured = best(&|| search(instance, model, reductions, &control()).ok());
+        let prepared = Prepared::new(instance, model, reductions, &control()).ok();
+        let measured = prepared.and_then(|p| best(&|| p.search(shortcuts, &control()).ok()));
         let Some(m) = measured else {
-            rows.push(format!("{name:8} {model:5} {what:19} not measured"));
+            rows.push(format!(
+                "{name:8} {:5} {what:19} not measured",
+                model.keyword()
+            ));
             continue;
         };
         let store = best(&|| Some(fill_store(m.words, m.states)));

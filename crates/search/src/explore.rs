@@ -3,7 +3,9 @@
 //! Successors are collected in a batch before the store is asked about them, so that the memory
 //! accesses of many probes overlap; batches do not change the order in which states are numbered.
 
+use crate::expand::{Expand, Known, Plain, Remembering};
 use crate::store::{ROOT, Store, append, hash};
+use std::collections::VecDeque;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
 use wattle_memory::{Start, reference};
@@ -58,11 +60,16 @@ pub struct Search<'m, 'i> {
     batch: Batch,
     /// States to be expanded (depth-first), newest last.
     stack: Vec<u32>,
+    /// The states to be expanded (breadth-first), oldest first.
+    queue: VecDeque<Known>,
     /// States expanded so far.
     expanded: usize,
-    /// Successors made so far, new or not.
+    /// Successors offered to the store so far, new or not.
     pub successors: u64,
     poll_at: u64,
+    /// Successors come from menus, and diamonds are closed once.
+    pub shortcuts: bool,
+    remembered: u64,
 }
 
 /// A search without its machine.
@@ -71,17 +78,26 @@ pub struct Carried {
     notes: Notes,
     starts: Vec<Start>,
     stack: Vec<u32>,
+    queue: VecDeque<Known>,
     expanded: usize,
     successors: u64,
+    shortcuts: bool,
 }
 
 /// Successors waiting for the store.
-struct Batch {
+pub struct Batch {
     words: usize,
     states: Vec<u64>,
-    hashes: Vec<u64>,
-    parents: Vec<u32>,
+    offers: Vec<Offer>,
     parent: u32,
+}
+
+/// What comes with a state.
+#[derive(Clone, Copy)]
+struct Offer {
+    hash: u64,
+    parent: u32,
+    known: Known,
 }
 
 /// As many successors as are worth waiting for.
@@ -93,20 +109,27 @@ impl Batch {
     fn new(words: usize) -> Self {
         Batch {
             words,
-            states: Vec::new(),
-            hashes: Vec::new(),
-            parents: Vec::new(),
+            states: Vec::with_capacity(2 * BATCH * words),
+            offers: Vec::with_capacity(2 * BATCH),
             parent: ROOT,
         }
+    }
+
+    #[inline]
+    pub fn offer(&mut self, state: &[u64], known: Known) {
+        append(&mut self.states, state);
+        self.offers.push(Offer {
+            hash: hash(state),
+            parent: self.parent,
+            known,
+        });
     }
 }
 
 impl Sink for Batch {
     #[inline]
     fn next(&mut self, state: &[u64]) {
-        append(&mut self.states, state);
-        self.hashes.push(hash(state));
-        self.parents.push(self.parent);
+        self.offer(state, Known::NOTHING);
     }
 }
 
@@ -120,9 +143,12 @@ impl<'m, 'i> Search<'m, 'i> {
             order,
             batch: Batch::new(machine.words),
             stack: Vec::new(),
+            queue: VecDeque::new(),
             expanded: 0,
             successors: 0,
             poll_at: 0,
+            shortcuts: true,
+            remembered: 0,
         })
     }
 
@@ -132,8 +158,10 @@ impl<'m, 'i> Search<'m, 'i> {
             notes: self.notes,
             starts: self.starts,
             stack: self.stack,
+            queue: self.queue,
             expanded: self.expanded,
             successors: self.successors,
+            shortcuts: self.shortcuts,
         }
     }
 
@@ -160,9 +188,12 @@ impl<'m, 'i> Search<'m, 'i> {
             order,
             batch: Batch::new(machine.words),
             stack: carried.stack,
+            queue: carried.queue,
             expanded: carried.expanded,
             successors: carried.successors,
             poll_at: 0,
+            shortcuts: carried.shortcuts,
+            remembered: 0,
         }
     }
 
@@ -171,15 +202,50 @@ impl<'m, 'i> Search<'m, 'i> {
         Progress {
             states,
             frontier: states - (self.expanded as u64).min(states),
-            memory: self.store.bytes() + 4 * self.stack.capacity() as u64,
+            memory: self.store.bytes()
+                + self.remembered
+                + 4 * self.stack.capacity() as u64
+                + (size_of::<Known>() * self.queue.capacity()) as u64,
         }
     }
 
     /// Searches on until there is a reason to end. After [`Ended::Narrow`] the state whose value did
     /// not fit counts as not yet expanded.
     pub fn run<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Ended {
+        let machine = self.machine;
+        let breadth_first = self.order == Order::BreadthFirst;
+        macro_rules! remembering {
+            ($words:literal) => {
+                self.drive(
+                    Remembering::<$words>::new(machine, breadth_first),
+                    look,
+                    control,
+                )
+            };
+        }
+        match machine.words {
+            _ if !self.shortcuts => self.drive(Plain::new(machine), look, control),
+            1 => remembering!(1),
+            2 => remembering!(2),
+            3 => remembering!(3),
+            4 => remembering!(4),
+            5 => remembering!(5),
+            6 => remembering!(6),
+            _ => self.drive(Plain::new(machine), look, control),
+        }
+    }
+
+    fn drive<E: Expand, L: Look>(
+        &mut self,
+        mut expand: E,
+        look: &mut L,
+        control: &Control<'_>,
+    ) -> Ended {
         look.fit(self.machine);
-        let mut scratch = vec![0; self.machine.words];
+        // Menus are those of a machine.
+        for known in &mut self.queue {
+            *known = known.without_menus();
+        }
         let mut current = vec![0; self.machine.words];
         // A search that was carried on has begun already; begun states are found again.
         let begun = self.expanded > 0;
@@ -187,7 +253,7 @@ impl<'m, 'i> Search<'m, 'i> {
             let start = &self.starts[i];
             let begun = self
                 .machine
-                .begin(start, &mut scratch, &mut self.notes, &mut self.batch);
+                .begin(start, &mut current, &mut self.notes, &mut self.batch);
             if let Err(found) = begun {
                 return ended(found, ROOT);
             }
@@ -196,7 +262,7 @@ impl<'m, 'i> Search<'m, 'i> {
             }
         }
         loop {
-            let Some(index) = self.next() else {
+            let Some((index, known)) = self.next() else {
                 if let Err(end) = self.flush(look, control) {
                     return end;
                 }
@@ -206,31 +272,31 @@ impl<'m, 'i> Search<'m, 'i> {
                 continue;
             };
             let due = self.expanded.is_multiple_of(POLL) || self.successors >= self.poll_at;
-            if due && let Err(stop) = control.poll("explicit", self.progress()) {
-                return Ended::Stopped(stop);
-            }
             if due {
+                self.remembered = expand.bytes();
+                if let Err(stop) = control.poll("explicit", self.progress()) {
+                    return Ended::Stopped(stop);
+                }
                 self.poll_at = self.successors + self.successors_between_polls();
             }
             self.expanded += 1;
-            current.copy_from_slice(self.store.state(index));
             self.batch.parent = index;
-            let expanded =
-                self.machine
-                    .expand(&current, &mut scratch, &mut self.notes, &mut self.batch);
-            if let Err(found) = expanded {
+            let state = self.store.state(index);
+            let (notes, batch) = (&mut self.notes, &mut self.batch);
+            if let Err(found) = expand.expand(self.machine, state, known, notes, batch) {
                 if let Found::Narrow(..) = found {
                     if let Err(end) = self.flush(look, control) {
                         return end;
                     }
                     self.expanded -= 1;
-                    if self.order == Order::DepthFirst {
-                        self.stack.push(index);
+                    match self.order {
+                        Order::BreadthFirst => self.queue.push_front(known),
+                        Order::DepthFirst => self.stack.push(index),
                     }
                 }
                 return ended(found, index);
             }
-            let enough = self.order == Order::DepthFirst || self.batch.hashes.len() >= BATCH;
+            let enough = self.order == Order::DepthFirst || self.batch.offers.len() >= BATCH;
             if enough && let Err(end) = self.flush(look, control) {
                 return end;
             }
@@ -244,25 +310,23 @@ impl<'m, 'i> Search<'m, 'i> {
 
     /// Breadth-first the store itself is the queue.
     #[inline]
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<(u32, Known)> {
         match self.order {
-            Order::BreadthFirst => {
-                (self.expanded < self.store.len()).then_some(self.expanded as u32)
-            }
-            Order::DepthFirst => self.stack.pop(),
+            Order::BreadthFirst => Some((self.expanded as u32, self.queue.pop_front()?)),
+            Order::DepthFirst => Some((self.stack.pop()?, Known::NOTHING)),
         }
     }
 
     fn frontier_is_empty(&self) -> bool {
         match self.order {
-            Order::BreadthFirst => self.expanded >= self.store.len(),
+            Order::BreadthFirst => self.queue.is_empty(),
             Order::DepthFirst => self.stack.is_empty(),
         }
     }
 
     /// Moves the batch into the store.
     fn flush<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Result<(), Ended> {
-        let n = self.batch.hashes.len();
+        let n = self.batch.offers.len();
         self.successors += n as u64;
         if let Some(bytes) = self.store.growth(n) {
             let mut progress = self.progress();
@@ -274,23 +338,24 @@ impl<'m, 'i> Search<'m, 'i> {
             }
             self.store.reserve(n);
         }
-        for h in &self.batch.hashes {
-            self.store.prefetch_slot(*h);
+        for offer in &self.batch.offers {
+            self.store.prefetch_slot(offer.hash);
         }
-        for h in &self.batch.hashes {
-            self.store.prefetch_state(*h);
+        for offer in &self.batch.offers {
+            self.store.prefetch_state(offer.hash);
         }
         let before = self.stack.len();
         let words = self.batch.words;
         let mut end = Ok(());
-        for (i, h) in self.batch.hashes.iter().enumerate() {
-            let state = &self.batch.states[i * words..(i + 1) * words];
-            let found = self.store.insert(state, *h, self.batch.parents[i]);
+        let states = self.batch.states.chunks_exact(words);
+        for (state, offer) in states.zip(&self.batch.offers) {
+            let found = self.store.insert(state, offer.hash, offer.parent);
             if !found.new {
                 continue;
             }
-            if self.order == Order::DepthFirst {
-                self.stack.push(found.index);
+            match self.order {
+                Order::BreadthFirst => self.queue.push_back(offer.known),
+                Order::DepthFirst => self.stack.push(found.index),
             }
             if self.machine.inside_atomic(state).is_some() {
                 continue;
@@ -310,8 +375,7 @@ impl<'m, 'i> Search<'m, 'i> {
         // The first successor is expanded first.
         self.stack[before..].reverse();
         self.batch.states.clear();
-        self.batch.hashes.clear();
-        self.batch.parents.clear();
+        self.batch.offers.clear();
         end
     }
 }

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod certificate;
 mod clock;
 mod deadlock;
+mod expand;
 pub mod explicit;
 pub mod explore;
 pub mod finals;

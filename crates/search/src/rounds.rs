@@ -22,7 +22,7 @@ pub struct Plan<'a, 'i> {
 }
 
 impl<'i> Plan<'_, 'i> {
-    fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
+    pub(crate) fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
         Machine::new(
             self.instance,
             self.model,

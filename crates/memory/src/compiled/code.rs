@@ -17,6 +17,8 @@ pub enum Code {
     },
     /// The same for at most 64 locations, as bits.
     AtOneOf(Field, u64),
+    /// Whether certain bits of a word are these, for any of several words and bits.
+    Match(Box<[Match]>),
     /// Conditions joined by `||`, or by `&&`.
     Any(Box<[Code]>),
     All(Box<[Code]>),
@@ -31,6 +33,38 @@ pub enum Code {
     Unary(Op1, Box<Code>),
     Binary(Op2, Box<Code>, Box<Code>),
     Ite(Box<Code>, Box<Code>, Box<Code>),
+}
+
+/// Some bits of a word of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    word: u32,
+    mask: u64,
+    bits: u64,
+}
+
+impl Match {
+    fn field(field: Field, raw: u64) -> Code {
+        let (word, mask) = field.bits();
+        let bits = raw << mask.trailing_zeros();
+        let word = word as u32;
+        Code::Match(Box::new([Match { word, mask, bits }]))
+    }
+
+    /// Both, if they are about one word and no bit is asked for twice.
+    fn and(self, other: Match) -> Option<Match> {
+        let apart = self.word == other.word && self.mask & other.mask == 0;
+        apart.then_some(Match {
+            word: self.word,
+            mask: self.mask | other.mask,
+            bits: self.bits | other.bits,
+        })
+    }
+
+    #[inline]
+    fn holds(self, state: &[u64]) -> bool {
+        state[self.word as usize] & self.mask == self.bits
+    }
 }
 
 /// A fault without its words, cheap to pass up.
@@ -84,13 +118,15 @@ impl Code {
                         one => parts.push(one),
                     }
                 }
-                if any {
-                    Code::Any(parts.into())
-                } else {
-                    Code::All(parts.into())
-                }
+                join(any, parts)
             }
             Expr::Binary(op, a, b) => match (*sub(a), *sub(b)) {
+                (Code::Field(f), Code::Const(c)) if *op == Op2::Eq && f.bits().1 != 0 => {
+                    match f.encode(c) {
+                        Some(raw) => Match::field(f, raw),
+                        None => Code::Const(0),
+                    }
+                }
                 (Code::Field(f), Code::Const(c)) if op.precedence() == 3 => {
                     Code::Compare(*op, f, c)
                 }
@@ -100,6 +136,14 @@ impl Code {
         }
     }
 
+    /// Whether a location, or one of several, is in the field.
+    pub fn at_one_of(location: Field, bits: u64) -> Code {
+        if bits.is_power_of_two() && location.bits().1 != 0 {
+            return Match::field(location, u64::from(bits.trailing_zeros()));
+        }
+        Code::AtOneOf(location, bits)
+    }
+
     /// The value in a state. The simplest and most frequent codes need no call.
     #[inline]
     pub fn eval(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
@@ -107,6 +151,7 @@ impl Code {
             Code::Const(c) => Ok(*c),
             Code::Field(f) => Ok(f.get(state)),
             Code::Compare(op, f, c) => Ok(compare(*op, f.get(state), *c)),
+            Code::Match(any) => Ok(i64::from(any.iter().any(|m| m.holds(state)))),
             other => other.eval_any(state, cells),
         }
     }
@@ -118,6 +163,7 @@ impl Code {
             Code::Field(f) => f.get(state),
             Code::At { location, inside } => i64::from(inside[location.index(state)]),
             Code::AtOneOf(location, bits) => (bits >> location.raw(state) & 1) as i64,
+            Code::Match(any) => i64::from(any.iter().any(|m| m.holds(state))),
             Code::Any(parts) => {
                 for part in parts {
                     if part.eval(state, cells)? != 0 {
@@ -154,6 +200,36 @@ impl Code {
                 chosen.eval(state, cells)?
             }
         })
+    }
+}
+
+/// Joined conditions, with those that only compare bits in one. None of these can fail, so it does not
+/// matter that neighbours are joined first.
+fn join(any: bool, parts: Vec<Code>) -> Code {
+    let mut joined: Vec<Code> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let both = match (joined.last(), &part) {
+            (Some(Code::Match(a)), Code::Match(b)) if any => Some([&a[..], &b[..]].concat()),
+            (Some(Code::Match(a)), Code::Match(b)) => match (&a[..], &b[..]) {
+                ([a], [b]) => a.and(*b).map(|both| vec![both]),
+                _ => None,
+            },
+            _ => None,
+        };
+        match both {
+            Some(both) => {
+                joined.pop();
+                joined.push(Code::Match(both.into()));
+            }
+            None => joined.push(part),
+        }
+    }
+    if let [Code::Match(only)] = &joined[..] {
+        Code::Match(only.clone())
+    } else if any {
+        Code::Any(joined.into())
+    } else {
+        Code::All(joined.into())
     }
 }
 

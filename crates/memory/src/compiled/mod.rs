@@ -16,6 +16,7 @@ mod buffer;
 mod code;
 mod live;
 mod local;
+mod menu;
 mod pack;
 mod ranges;
 mod run;
@@ -25,6 +26,8 @@ mod view;
 
 pub use bounds::Pending;
 pub use code::{Code, Flaw};
+pub use menu::{Menu, Menus, UNKNOWN, disjoint};
+pub use pack::Field;
 pub use ranges::{Range, Ranges, Slot};
 pub use run::{Found, Notes, Sink, Stuck};
 pub use unpack::Unpack;
@@ -35,7 +38,7 @@ use crate::reference::{MAX_CHOICE, Refusal};
 use buffer::Buffer;
 use code::{Edge, Node, Op, Place, Register};
 use local::Sharing;
-use pack::{Field, Request, pack};
+use pack::{Request, pack};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Fact, Step};
 use wattle_model::{Expr, Fence, Instance, RegisterId, Type};
@@ -334,6 +337,26 @@ impl<'i> Machine<'i> {
         })
     }
 
+    /// The bits that say what a thread does next, but for cells in memory: its location, registers
+    /// and buffer, and who holds the lock.
+    pub(crate) fn own(&self, t: usize) -> Vec<u64> {
+        let thread = &self.threads[t];
+        let buffer = &thread.buffer;
+        let single = [self.holder, thread.location, buffer.count, buffer.fenced];
+        let many = [
+            &thread.registers,
+            &buffer.which,
+            &buffer.value,
+            &buffer.mark,
+        ];
+        let mut own = vec![0; self.words];
+        for field in single.iter().chain(many.into_iter().flatten()) {
+            let (word, bits) = field.bits();
+            own[word] |= bits;
+        }
+        own
+    }
+
     /// A condition of a question, compiled.
     pub fn condition(&self, e: &Expr<Fact>) -> Code {
         let simple = simplify::simplify(e);
@@ -354,7 +377,7 @@ impl<'i> Machine<'i> {
                 let location = self.threads[t.index()].location;
                 if n <= 64 {
                     let bits = at.iter().fold(0, |bits, l| bits | 1 << l.index());
-                    return Code::AtOneOf(location, bits);
+                    return Code::at_one_of(location, bits);
                 }
                 let mut inside = vec![false; n.next_power_of_two()];
                 for l in at {

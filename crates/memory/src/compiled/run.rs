@@ -4,6 +4,7 @@
 
 use super::Machine;
 use super::code::{Code, Edge, Flaw, Op, Place, Register, cell};
+use super::pack::Field;
 use super::ranges::Slot;
 use crate::event::Event;
 use wattle_model::{CellId, StepId, ThreadId, Type};
@@ -54,6 +55,9 @@ pub trait Sink {
     fn begin(&mut self) {}
     /// An event on the way to it.
     fn event(&mut self, _event: impl FnOnce() -> Event) {}
+    /// This cell of memory was read or written; what is the thread's own is not told.
+    #[inline]
+    fn touch(&mut self, _cell: Field) {}
     /// The successor is complete.
     fn next(&mut self, state: &[u64]);
 }
@@ -64,6 +68,15 @@ impl Machine<'_> {
             full: vec![false; self.threads.len()],
             overflow: None,
         }
+    }
+
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// A state may be inside an atomic block.
+    pub fn has_atomic_states(&self) -> bool {
+        self.atomic_states
     }
 
     /// All threads have ended and all buffers are empty.
@@ -112,45 +125,59 @@ impl Machine<'_> {
         sink: &mut S,
     ) -> Result<(), Found> {
         let alone = self.inside_atomic(state);
-        let holder = self.holder.index(state);
-        for (t, thread) in self.threads.iter().enumerate() {
-            if alone.is_some_and(|a| a != t) {
-                continue;
+        for t in 0..self.threads.len() {
+            if alone.is_none_or(|a| a == t) {
+                self.expand_thread(state, t, scratch, notes, sink)?;
             }
-            let node = &thread.nodes[thread.location.index(state)];
-            for edge in &node.edges {
-                let (mut choice, last) = match &edge.op {
-                    Op::Havoc(_, lo, hi) => (*lo, *hi),
-                    _ => (0, 0),
-                };
-                while choice <= last {
-                    copy(scratch, state);
-                    sink.begin();
-                    match self.exec(scratch, t, edge, choice) {
-                        Ok(()) => {
-                            sink.event(|| event(t, edge, choice));
-                            self.finish(scratch, t, notes, sink)?;
-                        }
-                        Err(Stuck::Blocked) => {}
-                        Err(stuck) => self.note(t, edge, stuck, notes, sink, choice)?,
+        }
+        Ok(())
+    }
+
+    /// The successors by events of one thread, if no other is inside an atomic block. They depend on
+    /// nothing but what is the thread's own ([`Machine::own`]) and the cells that are touched.
+    pub(super) fn expand_thread<S: Sink>(
+        &self,
+        state: &[u64],
+        t: usize,
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        let thread = &self.threads[t];
+        let node = &thread.nodes[thread.location.index(state)];
+        for edge in &node.edges {
+            let (mut choice, last) = match &edge.op {
+                Op::Havoc(_, lo, hi) => (*lo, *hi),
+                _ => (0, 0),
+            };
+            while choice <= last {
+                copy(scratch, state);
+                sink.begin();
+                match self.exec(scratch, t, edge, choice, sink) {
+                    Ok(()) => {
+                        sink.event(|| event(t, edge, choice));
+                        self.finish(scratch, t, notes, sink)?;
                     }
-                    choice += 1;
+                    Err(Stuck::Blocked) => {}
+                    Err(stuck) => self.note(t, edge, stuck, notes, sink, choice)?,
                 }
+                choice += 1;
             }
-            if alone.is_none() && (holder == 0 || holder == t + 1) {
-                let buffer = &thread.buffer;
-                for i in 0..buffer.len(state) {
-                    if !buffer.may_drain(state, i) {
-                        if !buffer.sorted {
-                            break;
-                        }
-                        continue;
+        }
+        // Inside an atomic block the buffer is empty.
+        if self.may_write(state, t) {
+            let buffer = &thread.buffer;
+            for i in 0..buffer.len(state) {
+                if !buffer.may_drain(state, i) {
+                    if !buffer.sorted {
+                        break;
                     }
-                    copy(scratch, state);
-                    sink.begin();
-                    self.drain(scratch, t, i, sink);
-                    self.finish(scratch, t, notes, sink)?;
+                    continue;
                 }
+                copy(scratch, state);
+                sink.begin();
+                self.drain(scratch, t, i, sink);
+                self.finish(scratch, t, notes, sink)?;
             }
         }
         Ok(())
@@ -214,7 +241,7 @@ impl Machine<'_> {
                 Op::Havoc(_, lo, _) => *lo,
                 _ => 0,
             };
-            match self.exec(state, t, edge, choice) {
+            match self.exec(state, t, edge, choice, sink) {
                 Ok(()) => {
                     sink.event(|| event(t, edge, choice));
                     return Ok(true);
@@ -281,6 +308,7 @@ impl Machine<'_> {
         let (which, raw) = buffer.take(state, i);
         let cell = buffer.cells[which as usize];
         let field = self.cells[cell as usize];
+        sink.touch(field);
         field.set_raw(state, raw);
         sink.event(|| Event::Drain {
             thread: ThreadId::new(t),
@@ -292,7 +320,14 @@ impl Machine<'_> {
 
     /// Takes a step, or leaves the state as it was.
     #[inline]
-    fn exec(&self, state: &mut [u64], t: usize, edge: &Edge, choice: i64) -> Result<(), Stuck> {
+    fn exec<S: Sink>(
+        &self,
+        state: &mut [u64],
+        t: usize,
+        edge: &Edge,
+        choice: i64,
+        sink: &mut S,
+    ) -> Result<(), Stuck> {
         let thread = &self.threads[t];
         match &edge.op {
             Op::Nothing | Op::AtomicEnd => {}
@@ -316,7 +351,10 @@ impl Machine<'_> {
                 let field = self.cells[c as usize];
                 let v = match thread.buffer.newest(state, c) {
                     Some(raw) => field.decode(raw),
-                    None => field.get(state),
+                    None => {
+                        sink.touch(field);
+                        field.get(state)
+                    }
                 };
                 assign(state, t, r, v)?;
             }
@@ -336,7 +374,9 @@ impl Machine<'_> {
                     return Err(Stuck::Blocked);
                 }
                 let (c, raw) = self.stored(state, place, value)?;
-                self.cells[c as usize].set_raw(state, raw);
+                let field = self.cells[c as usize];
+                sink.touch(field);
+                field.set_raw(state, raw);
             }
             Op::Fence => require(thread.buffer.is_empty(state))?,
             Op::StoreFence => thread.buffer.store_fence(state),

@@ -1,6 +1,8 @@
 //! The compiled machine against the reference machine, on random programs.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod shortcuts;
 
 use common::explorer::{Everything, explore};
 use common::{Sample, Taste, rng, sample};

@@ -1,0 +1,284 @@
+//! What a thread can do next, remembered.
+//!
+//! The successors a thread's events lead to depend on few bits of a state: what is the thread's own
+//! and the cells that are touched while they are made. A *menu* is those bits (a mask and a key) with
+//! the successors as differences to the state: it holds for every state `s` with `s & mask == key`,
+//! and there the successors are `s ^ delta`. Touched bits include those written, so a difference is
+//! the same wherever the menu holds. Most states of a search differ only in what other threads do, so
+//! nearly all menus are found, not made.
+//!
+//! A menu is looked for under the thread's own bits: they lead to a hint (the cells touched by any
+//! menu seen with such bits), and the bits of own and hint together to the menu. Hints may be shared
+//! or stale: a menu found is checked against the state, so a wrong hint costs time and nothing else.
+
+use super::run::{Found, Notes, Sink};
+use super::{Field, Machine};
+
+/// Slots of hints per thread.
+const HINTS: usize = 1 << 9;
+/// Menus of all threads and successors in them before all are forgotten.
+const MOST: usize = 1 << 17;
+const FIRST_SLOTS: usize = 1 << 6;
+/// A memory that answers fewer than half of the questions is no help.
+const PATIENCE: u64 = 1 << 16;
+
+/// The successors of all states that agree with the key on the mask.
+#[derive(Clone, Copy, Debug)]
+pub struct Menu<const W: usize> {
+    /// What is the thread's own, and the cells touched.
+    pub mask: [u64; W],
+    key: [u64; W],
+    /// Bits that differ in some successor.
+    pub changes: [u64; W],
+    first: u32,
+    count: u32,
+}
+
+impl<const W: usize> Menu<W> {
+    #[inline]
+    fn holds(&self, state: &[u64; W]) -> bool {
+        (0..W).all(|w| state[w] & self.mask[w] == self.key[w])
+    }
+}
+
+/// One thread's menus, by number.
+struct Remembered<const W: usize> {
+    own: [u64; W],
+    hints: Vec<[u64; W]>,
+    /// A menu's number + 1 and part of its hash; number 0 is empty. A power of two of them.
+    slots: Vec<(u32, u32)>,
+    used: usize,
+}
+
+/// The menus of all threads of a machine whose states have `W` words.
+pub struct Menus<const W: usize> {
+    threads: Vec<Remembered<W>>,
+    menus: Vec<Menu<W>>,
+    deltas: Vec<[u64; W]>,
+    scratch: [u64; W],
+    asked: u64,
+    made: u64,
+    /// The number of the first menu: forgotten ones had smaller numbers.
+    base: u32,
+    /// Nothing is remembered beyond one state.
+    hopeless: bool,
+}
+
+/// No menu has this number.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// Gathers one menu.
+struct Gather<'d, const W: usize> {
+    state: [u64; W],
+    mask: [u64; W],
+    changes: [u64; W],
+    deltas: &'d mut Vec<[u64; W]>,
+}
+
+impl<const W: usize> Sink for Gather<'_, W> {
+    #[inline]
+    fn touch(&mut self, cell: Field) {
+        let (word, bits) = cell.bits();
+        self.mask[word] |= bits;
+    }
+
+    #[inline]
+    fn next(&mut self, state: &[u64]) {
+        let delta = std::array::from_fn(|w| state[w] ^ self.state[w]);
+        // A step that changes nothing leads nowhere new.
+        if delta != [0; W] {
+            self.changes = or(&self.changes, &delta);
+            self.deltas.push(delta);
+        }
+    }
+}
+
+#[inline]
+fn or<const W: usize>(a: &[u64; W], b: &[u64; W]) -> [u64; W] {
+    std::array::from_fn(|w| a[w] | b[w])
+}
+
+/// Whether two sets of bits have none in common.
+#[inline]
+pub fn disjoint<const W: usize>(a: &[u64; W], b: &[u64; W]) -> bool {
+    (0..W).fold(0, |common, w| common | a[w] & b[w]) == 0
+}
+
+/// A hash of the state's bits in the mask.
+#[inline]
+fn mix<const W: usize>(state: &[u64; W], mask: &[u64; W]) -> u32 {
+    let mut h = 0u64;
+    for w in 0..W {
+        let k = state[w] & mask[w];
+        h = (h.rotate_left(29) ^ k ^ k >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    (h >> 32) as u32
+}
+
+impl<const W: usize> Menus<W> {
+    pub fn new(machine: &Machine<'_>) -> Self {
+        let threads = (0..machine.threads.len()).map(|t| {
+            let own = machine.own(t);
+            let own = std::array::from_fn(|w| own.get(w).copied().unwrap_or(0));
+            Remembered {
+                own,
+                hints: vec![own; HINTS],
+                slots: vec![(0, 0); FIRST_SLOTS],
+                used: 0,
+            }
+        });
+        Menus {
+            threads: threads.collect(),
+            menus: Vec::new(),
+            deltas: Vec::new(),
+            scratch: [0; W],
+            asked: 0,
+            made: 0,
+            base: 0,
+            hopeless: false,
+        }
+    }
+
+    /// Forgets all menus if they have become too many.
+    #[inline]
+    pub fn tidy(&mut self) {
+        if self.hopeless || self.menus.len() + self.deltas.len() > MOST {
+            self.forget();
+        }
+    }
+
+    #[cold]
+    fn forget(&mut self) {
+        // Numbers are not given twice.
+        self.base += self.menus.len() as u32;
+        self.hopeless |= self.base > UNKNOWN / 2;
+        if self.base > UNKNOWN - 2 * MOST as u32 {
+            self.base = UNKNOWN / 2;
+        }
+        self.menus.clear();
+        self.deltas.clear();
+        for t in &mut self.threads {
+            if t.used > 0 {
+                t.slots.fill((0, 0));
+                t.used = 0;
+            }
+        }
+    }
+
+    /// Whether the number still means what it meant.
+    #[inline]
+    pub fn knows(&self, number: u32) -> bool {
+        number != UNKNOWN && number >= self.base
+    }
+
+    /// The number of the menu for a thread in a state.
+    #[inline]
+    pub fn find(
+        &mut self,
+        machine: &Machine<'_>,
+        t: usize,
+        state: &[u64; W],
+        notes: &mut Notes,
+    ) -> Result<u32, Found> {
+        self.asked += 1;
+        let thread = &self.threads[t];
+        let hint = mix(state, &thread.own) as usize % HINTS;
+        let hash = mix(state, &thread.hints[hint]);
+        let last = thread.slots.len() - 1;
+        let mut slot = hash as usize & last;
+        loop {
+            let (n, h) = thread.slots[slot & last];
+            if n == 0 {
+                return self.make(machine, t, state, hint, notes);
+            }
+            if h == hash && self.menus[n as usize - 1].holds(state) {
+                return Ok(self.base + n - 1);
+            }
+            slot += 1;
+        }
+    }
+
+    #[inline]
+    pub fn menu(&self, number: u32) -> &Menu<W> {
+        &self.menus[(number - self.base) as usize]
+    }
+
+    #[inline]
+    pub fn deltas(&self, menu: &Menu<W>) -> &[[u64; W]] {
+        &self.deltas[menu.first as usize..(menu.first + menu.count) as usize]
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        let slots: usize = self.threads.iter().map(|t| t.slots.capacity() * 8).sum();
+        let hints = self.threads.len() * HINTS * W * 8;
+        let menus = self.menus.capacity() * size_of::<Menu<W>>();
+        (slots + hints + menus + self.deltas.capacity() * W * 8) as u64
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(
+        &mut self,
+        machine: &Machine<'_>,
+        t: usize,
+        state: &[u64; W],
+        hint: usize,
+        notes: &mut Notes,
+    ) -> Result<u32, Found> {
+        let first = self.deltas.len();
+        let thread = &mut self.threads[t];
+        let mut gather = Gather {
+            state: *state,
+            mask: thread.own,
+            changes: [0; W],
+            deltas: &mut self.deltas,
+        };
+        machine.expand_thread(state, t, &mut self.scratch, notes, &mut gather)?;
+        let (mask, changes) = (gather.mask, gather.changes);
+        let hint = &mut thread.hints[hint];
+        *hint = or(hint, &mask);
+        let menu = Menu {
+            mask,
+            key: std::array::from_fn(|w| state[w] & mask[w]),
+            changes,
+            first: first as u32,
+            count: (self.deltas.len() - first) as u32,
+        };
+        let hash = mix(state, hint);
+        let number = self.menus.len() as u32;
+        self.menus.push(menu);
+        self.made += 1;
+        if self.made >= PATIENCE && self.made * 2 > self.asked {
+            self.hopeless = true;
+        }
+        if !self.hopeless {
+            thread.remember(number, hash);
+        }
+        Ok(self.base + number)
+    }
+}
+
+impl<const W: usize> Remembered<W> {
+    fn remember(&mut self, number: u32, hash: u32) {
+        self.used += 1;
+        if self.used * 2 > self.slots.len() {
+            let larger = vec![(0, 0); self.slots.len() * 2];
+            for (n, hash) in std::mem::replace(&mut self.slots, larger) {
+                if n != 0 {
+                    self.place(n, hash);
+                }
+            }
+        }
+        self.place(number + 1, hash);
+    }
+
+    fn place(&mut self, entry: u32, hash: u32) {
+        let last = self.slots.len() - 1;
+        let mut slot = hash as usize & last;
+        while self.slots[slot].0 != 0 {
+            slot = (slot + 1) & last;
+        }
+        self.slots[slot] = (entry, hash);
+    }
+}

@@ -1,0 +1,103 @@
+//! Remembered menus and diamonds closed once, against the search that runs every step and offers every
+//! successor: breadth-first the same states, numbers and parents.
+
+use crate::common::{Taste, rng, sample};
+use wattle_evidence::Control;
+use wattle_memory::MemoryModel;
+use wattle_memory::compiled::{Flaw, Machine, Ranges, Reductions, View};
+use wattle_model::Instance;
+use wattle_search::Order;
+use wattle_search::explore::{Ended, Look, Search};
+
+struct Nothing;
+
+impl Look for Nothing {
+    fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
+        Ok(false)
+    }
+}
+
+/// Everything a search knows when it ends.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    ended: Ended,
+    states: Vec<(Vec<u64>, u32)>,
+    full: Vec<bool>,
+    offered: u64,
+}
+
+fn search(machine: &Machine<'_>, order: Order, shortcuts: bool) -> Option<Seen> {
+    let mut search = Search::new(machine, order).ok()?;
+    search.shortcuts = shortcuts;
+    let ended = search.run(&mut Nothing, &Control::unlimited());
+    let numbers = 0..search.store.len() as u32;
+    let states = numbers.map(|i| (search.store.state(i).to_vec(), search.store.parent(i)));
+    Some(Seen {
+        ended,
+        states: states.collect(),
+        full: search.notes.full.clone(),
+        offered: search.successors,
+    })
+}
+
+/// Searches with wider and wider fields until every value fits.
+fn both(
+    instance: &Instance,
+    model: MemoryModel,
+    reductions: Reductions,
+    order: Order,
+) -> Option<(Seen, Seen)> {
+    let view = View::of_question(instance, instance.questions.first());
+    let mut ranges = Ranges::infer(instance);
+    let slots = vec![3; instance.threads.len()];
+    loop {
+        let machine = Machine::new(instance, model, &view, reductions, &ranges, &slots).ok()?;
+        let plain = search(&machine, order, false)?;
+        if let Ended::Narrow(slot, value) = plain.ended {
+            let short = search(&machine, order, true)?;
+            assert_eq!(short.ended, plain.ended);
+            ranges.widen(slot, machine.type_of(slot), value);
+            continue;
+        }
+        return Some((plain, search(&machine, order, true)?));
+    }
+}
+
+#[test]
+fn the_states_their_numbers_and_their_parents_are_the_same() {
+    let mut rng = rng(5);
+    let (mut all, mut offered) = (0, 0);
+    for number in 1..=4_000 {
+        let s = sample(&mut rng, Taste::number(number));
+        let Ok(instance) = s.program().instance() else {
+            continue;
+        };
+        for model in MemoryModel::ALL {
+            for reductions in [Reductions::ALL, Reductions::NONE] {
+                let breadth_first = both(&instance, model, reductions, Order::BreadthFirst);
+                let depth_first = both(&instance, model, reductions, Order::DepthFirst);
+                let shown = || wattle_model::print::to_wtl(&s.program());
+                if let Some((plain, short)) = breadth_first {
+                    assert_eq!(plain.ended, short.ended, "{model}\n{}", shown());
+                    // A fault ends a search in the middle of a batch.
+                    if plain.ended == Ended::Exhausted {
+                        assert_eq!(plain.states, short.states, "{model}\n{}", shown());
+                        assert_eq!(plain.full, short.full, "{model}\n{}", shown());
+                    }
+                    assert!(short.offered <= plain.offered);
+                    all += plain.offered;
+                    offered += short.offered;
+                }
+                if let Some((plain, short)) = depth_first {
+                    assert_eq!(plain.ended, short.ended, "{model}\n{}", shown());
+                    assert_eq!(plain.states, short.states, "{model}\n{}", shown());
+                }
+            }
+        }
+    }
+    println!("{all} successors, {offered} offered");
+    assert!(
+        offered * 10 < all * 9,
+        "{offered} of {all}: hardly any sleep"
+    );
+}
