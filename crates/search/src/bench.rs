@@ -13,11 +13,12 @@ use wattle_memory::reference::Refusal;
 use wattle_model::Instance;
 use wattle_model::instance::Question;
 
-/// The programs of the benchmark, as `.wtl`.
-pub const PROGRAMS: [(&str, &str); 3] = [
-    ("lamport", include_str!("bench/lamport.wtl")),
-    ("bakery", include_str!("bench/bakery.wtl")),
-    ("indexer", include_str!("bench/indexer.wtl")),
+/// The programs of the benchmark, as `.wtl`, and whether to measure them without reductions too.
+pub const PROGRAMS: [(&str, &str, bool); 4] = [
+    ("lamport", include_str!("bench/lamport.wtl"), true),
+    ("bakery", include_str!("bench/bakery.wtl"), true),
+    ("indexer", include_str!("bench/indexer.wtl"), true),
+    ("indexer16", include_str!("bench/indexer16.wtl"), false),
 ];
 
 /// One search, measured.
@@ -234,15 +235,48 @@ fn put(table: &mut [u64], words: usize, state: &[u64]) -> bool {
 /// Shorter measurements are repeated.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
 
-/// The head of the table.
+/// What is measured, and the head of the table.
 pub const HEAD: &str = "\
-program  model reductions           states   M/s  B/state  offered M/s  store M/s  search/store  bare table M/s";
+A row is a complete breadth-first search on one core, the question asked in every state. The program is
+compiled and its field widths are found before the clock starts; it starts with an empty store, and with
+no menus. `store` is the limit: as many distinct random states of the same size put into the same store
+by the same code, from empty, growing as it does in the search. `bare` is an open-addressing table of
+states and nothing else. `offered` counts successors the store was asked about, new or not. Processor
+time, the best of three; runs shorter than 0.2 s are repeated.
+
+program   model reductions           states   M/s  B/state  offered/state  offered M/s  store M/s  search/store  bare M/s";
+
+/// 100 million random states in one store: how fast, how large, and the most memory the process had.
+pub fn hundred_million() -> String {
+    let m = fill_store(2, 100_000_000);
+    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+    let peak = match peak_memory() {
+        Some(bytes) => format!("{:.2} GB at most held by the process", gigabytes(bytes)),
+        None => "the system does not tell the process's peak".to_string(),
+    };
+    format!(
+        "{} states of {} bytes: {:.1} s, {:.1} bytes per state with parent and index, {:.2} GB; {peak}",
+        m.states,
+        m.words * 8,
+        m.time.as_secs_f64(),
+        m.bytes_per_state(),
+        gigabytes(m.bytes),
+    )
+}
+
+/// The most memory this process ever held, as the kernel counts it.
+fn peak_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|l| l.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
 
 /// The rows of one program under one model: with all reductions, without each, without any; each
 /// beside the store's limit and a bare table filled with as many states of the same size. Times are
 /// of the processor, not of the clock on the wall, and the best of three runs counts: what else the
 /// machine does only makes runs slower.
-pub fn rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> {
+pub fn rows(name: &str, instance: &Instance, model: MemoryModel, ablations: bool) -> Vec<String> {
     // Processor time comes in ticks of some milliseconds: short runs are repeated and averaged.
     let best = |run: &dyn Fn() -> Option<Measured>| {
         let averaged = (0..3).filter_map(|_| {
@@ -258,13 +292,15 @@ pub fn rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> 
         averaged.min_by_key(|m| m.time)
     };
     let mut rows = Vec::new();
-    for (chaining, dead_registers, shortcuts, what) in [
+    let configurations = [
         (true, true, true, "all"),
         (true, true, false, "all, no shortcuts"),
         (true, false, true, "no dead registers"),
         (false, true, true, "no chaining"),
         (false, false, true, "neither"),
-    ] {
+    ];
+    let measured = if ablations { configurations.len() } else { 2 };
+    for (chaining, dead_registers, shortcuts, what) in configurations.into_iter().take(measured) {
         let reductions = Reductions {
             chaining,
             dead_registers,
@@ -274,7 +310,7 @@ pub fn rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> 
         let measured = prepared.and_then(|p| best(&|| p.search(shortcuts, &control()).ok()));
         let Some(m) = measured else {
             rows.push(format!(
-                "{name:8} {:5} {what:19} not measured",
+                "{name:8} {:5} {what:19} not measured: a violation, or no end",
                 model.keyword()
             ));
             continue;
@@ -284,11 +320,12 @@ pub fn rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> 
         let per = |n: u64, time: Duration| n as f64 / time.as_secs_f64().max(1e-9) / 1e6;
         let rate = |m: Option<Measured>| m.map_or(0.0, |m| per(m.states, m.time));
         rows.push(format!(
-            "{name:8} {:5} {what:19} {:9} {:5.2} {:8.1} {:12.2} {:10.2} {:12.0}% {:15.2}",
+            "{name:9} {:5} {what:19} {:9} {:5.2} {:8.1} {:14.2} {:12.2} {:10.2} {:12.0}% {:9.2}",
             model.keyword(),
             m.states,
             per(m.states, m.time),
             m.bytes_per_state(),
+            m.offered as f64 / m.states.max(1) as f64,
             per(m.offered, m.time),
             rate(store),
             100.0 * per(m.states, m.time) / rate(store).max(1e-9),

@@ -1,18 +1,22 @@
 //! The explicit search beside the limit of its store and beside itself without its reductions.
 
 use wattle_memory::MemoryModel;
-use wattle_search::bench::{HEAD, PROGRAMS, rows};
+use wattle_search::bench::{HEAD, PROGRAMS, hundred_million, rows};
 
-/// Gives the table line by line, as it is measured.
-pub fn run(line: &mut dyn FnMut(&str)) {
+/// Gives the table line by line, as it is measured; or only fills a store with 100 million states.
+pub fn run(only_hundred_million: bool, line: &mut dyn FnMut(&str)) {
+    if only_hundred_million {
+        line(&hundred_million());
+        return;
+    }
     line(HEAD);
-    for (name, text) in PROGRAMS {
+    for (name, text, ablations) in PROGRAMS {
         let program = wattle_syntax::wtl::parse(text).program;
         let Some(instance) = program.and_then(|p| p.instance().ok()) else {
             continue;
         };
-        for model in [MemoryModel::Sc, MemoryModel::Tso] {
-            for row in rows(name, &instance, model) {
+        for model in MemoryModel::ALL {
+            for row in rows(name, &instance, model, ablations) {
                 line(&row);
             }
         }
@@ -23,7 +27,7 @@ pub fn run(line: &mut dyn FnMut(&str)) {
 mod tests {
     #[test]
     fn the_programs_parse() {
-        for (name, text) in wattle_search::bench::PROGRAMS {
+        for (name, text, _) in wattle_search::bench::PROGRAMS {
             let parsed = wattle_syntax::wtl::parse(text);
             let program = parsed
                 .program

@@ -15,6 +15,9 @@ pub struct Arguments {
     /// The programs to compare the plan on
     #[arg(long, value_name = "DIR", default_value = "examples")]
     examples: std::path::PathBuf,
+    /// Of `explicit` measure only how 100 million states fit into one store (takes about 4 GB)
+    #[arg(long)]
+    hundred_million: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -32,7 +35,7 @@ enum Suite {
 pub fn run(arguments: &Arguments) -> Exit {
     let wanted = |suite| arguments.suite.is_none_or(|s| s == suite);
     if wanted(Suite::Explicit) {
-        wattle::bench::explicit::run(&mut |line| {
+        wattle::bench::explicit::run(arguments.hundred_million, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }
