@@ -22,7 +22,7 @@ const MAX_NODES: usize = 20_000;
 const MAX_NUMBERS: usize = 4_000_000;
 /// Replays spent on cutting loops, and events that all of them together may take.
 const MAX_CUTS: usize = 2_000;
-const MAX_REPLAYED: usize = 1_000_000;
+const MAX_REPLAYED: usize = 200_000;
 
 /// The best trace found with the same kind of end; at worst the one given.
 pub fn minimise(task: &Task<'_>, trace: &Trace, control: &Control<'_>) -> Trace {

@@ -45,6 +45,8 @@ pub struct ResultReport {
     /// What the trace shows in the end: `target`, `fault` or `deadlock`.
     pub end: Option<String>,
     pub why: Option<WhyReport>,
+    /// For a violation of relaxed memory: the fence that stops this run. The least set that stops all
+    /// is what `wattle fences` is for.
     pub fences: Option<Vec<FenceReport>>,
     pub reason: Option<String>,
     pub warnings: Vec<String>,
@@ -58,6 +60,19 @@ pub struct ScopeReport {
     pub unbounded: Vec<String>,
     /// For `bounded`: at most this many pending stores in a buffer.
     pub buffered_stores: Option<u32>,
+}
+
+impl ScopeReport {
+    /// What a result about the task covers.
+    pub fn of(task: &Task<'_>) -> Self {
+        let covered = wattle_evidence::judge::scope(task);
+        ScopeReport {
+            threads: covered.threads,
+            data: covered.data,
+            unbounded: covered.unbounded,
+            buffered_stores: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -209,8 +224,35 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
             sc_forbids: why.sc_forbids,
             overtakings: overtakings.map(|o| overtaking(instance, o)).collect(),
         });
+        if why.sc_forbids != Some(false) {
+            let first = why.overtakings.first();
+            r.fences = first.map(|o| vec![fence(instance, o)]);
+        }
     }
     r
+}
+
+/// The fence that the text under a trace speaks of.
+fn fence(instance: &Instance, o: &crate::why::Overtaking) -> FenceReport {
+    let thread = instance.thread(o.thread);
+    let step = thread.step(o.fence_before);
+    let labels = &thread.locations[step.source.index()].labels;
+    let (kind, later) = match o.later_is_load {
+        true => ("fence", "load"),
+        false => ("fence store", "store"),
+    };
+    let name = |c: wattle_model::CellId| instance.cell(c).name.as_str();
+    FenceReport {
+        thread: thread.name.clone(),
+        location: labels.first().cloned().unwrap_or(step.source.to_string()),
+        line: Some(step.span.line).filter(|l| *l > 0),
+        kind: kind.into(),
+        why: format!(
+            "stops this run: {later} {} overtook store {}",
+            name(o.later_cell),
+            name(o.store_cell)
+        ),
+    }
 }
 
 fn end(trace: &Trace) -> String {

@@ -3,7 +3,10 @@
 use crate::options::Options;
 use crate::plan;
 use std::cell::RefCell;
-use wattle_evidence::{Broken, Control, Reason, Refusal, Task, Unsound, Verdict};
+use wattle_evidence::audit::audit_robustness;
+use wattle_evidence::{
+    AuditError, AuditPolicy, Broken, Control, Reason, Refusal, Task, Unsound, Verdict,
+};
 use wattle_memory::MemoryModel;
 use wattle_model::{Instance, InstanceError, Program, PropertyKind};
 use wattle_repair::{Check, Checker, Costs, Fix, Outcome, Query, Robust, SiteKind, Violation};
@@ -71,17 +74,20 @@ pub fn fences(
         costs: wanted.costs,
         all: wanted.all,
     };
+    let unsound = RefCell::new(None);
     let safety = Safety {
         options,
-        unsound: RefCell::new(None),
+        unsound: &unsound,
     };
+    let audited = Audited { unsound: &unsound };
     let checker: &dyn Checker = match wanted.goal {
         Goal::Safety => &safety,
+        Goal::Robustness if options.audit == AuditPolicy::Always => &audited,
         Goal::Robustness => &Robust(wattle_robust::Goal::Robustness),
         Goal::Triangular => &Robust(wattle_robust::Goal::Triangular),
     };
     let outcome = wattle_repair::repair(&query, checker, control).map_err(FenceError::Instance)?;
-    match safety.unsound.into_inner() {
+    match unsound.into_inner() {
         Some(unsound) => Err(FenceError::Unsound(unsound)),
         None => Ok(outcome),
     }
@@ -90,7 +96,33 @@ pub fn fences(
 /// Whether the properties hold, by the plan.
 struct Safety<'o> {
     options: &'o Options,
-    unsound: RefCell<Option<Unsound>>,
+    unsound: &'o RefCell<Option<Unsound>>,
+}
+
+/// Robustness, re-checked by the auditor's own search, which knows TSO only.
+struct Audited<'o> {
+    unsound: &'o RefCell<Option<Unsound>>,
+}
+
+impl Checker for Audited<'_> {
+    fn check(&self, instance: &Instance, model: MemoryModel, control: &Control<'_>) -> Check {
+        let check = Robust(wattle_robust::Goal::Robustness).check(instance, model, control);
+        if !matches!(check, Check::Holds) || model != MemoryModel::Tso {
+            return check;
+        }
+        // A budget that ends here leaves the search's own word.
+        match audit_robustness(instance, control) {
+            Err(AuditError::NotRobust) => {
+                let what = "the auditor finds an attack that the search did not".to_string();
+                *self.unsound.borrow_mut() = Some(Unsound {
+                    engine: "robust",
+                    what: what.clone(),
+                });
+                Check::Undecided(Reason::Other(what))
+            }
+            _ => check,
+        }
+    }
 }
 
 impl Checker for Safety<'_> {

@@ -9,7 +9,7 @@ use crate::generate::Family;
 use crate::{Options, Verdict, check};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use wattle_evidence::Control;
+use wattle_evidence::{AuditPolicy, Control};
 use wattle_memory::MemoryModel;
 use wattle_model::Program;
 use wattle_repair::{Costs, Outcome};
@@ -150,7 +150,15 @@ fn fence_count(program: &Program, goal: Goal) -> String {
         costs: Costs::default(),
         all: false,
     };
-    match fences(program, &wanted, &options(), &control()) {
+    // The peers re-check nothing; proofs of safety are audited here all the same.
+    let options = Options {
+        audit: match goal {
+            Goal::Safety => AuditPolicy::Always,
+            Goal::Robustness | Goal::Triangular => AuditPolicy::Never,
+        },
+        ..options()
+    };
+    match fences(program, &wanted, &options, &control()) {
         Ok(Outcome::Fixed { fixes, .. }) => fixes
             .first()
             .map_or("none".into(), |f| format!("{} fences", f.sites.len())),
@@ -242,9 +250,10 @@ fn memorax(suites: &Path, total: &mut Total, line: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Growth with N; the last column is the ratio to the size before.
+/// Growth with N: the ratio to the size before, and the power of N that would grow so. Powers that do
+/// not rise with N are growth that is polynomial.
 fn families(line: &mut dyn FnMut(&str)) {
-    line("family     N    answer     ours s   times the one before");
+    line("family     N    answer     ours s   times   as N to the");
     let sizes: [(Family, &[u32]); 4] = [
         (Family::Lamport, &[2, 3, 4, 5]),
         (Family::Branching, &[25, 50, 100]),
@@ -252,19 +261,23 @@ fn families(line: &mut dyn FnMut(&str)) {
         (Family::Indexer, &[4, 8, 11]),
     ];
     for (family, sizes) in sizes {
-        let mut before: Option<f64> = None;
+        let mut before: Option<(u32, f64)> = None;
         for n in sizes {
             let Some(program) = wattle_syntax::trencher::parse(&family.program(*n)).program else {
                 continue;
             };
             let (answer, ours) = timed(|| verdict(&program));
             let ours = ours.as_secs_f64();
-            let growth = before.map_or(String::new(), |b| format!("{:.1}", ours / b.max(1e-6)));
+            let growth = before.map_or(String::new(), |(m, b)| {
+                let times = ours / b.max(1e-6);
+                let power = times.ln() / (f64::from(*n) / f64::from(m)).ln();
+                format!("{times:>5.1}   {power:.1}")
+            });
             line(&format!(
                 "{:<10} {n:<4} {answer:<10} {ours:>7.3}   {growth}",
                 family.name()
             ));
-            before = Some(ours);
+            before = Some((*n, ours));
         }
     }
 }

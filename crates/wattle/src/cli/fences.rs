@@ -360,7 +360,7 @@ impl Report<'_> {
             "goal": goal,
             "property": goal,
             "verdict": verdict,
-            "scope": { "threads": self.threads() },
+            "scope": self.scope(),
             "engine": "repair",
             "seconds": self.seconds,
             "states": 0,
@@ -384,11 +384,14 @@ impl Report<'_> {
         }
     }
 
-    fn threads(&self) -> String {
-        match self.program.instantiate(&self.counts) {
-            Ok(instance) => format!("{} threads", instance.threads.len()),
-            Err(_) => "any number of threads".to_string(),
-        }
+    fn scope(&self) -> Option<json::ScopeReport> {
+        let instance = self.program.instantiate(&self.counts).ok()?;
+        Some(json::ScopeReport::of(&Task {
+            instance: &instance,
+            model: self.model,
+            question: None,
+            deadlock: false,
+        }))
     }
 
     fn fences(&self, fix: &Fix) -> Vec<FenceReport> {

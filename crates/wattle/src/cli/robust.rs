@@ -121,6 +121,12 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
             _ => None,
         };
         let crossings = attack.map(|a| fences(&instance, a));
+        let task = Task {
+            instance: &instance,
+            model,
+            question: None,
+            deadlock: false,
+        };
         let value = serde_json::json!({
             "file": source.name,
             "language": source.language.name(),
@@ -128,7 +134,7 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
             "property": word,
             "verdict": verdict,
             "robust": match verdict { "holds" => Some(true), "violated" => Some(false), _ => None },
-            "scope": { "threads": format!("{} threads", instance.threads.len()) },
+            "scope": json::ScopeReport::of(&task),
             "engine": "robust",
             "audited": audited == ", audited",
             "seconds": seconds,

@@ -232,3 +232,114 @@ impl Clock<'_> {
         is_last && !is_alone && used > limit / 4 * 3
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wattle_evidence::{Answer, Reason, Refusal, Task};
+
+    /// Polls so often, waits so long at each, and then decides or not.
+    struct Fake {
+        name: &'static str,
+        polls: u64,
+        wait: Duration,
+        decides: bool,
+    }
+
+    impl Engine for Fake {
+        fn name(&self) -> &'static str {
+            self.name
+        }
+
+        fn accepts(&self, _: &Task<'_>) -> Result<(), Refusal> {
+            Ok(())
+        }
+
+        fn run(&self, _: &Task<'_>, control: &Control<'_>) -> Answer {
+            let mut decided = self.decides;
+            for _ in 0..self.polls {
+                std::thread::sleep(self.wait);
+                if control.poll(self.name, Progress::default()).is_err() {
+                    decided = false;
+                    break;
+                }
+            }
+            let reason = match decided {
+                true => Reason::Other("decided".into()),
+                false => Reason::Other("stopped".into()),
+            };
+            let effort = Progress::default();
+            Answer::Undecided { reason, effort }
+        }
+    }
+
+    struct Over(bool);
+
+    impl Ended for Over {
+        fn is_decided(&self) -> bool {
+            self.0
+        }
+    }
+
+    /// Who wins, with these waits in microseconds.
+    fn winners(fakes: &[(u64, u64, bool)]) -> Vec<usize> {
+        let instance = wattle_model::Program::default().instance();
+        let instance = instance.expect("an empty program");
+        let task = Task {
+            instance: &instance,
+            model: wattle_memory::MemoryModel::Tso,
+            question: None,
+            deadlock: false,
+        };
+        let fakes: Vec<Fake> = fakes
+            .iter()
+            .map(|(polls, wait, decides)| Fake {
+                name: "fake",
+                polls: *polls,
+                wait: Duration::from_micros(*wait),
+                decides: *decides,
+            })
+            .collect();
+        let runners: Vec<Runner<'_>> = fakes
+            .iter()
+            .map(|engine| Runner { engine, tick: 1000 })
+            .collect();
+        let ended = race(&runners, &Control::unlimited(), |runner, control| {
+            let answer = runner.engine.run(&task, control);
+            Over(
+                matches!(answer, Answer::Undecided { reason: Reason::Other(r), .. } if r == "decided"),
+            )
+        });
+        ended.into_iter().map(|(i, _)| i).collect()
+    }
+
+    #[test]
+    fn the_winner_is_who_polled_least_however_long_it_took() {
+        for waits in [[0, 900, 0], [900, 0, 300], [50, 50, 900]] {
+            let [a, b, c] = waits;
+            let fakes = [(60, a, true), (20, b, true), (40, c, true)];
+            assert_eq!(winners(&fakes), vec![1], "{waits:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_tie_the_first_wins() {
+        for waits in [(0, 500), (500, 0)] {
+            // The second starts when the first has had its head start of two polls.
+            let fakes = [(22, waits.0, true), (20, waits.1, true)];
+            assert_eq!(winners(&fakes), vec![0], "{waits:?}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_decide_leaves_the_field() {
+        assert_eq!(winners(&[(0, 0, false), (30, 10, true)]), vec![1]);
+        assert_eq!(winners(&[(5, 10, false), (30, 10, true)]), vec![1]);
+        assert_eq!(winners(&[(5, 0, false), (3, 0, false)]), vec![0, 1]);
+    }
+
+    #[test]
+    fn a_short_run_needs_no_race() {
+        assert_eq!(winners(&[(1, 0, true), (0, 0, true)]), vec![0]);
+    }
+}

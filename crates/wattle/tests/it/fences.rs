@@ -244,6 +244,44 @@ finally !(p.r == 0 && q.s == 0);
 }
 
 #[test]
+fn swaps_are_written_in_every_language_that_has_them() {
+    use crate::support::{Scratch, root, run};
+    let scratch = Scratch::new();
+    let cases = [
+        (
+            "trencher/simplified-dekker.trench",
+            "write 1 0\n+transition",
+        ),
+        ("rmm/peterson.rmm", "locked"),
+    ];
+    for (name, wanted) in cases {
+        let file = root().join("examples").join(name).display().to_string();
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        let out = scratch.path(&format!("fenced.{ending}"));
+        let ran = run(&["fences", &file, "--cost", "swap=1", "--write", &out]);
+        assert_eq!(ran.code, 0, "{name}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains(wanted), "{name}: {}", ran.out);
+        let again = run(&["check", &out, "--quiet"]);
+        assert_eq!(again.code, 0, "{name}: {}{}", again.out, again.err);
+    }
+    // x86 has no exchange without a register: said, not guessed.
+    let sb = root()
+        .join("examples/litmus/sb.litmus")
+        .display()
+        .to_string();
+    let text = std::fs::read_to_string(sb).expect("an example");
+    let file = scratch.file("sb.litmus", &text.replace("\nexists", "\n~exists"));
+    let out = scratch.path("fenced.litmus");
+    let ran = run(&["fences", &file, "--cost", "swap=1", "--write", &out]);
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("no store that can be made atomic"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn store_fences_where_they_suffice() {
     let text = "\
 shared data, ready;

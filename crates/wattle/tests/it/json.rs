@@ -4,7 +4,11 @@ use crate::support::{Scratch, root, run, schema};
 use serde_json::Value;
 
 fn check_schema() -> Value {
-    let path = root().join("schema/check.schema.json");
+    schema_of("check")
+}
+
+fn schema_of(command: &str) -> Value {
+    let path = root().join(format!("schema/{command}.schema.json"));
     let text = std::fs::read_to_string(path).expect("the schema is committed");
     serde_json::from_str(&text).expect("the schema is JSON")
 }
@@ -14,9 +18,10 @@ fn output(arguments: &[&str]) -> Value {
     serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}", r.out))
 }
 
+/// The output, which fits the schema of its command.
 fn valid(arguments: &[&str]) -> Value {
     let value = output(arguments);
-    let errors = schema::errors(&check_schema(), &value);
+    let errors = schema::errors(&schema_of(arguments[0]), &value);
     assert!(errors.is_empty(), "{arguments:?}: {errors:#?}\n{value:#}");
     value
 }
@@ -37,6 +42,8 @@ fn every_kind_of_answer_fits_the_schema() {
     assert_eq!(v["language"], "wtl");
     assert_eq!(v["why"]["sc_forbids"], true);
     assert!(v["trace"].as_array().is_some_and(|t| t.len() >= 5));
+    assert_eq!(v["fences"][0]["kind"], "fence");
+    assert_eq!(v["fences"][0]["line"], 2);
     assert!(v.get("results").is_none());
     let v = valid(&["check", &sb, "--json", "--model", "sc"]);
     assert_eq!(v["verdict"], "holds");
@@ -84,4 +91,38 @@ fn the_checker_of_schemas_checks() {
     let schema = check_schema();
     let sb = serde_json::json!({"file": 3});
     assert!(!schema::errors(&schema, &sb).is_empty());
+}
+
+#[test]
+fn fences_and_robust_fit_their_schemas() {
+    let s = Scratch::new();
+    let sb = s.file("sb.wtl", SB);
+    for goal in ["safety", "robustness", "triangular"] {
+        let v = valid(&["fences", &sb, "--goal", goal, "--all", "--json"]);
+        assert_eq!(v["number_of_fences"], 2, "{v:#}");
+        let why = |f: &Value| !f["why"].as_str().unwrap_or_default().is_empty();
+        assert!(v["fences"].as_array().is_some_and(|f| f.iter().all(why)));
+    }
+    let v = valid(&["fences", &sb, "--model", "all", "--json"]);
+    assert_eq!(v.as_array().map(Vec::len), Some(2));
+    let v = valid(&["fences", &sb, "--write", &s.path("out.wtl"), "--json"]);
+    assert!(v["diff"].as_str().is_some_and(|d| d.contains("+")), "{v:#}");
+    let broken = s.file("b.wtl", "shared x; thread p { x = 1; } never x == 1;");
+    let v = valid(&["fences", &broken, "--json"]);
+    assert_eq!(v["broken_under_sc"], true);
+    for goal in ["robustness", "triangular"] {
+        let v = valid(&["robust", &sb, "--goal", goal, "--json"]);
+        assert_eq!(v["robust"], false, "{v:#}");
+    }
+    let v = valid(&["robust", &broken, "--json"]);
+    assert_eq!((&v["robust"], &v["audited"]), (&true.into(), &true.into()));
+}
+
+#[test]
+fn litmus_fits_its_schema() {
+    let folder = root().join("examples/litmus").display().to_string();
+    assert!(valid(&["litmus", &folder, "--json"]).is_array());
+    let one = root().join("examples/litmus/iriw.litmus");
+    let v = valid(&["litmus", &one.display().to_string(), "--json"]);
+    assert_eq!(v["complete"], true);
 }

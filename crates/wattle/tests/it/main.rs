@@ -1,10 +1,12 @@
 //! Everything that needs the whole line from text to verdict.
 
+mod agree;
 mod cli;
 mod evidence;
 mod examples;
 mod fences;
 mod json;
 mod robust;
+mod show;
 mod support;
 mod text;

@@ -1,6 +1,6 @@
 //! `wattle robust`: what it says is checked by the auditor's own search.
 
-use crate::support::{Scratch, run};
+use crate::support::{Scratch, root, run};
 
 #[test]
 fn a_store_may_be_delayed_past_a_lock_region() {
@@ -32,4 +32,12 @@ fn what_must_be_reachable_cannot_be_fenced() {
     let file = scratch.file("r.wtl", "shared x; thread t { x = 1; } reachable x == 2;");
     let ran = run(&["fences", &file]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_thread_that_counts_for_ever_does_not_hide_an_attack() {
+    let file = root().join("examples/trencher/counting-forever.trench");
+    let ran = run(&["robust", &file.display().to_string()]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("not robust against TSO"), "{}", ran.out);
 }

@@ -1,0 +1,125 @@
+//! `wattle show`: pictures that are well-formed, the same every time, and say what they should.
+
+use crate::support::{Scratch, root, run};
+
+fn example(name: &str) -> String {
+    root().join("examples").join(name).display().to_string()
+}
+
+/// The picture, if it is one: every element closed, nothing but elements and escaped text.
+fn picture(arguments: &[&str]) -> String {
+    let ran = run(arguments);
+    assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.out, ran.err);
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = ran.out.as_str();
+    while let Some((text, after)) = rest.split_once('<') {
+        assert!(!text.contains('>'), "a stray `>` in {text:?}");
+        let references = text.split('&').skip(1);
+        for r in references {
+            let known = ["lt;", "gt;", "amp;", "quot;"];
+            assert!(known.iter().any(|k| r.starts_with(k)), "`&{r}`");
+        }
+        let (tag, after) = after.split_once('>').expect("a tag ends");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "elements nest");
+        } else if !tag.ends_with('/') {
+            let name = tag.split_whitespace().next().unwrap_or_default();
+            open.push(name.to_string());
+        }
+        rest = after;
+    }
+    assert!(open.is_empty(), "not closed: {open:?}");
+    assert_eq!(run(arguments).out, ran.out, "not the same twice");
+    ran.out
+}
+
+/// Boxes of one panel or page: left, top, width, height.
+fn boxes(svg: &str) -> Vec<[f64; 4]> {
+    let number = |line: &str, name: &str| -> Option<f64> {
+        let (_, rest) = line.split_once(&format!("{name}=\""))?;
+        rest.split('"').next()?.parse().ok()
+    };
+    let lines = svg.lines().filter(|l| l.contains("rx="));
+    let all = lines.filter_map(|l| {
+        Some([
+            number(l, " x")?,
+            number(l, " y")?,
+            number(l, "width")?,
+            number(l, "height")?,
+        ])
+    });
+    all.collect()
+}
+
+fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    a[0] < b[0] + b[2] && b[0] < a[0] + a[2] && a[1] < b[1] + b[3] && b[1] < a[1] + a[3]
+}
+
+#[test]
+fn threads_and_fences_as_a_picture() {
+    let file = example("peterson.wtl");
+    let plain = picture(&["show", &file, "--as", "svg"]);
+    assert!(plain.contains(">critical</text>"), "{plain}");
+    assert!(!plain.contains(">fence</text>"), "{plain}");
+    let fenced = picture(&["show", &file, "--as", "svg", "--fences", "tso"]);
+    assert_eq!(fenced.matches(">fence</text>").count(), 2, "one per thread");
+    for panel in fenced.split("<g ") {
+        let all = boxes(panel);
+        for (i, a) in all.iter().enumerate() {
+            assert!(!all[i + 1..].iter().any(|b| overlap(a, b)), "{a:?}");
+        }
+    }
+    let dot = run(&["show", &file, "--as", "dot", "--fences", "tso"]);
+    assert_eq!(dot.out.matches("\\nfence\"").count(), 2, "{}", dot.out);
+}
+
+#[test]
+fn a_run_as_a_picture() {
+    let s = Scratch::new();
+    let (file, trace) = (example("peterson.wtl"), s.path("trace.json"));
+    let checked = run(&["check", &file, "--trace", &trace]);
+    assert_eq!(checked.code, 1, "{}", checked.err);
+    let svg = picture(&["show", &file, "--as", "svg", "--trace", &trace]);
+    assert!(svg.contains("no SC run has this"), "{svg}");
+    let all = boxes(&svg);
+    assert!(all.len() >= 5, "{svg}");
+    for (i, a) in all.iter().enumerate() {
+        assert!(!all[i + 1..].iter().any(|b| overlap(a, b)), "{a:?}");
+    }
+    let dot = run(&["show", &file, "--as", "dot", "--trace", &trace]);
+    assert!(
+        dot.out.starts_with("digraph happens_before {"),
+        "{}",
+        dot.out
+    );
+    assert!(dot.out.contains("color=red, penwidth=2"), "{}", dot.out);
+}
+
+#[test]
+fn pictures_need_a_form() {
+    let ran = run(&["show", &example("peterson.wtl"), "--fences", "tso"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("--as svg"), "{}", ran.err);
+    let ran = run(&[
+        "show",
+        &example("hyman.wtl"),
+        "--as",
+        "svg",
+        "--fences",
+        "tso",
+    ]);
+    assert_eq!(ran.code, 1, "broken under SC: {}{}", ran.out, ran.err);
+}
+
+#[test]
+fn every_example_can_be_drawn() {
+    let mut drawn = 0;
+    for entry in std::fs::read_dir(root().join("examples")).expect("examples") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|e| e == "wtl") {
+            picture(&["show", &path.display().to_string(), "--as", "svg"]);
+            drawn += 1;
+        }
+    }
+    assert!(drawn > 40, "{drawn}");
+}
