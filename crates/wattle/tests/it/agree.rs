@@ -201,7 +201,7 @@ const PROGRAMS: &[(&str, [&str; 3], &str)] = &[
 ];
 
 /// Polls after which an engine gives up: a deterministic stand-in for a time limit.
-const MOST: usize = 300;
+const MOST: usize = 60;
 
 fn letters(text: &str, engine: Option<&str>, model: MemoryModel) -> String {
     let program = wattle::parse(Language::Wtl, text).program;
@@ -255,5 +255,5 @@ fn no_engine_contradicts_another() {
             }
         }
     }
-    assert!(decided > 400, "only {decided} answers");
+    assert!(decided > 300, "only {decided} answers");
 }
