@@ -38,6 +38,12 @@ pub enum CheckError {
         known: Vec<&'static str>,
     },
     Instance(InstanceError),
+    /// Any number of threads cannot be treated; the place, why, and what to do instead.
+    AnyNumber {
+        span: Span,
+        message: String,
+        hint: String,
+    },
 }
 
 impl fmt::Display for CheckError {
@@ -50,6 +56,12 @@ impl fmt::Display for CheckError {
                 known.join(", ")
             ),
             CheckError::Instance(e) => write!(f, "{e}"),
+            CheckError::AnyNumber { message, hint, .. } => {
+                write!(
+                    f,
+                    "not treated for any number of threads: {message} ({hint})"
+                )
+            }
         }
     }
 }
@@ -60,6 +72,7 @@ impl CheckError {
     /// The place in the source it is about, if there is one.
     pub fn span(&self) -> Span {
         match self {
+            CheckError::AnyNumber { span, .. } => *span,
             CheckError::Instance(
                 InstanceError::Unfixed { span, .. }
                 | InstanceError::BadInit { span, .. }
@@ -97,6 +110,9 @@ pub fn check_with(
         Err(InstanceError::Unfixed { .. }) => None,
         Err(e) => return Err(CheckError::Instance(e)),
     };
+    if instance.is_none() {
+        families::treated(program)?;
+    }
     let questions: Vec<Option<usize>> = match program.properties.len() {
         0 => vec![None],
         n => (0..n).map(Some).collect(),

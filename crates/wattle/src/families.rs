@@ -3,6 +3,7 @@
 //! A violation with some number of threads is shown on an instance, by the engines for instances. A
 //! proof is audited before it is told.
 
+use crate::check::CheckError;
 use crate::input::Subject;
 use crate::options::{Options, ThreadCount};
 use crate::{check, resources};
@@ -23,6 +24,17 @@ use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
 
 const ENGINE: &str = "params";
+
+/// Whether the program as such can be treated for any number of threads; what cannot be said of one of
+/// its properties is told with that property.
+pub fn treated(program: &Program) -> Result<(), CheckError> {
+    let refused = |u: Unsupported| CheckError::AnyNumber {
+        span: u.span,
+        message: u.message,
+        hint: u.hint,
+    };
+    lower(program, None).map(|_| ()).map_err(refused)
+}
 
 /// One property of a program with an open number of threads. The instance that shows a violation
 /// is kept in `shown`.
@@ -160,7 +172,9 @@ pub fn system_of(
             if question.is_some_and(|q| q >= program.properties.len()) {
                 return Err("it answers a property which the program lacks".into());
             }
-            let lowered = lower(&program, question).map_err(|u| u.message)?;
+            let refused =
+                |u: Unsupported| format!("line {}: {} ({})", u.span.line, u.message, u.hint);
+            let lowered = lower(&program, question).map_err(refused)?;
             Ok(lowered.system)
         }
     }

@@ -3,4 +3,5 @@
 pub mod abdulla;
 pub mod auto;
 pub mod explicit;
+pub mod params;
 pub mod tso;

@@ -36,14 +36,14 @@ pub fn run(suites: &Path, line: &mut dyn FnMut(&str)) {
 
 /// Sums over the measurements for which the peer has a time.
 #[derive(Default)]
-struct Total {
+pub(super) struct Total {
     ours: f64,
     peer: f64,
     slower: Vec<String>,
 }
 
 impl Total {
-    fn row(
+    pub(super) fn row(
         &mut self,
         line: &mut dyn FnMut(&str),
         (suite, file, task): (&str, &str, &str),
@@ -63,7 +63,7 @@ impl Total {
         ));
     }
 
-    fn report(&self, suite: &str, line: &mut dyn FnMut(&str)) {
+    pub(super) fn report(&self, suite: &str, line: &mut dyn FnMut(&str)) {
         let ratio = self.ours / self.peer.max(1e-9);
         line(&format!(
             "{suite}: {:.2} s in all, the peer {:.2} s; ratio {ratio:.3}",
@@ -76,7 +76,7 @@ impl Total {
 }
 
 /// A table of comma-separated values with quotes; empty if it is not there.
-fn table(path: &Path) -> Vec<Vec<String>> {
+pub(super) fn table(path: &Path) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let rows = text.lines().map(|row| {
         let mut cells = vec![String::new()];
@@ -97,11 +97,11 @@ fn table(path: &Path) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-fn column(rows: &[Vec<String>], name: &str) -> Option<usize> {
+pub(super) fn column(rows: &[Vec<String>], name: &str) -> Option<usize> {
     rows.first()?.iter().position(|c| c == name)
 }
 
-fn cell(row: &[String], column: Option<usize>) -> &str {
+pub(super) fn cell(row: &[String], column: Option<usize>) -> &str {
     column.and_then(|c| row.get(c)).map_or("", String::as_str)
 }
 

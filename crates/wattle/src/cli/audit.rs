@@ -68,10 +68,12 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
     line.clear();
     let audited = match result {
         Ok(audited) => audited,
-        Err(e @ (AuditError::Corrupt(_) | AuditError::WrongModel(_))) => {
-            return Err(fail(e.to_string(), Exit::Input));
-        }
         Err(e @ AuditError::Stopped(_)) => return Err(fail(e.to_string(), Exit::Undecided)),
+        Err(AuditError::Refused(why)) => {
+            let reason = format!("the certificate cannot be audited: {why}");
+            return Err(fail(reason, Exit::Undecided));
+        }
+        // Its header says that it is Wattle's own evidence about this very program.
         Err(e) => {
             let reason = format!(
                 "the certificate does not check: {e}\n\

@@ -30,6 +30,8 @@ enum Suite {
     Auto,
     /// Fences for integer programs by `cegar`, beside abdulla-2012's Table 1; PSO too
     Abdulla,
+    /// Any number of threads: conchon-2017's case studies and the suites of array-based systems
+    Params,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -51,6 +53,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
     if wanted(Suite::Abdulla) {
         wattle::bench::abdulla::run(&mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Params) {
+        wattle::bench::params::run(&arguments.suites, &arguments.examples, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }

@@ -4,7 +4,9 @@ use super::exit::Exit;
 use super::subject::{self, File};
 use super::{output, reduced, signals, units};
 use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
 use std::time::Duration;
+use wattle::families;
 use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::input::Subject;
 use wattle::{MemoryModel, Options, ThreadCount, picture};
@@ -48,6 +50,8 @@ enum Form {
     Svg,
     /// What predicate abstraction makes of it, under SC or as --reduce says
     BooleanProgram,
+    /// An array-based system for any number of threads, in Cubicle-W's language
+    Cubicle,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -68,7 +72,11 @@ pub fn run(arguments: &Arguments) -> Exit {
 
 fn text(arguments: &Arguments) -> Result<String, Exit> {
     let drawn = arguments.trace.is_some() || arguments.fences.is_some();
-    if matches!(arguments.form, Form::Wtl | Form::BooleanProgram) && drawn {
+    if matches!(
+        arguments.form,
+        Form::Wtl | Form::BooleanProgram | Form::Cubicle
+    ) && drawn
+    {
         let reason = "a graph is asked for: add --as svg or --as dot";
         return Err(refused(arguments, reason, Exit::Input));
     }
@@ -85,6 +93,9 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
     };
     if arguments.form == Form::Wtl && arguments.reduce.is_none() {
         return Ok(print::to_wtl(&program));
+    }
+    if arguments.form == Form::Cubicle {
+        return cubicle(arguments, program);
     }
     let mut counts = Counts::default();
     let named = units::named(&arguments.threads, &program)
@@ -119,6 +130,29 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
         Form::Dot => dot::graph(&instance, &marks),
         _ => threads(&instance, &marks),
     })
+}
+
+/// The array-based system of a program for its first property.
+fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Exit> {
+    let named = units::named(&arguments.threads, &program)
+        .map_err(|why| refused(arguments, &why, Exit::Input))?;
+    let (mut any, mut counts) = (Vec::new(), BTreeMap::new());
+    for (name, count) in named {
+        match count {
+            ThreadCount::Any => any.push(name),
+            ThreadCount::Fixed(n) => {
+                counts.insert(name, n);
+            }
+        }
+    }
+    if program.properties.len() > 1 {
+        output::note("note: several properties; the first one is written\n");
+    }
+    let question = (!program.properties.is_empty()).then_some(0);
+    let subject = Subject::Program(program);
+    let system = families::system_of(&subject, &any, &counts, question)
+        .map_err(|why| refused(arguments, &why, Exit::Input))?;
+    Ok(system.to_string())
 }
 
 fn refused(arguments: &Arguments, reason: &str, exit: Exit) -> Exit {

@@ -298,7 +298,7 @@ fn tampered_evidence_is_told() {
     let rows = cut["evidence"]["rows"].as_str().expect("rows").to_string();
     cut["evidence"]["rows"] = rows[..rows.len() / 8 * 4].into();
     let cut = s.file("cut.json", cut.to_string());
-    assert_eq!(run(&["audit", &mp, &cut]).code, 2);
+    assert_eq!(run(&["audit", &mp, &cut]).code, 4);
     let mut empty = read(&proof);
     empty["evidence"]["rows"] = "".into();
     empty["evidence"]["count"] = 0.into();

@@ -4,6 +4,7 @@ mod agree;
 mod cli;
 mod evidence;
 mod examples;
+mod families;
 mod fences;
 mod json;
 mod robust;

@@ -1,0 +1,101 @@
+//! Any number of threads, from the text to the audited proof.
+
+use super::support::{Scratch, root, run};
+
+const LOCK: &str = "shared lock;
+thread t[*] {
+    local old;
+    loop {
+        old = swap(lock, 1);
+        if old == 0 {
+            critical: skip;
+            lock = 0;
+        }
+    }
+}
+never t[i]@critical && t[j]@critical;
+";
+
+const BROKEN: &str = "shared lock;
+thread t[*] {
+    local old;
+    loop {
+        old = lock;
+        lock = 1;
+        if old == 0 {
+            critical: skip;
+            lock = 0;
+        }
+    }
+}
+never t[i]@critical && t[j]@critical;
+";
+
+#[test]
+fn proofs_are_audited_and_kept() {
+    let s = Scratch::new();
+    let lock = s.file("lock.wtl", LOCK);
+    for model in ["sc", "tso", "pso"] {
+        let proof = s.path("proof.json");
+        let r = run(&["check", &lock, "--model", model, "--certificate", &proof]);
+        assert_eq!(r.code, 0, "{model} {}{}", r.out, r.err);
+        assert!(r.out.contains("(proved by params, audited)"), "{}", r.out);
+        let r = run(&["audit", &lock, &proof]);
+        assert_eq!(r.code, 0, "{model} {}", r.err);
+        assert!(r.out.contains("cubes over threads"), "{}", r.out);
+        // Another program, and fewer cubes.
+        let other = s.file("other.wtl", BROKEN);
+        assert_eq!(run(&["audit", &other, &proof]).code, 2);
+        let text = std::fs::read_to_string(&proof).expect("written");
+        let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        if let Some(cubes) = json["evidence"]["cubes"].as_array_mut() {
+            cubes.remove(0);
+        }
+        let less = s.file("less.json", json.to_string());
+        let r = run(&["audit", &lock, &less]);
+        assert_eq!(r.code, 4, "{model} {}", r.err);
+    }
+}
+
+/// The system a program is translated to, as a file of its own, has the program's verdict.
+#[test]
+fn cubicle_files_mean_the_same() {
+    let s = Scratch::new();
+    let lock = s.file("lock.wtl", LOCK);
+    let broken = s.file("broken.wtl", BROKEN);
+    let x86 = root().join("examples/x86/spinlock.asm");
+    for file in [lock, broken, x86.display().to_string()] {
+        let shown = run(&["show", &file, "--as", "cubicle"]);
+        assert_eq!(shown.code, 0, "{}", shown.err);
+        let system = s.file("shown.cub", &shown.out);
+        let codes = |file: &str| run(&["check", file, "--model", "tso", "-q"]).code;
+        assert_eq!(codes(&file), codes(&system), "{file}\n{}", shown.out);
+        let again = run(&["show", &system]);
+        assert_eq!(again.out, shown.out);
+    }
+}
+
+#[test]
+fn fixed_families_are_lifted() {
+    let s = Scratch::new();
+    let fixed = s.file("fixed.wtl", LOCK.replace("t[*]", "t[2]"));
+    let r = run(&["check", &fixed, "--threads", "t=*"]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(r.out.contains("any number of threads"), "{}", r.out);
+}
+
+/// Refused with the place and what to do instead.
+#[test]
+fn what_any_number_cannot_have() {
+    let arithmetic =
+        "shared x;\nthread t[2] {\n    local n;\n    n = self + 1;\n    x = n;\n}\nnever x == 7;\n";
+    let neighbour = "shared f[2];\nthread t[2] {\n    let other = 1 - self;\n    f[self] = 1;\n    await f[other] == 0;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n";
+    for (text, word) in [(arithmetic, "identifier"), (neighbour, "line")] {
+        let s = Scratch::new();
+        let file = s.file("refused.wtl", text);
+        let r = run(&["check", &file, "--threads", "t=*"]);
+        assert_eq!(r.code, 2, "{}{}", r.out, r.err);
+        assert!(r.err.contains("any number of threads"), "{}", r.err);
+        assert!(r.err.contains("refused.wtl"), "{} {word}", r.err);
+    }
+}
