@@ -185,6 +185,34 @@ impl<A> Expr<A> {
         Expr::Ite(Box::new(c), Box::new(a), Box::new(b))
     }
 
+    /// Whether linear arithmetic can say it: sums and comparisons of leaves, products with constants,
+    /// remainders by constants.
+    pub fn is_linear(&self) -> bool {
+        let fixed = |e: &Expr<A>| {
+            let mut leaves = false;
+            e.for_each_atom(&mut |_| leaves = true);
+            !leaves
+        };
+        match self {
+            Expr::Const(_) | Expr::Atom(_) => true,
+            Expr::Unary(Op1::Wrap { .. }, a) => fixed(a),
+            Expr::Unary(_, a) => a.is_linear(),
+            Expr::Binary(op, a, b) => {
+                let parts = a.is_linear() && b.is_linear();
+                parts
+                    && match op {
+                        Op2::Mul => fixed(a) || fixed(b),
+                        Op2::Rem => fixed(b),
+                        Op2::Div | Op2::BitAnd | Op2::BitOr | Op2::BitXor | Op2::Shl | Op2::Shr => {
+                            fixed(a) && fixed(b)
+                        }
+                        _ => true,
+                    }
+            }
+            Expr::Ite(c, a, b) => c.is_linear() && a.is_linear() && b.is_linear(),
+        }
+    }
+
     /// Logical negation; comparisons are flipped instead of wrapped.
     pub fn negate(self) -> Self {
         match self {

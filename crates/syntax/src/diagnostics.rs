@@ -24,6 +24,13 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
+/// A predicate that no solver of ours can treat.
+pub(crate) fn not_linear(span: Span) -> Diagnostic {
+    Diagnostic::error(span, "this predicate is not linear").hint(
+        "sums, differences and comparisons of variables and products with constants would work",
+    )
+}
+
 impl Diagnostic {
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         Diagnostic {

@@ -7,6 +7,7 @@ pub(super) struct File {
     pub init: Vec<Initial>,
     pub processes: Vec<Process>,
     pub assertions: Vec<(Expr<Leaf>, Span)>,
+    pub predicates: Vec<(Expr<Leaf>, Span)>,
 }
 
 pub(super) struct Initial {

@@ -1,7 +1,7 @@
 //! [`File`] to a model: a single-thread family per process, one `always` per assertion.
 
 use super::ast::{File, Labelled, Leaf, Named, Process, Statement};
-use crate::diagnostics::{Diagnostic, nearest};
+use crate::diagnostics::{Diagnostic, nearest, not_linear};
 use crate::flow::Flow;
 use crate::tokens::{MAX_ERRORS, clip};
 use indexmap::IndexMap;
@@ -45,11 +45,23 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
             });
         }
     }
+    let mut predicates = Vec::new();
+    for (e, span) in &file.predicates {
+        if let Some(expr) = assertion(e, file, &shared, &families, &mut out) {
+            if !expr.is_linear() {
+                out.push(not_linear(*span));
+            }
+            predicates.push(Condition {
+                indices: Vec::new(),
+                expr,
+            });
+        }
+    }
     (!families.is_empty()).then(|| Program {
         regions: shared.into_values().collect(),
         families,
         properties,
-        predicates: Vec::new(),
+        predicates,
     })
 }
 

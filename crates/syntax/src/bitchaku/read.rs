@@ -12,7 +12,7 @@ const LEXIS: Lexis = Lexis {
     sigil: None,
 };
 
-const RESERVED: [&str; 22] = [
+const RESERVED: [&str; 23] = [
     "beginit",
     "endinit",
     "process",
@@ -27,6 +27,7 @@ const RESERVED: [&str; 22] = [
     "else",
     "endif",
     "assert",
+    "predicate",
     "always",
     "assume",
     "begin_atomic",
@@ -72,7 +73,7 @@ impl Parser<'_> {
     fn file(&mut self, file: &mut File) {
         if self.c.expect("beginit").is_err() {
             self.hint("a `.bit` file starts with `beginit`, the initial stores and `endinit`");
-            if !self.skip_to(&["process", "assert"]) {
+            if !self.skip_to(&["process", "assert", "predicate"]) {
                 return;
             }
         } else {
@@ -83,10 +84,12 @@ impl Parser<'_> {
                 self.process(file);
             } else if self.c.at("assert") {
                 self.assertion(file);
+            } else if self.c.at("predicate") {
+                self.predicate(file);
             } else {
                 self.c
-                    .unexpected("`process`, `assert` or the end of the file");
-                self.skip_to(&["process", "assert"]);
+                    .unexpected("`process`, `assert`, `predicate` or the end of the file");
+                self.skip_to(&["process", "assert", "predicate"]);
             }
         }
         if file.processes.is_empty() && self.c.diagnostics.is_empty() {
@@ -149,10 +152,14 @@ impl Parser<'_> {
         }
         let mut body = Vec::new();
         self.list(&mut body);
-        if !(self.c.at_end() || self.c.at("process") || self.c.at("assert")) {
+        if !(self.c.at_end()
+            || ["process", "assert", "predicate"]
+                .iter()
+                .any(|w| self.c.at(w)))
+        {
             self.c
-                .unexpected("a statement, `process`, `assert` or the end of the file");
-            self.skip_to(&["process", "assert"]);
+                .unexpected("a statement, `process`, `assert`, `predicate` or the end of the file");
+            self.skip_to(&["process", "assert", "predicate"]);
         }
         if let Ok(id) = id {
             file.processes.push(Process { id, span, body });
@@ -329,7 +336,21 @@ impl Parser<'_> {
         match self.always() {
             Ok(e) => file.assertions.push((e, start.to(self.c.last_span()))),
             Err(Reported) => {
-                self.skip_to(&["process", "assert"]);
+                self.skip_to(&["process", "assert", "predicate"]);
+            }
+        }
+    }
+
+    /// `predicate(b);`, a hint for predicate abstraction.
+    fn predicate(&mut self, file: &mut File) {
+        let start = self.c.take().span;
+        match self.parenthesised() {
+            Ok(e) => {
+                file.predicates.push((e, start.to(self.c.last_span())));
+                self.c.eat(";");
+            }
+            Err(Reported) => {
+                self.skip_to(&["process", "assert", "predicate"]);
             }
         }
     }

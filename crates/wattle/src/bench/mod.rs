@@ -2,6 +2,7 @@
 
 pub mod abdulla;
 pub mod auto;
+pub mod cupex;
 pub mod explicit;
 pub mod params;
 pub mod tso;

@@ -32,6 +32,8 @@ enum Suite {
     Abdulla,
     /// Any number of threads: conchon-2017's case studies and the suites of array-based systems
     Params,
+    /// Predicate and cube extrapolation beside dan-2013's Tables 1 and 2
+    Cupex,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -58,6 +60,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
     if wanted(Suite::Params) {
         wattle::bench::params::run(&arguments.suites, &arguments.examples, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Cupex) {
+        wattle::bench::cupex::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }

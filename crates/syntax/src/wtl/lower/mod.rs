@@ -43,6 +43,9 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> Program {
     }
     for c in &file.predicates {
         if let Some(condition) = lowering.condition(c, &program.families) {
+            if !condition.expr.is_linear() {
+                lowering.error(crate::diagnostics::not_linear(c.expr.span));
+            }
             program.predicates.push(condition);
         }
     }
