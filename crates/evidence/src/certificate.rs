@@ -19,7 +19,7 @@ pub use counted::Counted;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use inductive::{
-    Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
+    Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
 pub use load_buffers::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
 pub use multisets::{BagOf, MultisetConfig, Multisets};

@@ -27,6 +27,7 @@ pub fn certificate(program: &Program<'_>, reached: &[(Shape, Vec<Cube>)]) -> Opt
     Some(Inductive {
         model: program.system.model,
         ranges: wattle_predicates::cegar::certify::ranges(&program.system),
+        blur: None,
         predicates: predicates?,
         invariants: invariants.collect(),
     })

@@ -168,12 +168,82 @@ fn the_fenced_bakery_holds_with_unbounded_tickets() {
     }
 }
 
+/// Loops that store without a fence: buffers have no bound.
 #[test]
-fn an_unbounded_buffer_is_never_a_proof() {
-    let text = "shared x: int, y: int; thread p { local r: int; loop { x = 1; } } \
-                thread q { local s: int; s = x; assert s <= 1; }";
-    assert_eq!(decide(&wtl(text), Sc), Some(false));
-    assert_eq!(decide(&wtl(text), Tso), None);
+fn buffers_without_a_bound_are_proved() {
+    for (text, bad) in [
+        (
+            "shared x: int; thread p { loop { x = 1; } } \
+             thread q { local s: int; s = x; assert s <= 1; assert s >= 0; }",
+            false,
+        ),
+        (
+            "shared x: int; thread p { loop { x = 1; x = 2; } } \
+             thread q { local s: int; s = x; assert s != 2; }",
+            true,
+        ),
+        (
+            "shared x, y; thread p { local r; loop { x = 1; y = 1; r = x; assert r == 1; \
+             x = 2; r = x; assert r == 2; } } thread q { local s; s = y; s = x; assert s != 3; }",
+            false,
+        ),
+        (
+            "shared c: int; thread p { local r; loop { r = c; c = r + 1; } } \
+             thread q { local r; r = c; assert r >= 0; }",
+            false,
+        ),
+    ] {
+        for model in MemoryModel::ALL {
+            assert_eq!(decide(&wtl(text), model), Some(bad), "{model} {text}");
+        }
+    }
+}
+
+/// A certificate whose buffers are blurred proves nothing if classes or their use are changed.
+#[test]
+fn the_auditor_has_its_own_idea_of_blurred_buffers() {
+    let text = "shared x: int; thread p { loop { x = 1; x = 2; } } \
+                thread q { local s: int; s = x; assert s <= 2; }";
+    let instance = wtl(text);
+    for model in [Tso, Pso] {
+        let task = Task {
+            instance: &instance,
+            model,
+            question: None,
+            deadlock: false,
+        };
+        let answer = Cegar::default().run(&task, &Control::unlimited());
+        let Answer::Unreachable { certificate, .. } = answer else {
+            panic!("it holds under {model}");
+        };
+        let wattle_evidence::Certificate::Inductive(whole) = certificate else {
+            panic!("another kind of certificate");
+        };
+        assert!(whole.blur.is_some());
+        let check = |c: wattle_evidence::certificate::Inductive| {
+            let c = wattle_evidence::Certificate::Inductive(c);
+            audit::audit(&task, &c, &Control::unlimited())
+        };
+        assert!(check(whole.clone()).is_ok());
+        let mut exact = whole.clone();
+        exact.blur = None;
+        assert!(check(exact).is_err(), "exact buffers grow for ever");
+        let mut fewer = whole.clone();
+        fewer
+            .invariants
+            .retain(|i| i.control.buffers[0].before.is_empty());
+        assert!(check(fewer).is_err(), "old stores are left out");
+        let mut ranges = whole.clone();
+        for (_, _, hi) in &mut ranges.ranges {
+            *hi = hi.map(|h| h - 1);
+        }
+        assert!(check(ranges).is_err(), "values leave the ranges");
+        let mut unsorted = whole;
+        if let Some(blur) = &mut unsorted.blur {
+            blur.cuts.iter_mut().for_each(|c| c.reverse());
+        }
+        assert!(check(unsorted).is_err(), "classes that overlap");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! if all others lie inside. Every "unsatisfiable" of the solver is taken only with a proof
 //! that checks.
 
+mod buffer;
 mod machine;
 mod ranges;
 
@@ -17,7 +18,6 @@ use crate::certificate::{ControlState, Corrupt, Inductive};
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use machine::{Machine, State, control as control_of};
-use ranges::Ranges;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_logic::{Answer, Formula, Limits, Native, Solver, Term, Var, and, eq, not, or, proof};
@@ -56,8 +56,7 @@ pub fn audit(
         task,
         certificate,
         control,
-        machine: Machine::new(task.instance, task.model),
-        ranges: Ranges::new(task.instance, &certificate.ranges)?,
+        machine: Machine::new(task.instance, task.model, certificate)?,
         formulas,
         asked: 0,
         checked: 0,
@@ -85,7 +84,6 @@ struct Auditor<'a> {
     certificate: &'a Inductive,
     control: &'a Control<'a>,
     machine: Machine<'a>,
-    ranges: Ranges,
     formulas: BTreeMap<&'a ControlState, Vec<&'a [i32]>>,
     asked: u64,
     checked: u64,
@@ -211,7 +209,7 @@ impl Auditor<'_> {
                 fix(term, r.init);
             }
         }
-        for fact in self.ranges.facts(&state) {
+        for fact in self.machine.ranges.facts(&state) {
             if !self.covered(&known, &[], &vec![vec![(fact.clone(), not(&fact))]])? {
                 return Err(AuditError::MissesInitial);
             }
@@ -227,7 +225,7 @@ impl Auditor<'_> {
     fn consecution(&mut self, n: usize) -> Result<(), AuditError> {
         let invariant = &self.certificate.invariants[n];
         let (state, domain) = self.machine.any(&invariant.control)?;
-        let domain = domain.into_iter().chain(self.ranges.facts(&state));
+        let domain = domain.into_iter().chain(self.machine.ranges.facts(&state));
         let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
         let ways = self.machine.ways(&state)?;
         let bad = self.bad(&state)?;
@@ -235,7 +233,10 @@ impl Auditor<'_> {
         for way in &ways {
             let formula = way.to.as_ref().map(|to| self.formula(to)).transpose()?;
             let when = and(way.when.iter().cloned());
-            let news = way.to.as_ref().map(|to| self.ranges.news(&state, to));
+            let news = way
+                .to
+                .as_ref()
+                .map(|to| self.machine.ranges.news(&state, to));
             for fact in news.into_iter().flatten() {
                 let inside = vec![vec![(fact.clone(), not(&fact))]];
                 if when != Formula::False && !self.covered(&domain, when.conjuncts(), &inside)? {
@@ -285,7 +286,7 @@ impl Auditor<'_> {
         };
         let threads = state.locations.iter().zip(&self.task.instance.threads);
         let ended = threads.into_iter().all(|(l, t)| t.ended(*l));
-        let empty = state.buffers.iter().all(machine::Buffer::is_empty);
+        let empty = state.buffers.iter().all(buffer::Buffer::is_empty);
         if self.machine.alone(state).is_some() || (question.only_final && !(ended && empty)) {
             return Ok(None);
         }

@@ -17,8 +17,24 @@ pub struct Inductive {
     /// Of registers and cells: the least and the greatest value.
     #[serde(default)]
     pub ranges: Vec<(Quantity, Option<i64>, Option<i64>)>,
+    /// How buffers were kept small, if they were.
+    #[serde(default)]
+    pub blur: Option<Blur>,
     pub predicates: Vec<Predicate>,
     pub invariants: Vec<Invariant>,
+}
+
+/// Threads whose buffers have no bound keep `keep + 1` epochs apart, and `keep + 1` stores of a cell in
+/// one epoch (one under TSO, where every store begins an epoch). Of others to the same cell only the
+/// classes of their values are known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blur {
+    /// The newest stores are the exact ones, else the oldest.
+    pub newest: bool,
+    /// Per thread; nothing if its buffer is exact.
+    pub keep: Vec<Option<u32>>,
+    /// Per cell: where a new class of values begins, ascending.
+    pub cuts: Vec<Vec<i64>>,
 }
 
 /// `sum + constant` compared with zero.
@@ -62,8 +78,12 @@ pub struct ControlState {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PendingStores {
-    /// Epoch (always 0 under TSO) and cell of each entry.
+    /// Epoch (always 0 under TSO in exact buffers) and cell of each entry.
     pub entries: Vec<(u32, CellId)>,
+    /// For each entry the classes, as bits, of stores to its cell that may be pending right before
+    /// it; nothing where all are exact.
+    #[serde(default)]
+    pub before: Vec<u32>,
     /// A store fence came after the newest entry (PSO).
     pub fenced: bool,
 }

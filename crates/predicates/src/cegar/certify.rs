@@ -4,7 +4,7 @@ use super::search::Search;
 use crate::reduce::ranges::Interval;
 use crate::reduce::{Shape, Symbol, System};
 use wattle_evidence::certificate::{
-    Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
+    Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
 use wattle_logic::{Formula, Rel};
 use wattle_model::{CellId, RegisterId, ThreadId};
@@ -33,6 +33,7 @@ impl Search<'_> {
         Some(Inductive {
             model: self.system.model,
             ranges: ranges(&self.system),
+            blur: blur(&self.system),
             predicates: predicates?,
             invariants,
         })
@@ -84,10 +85,25 @@ pub fn ranges(system: &System<'_>) -> Vec<(Quantity, Option<i64>, Option<i64>)> 
     all
 }
 
+/// How the certificate says that buffers are kept small.
+fn blur(system: &System<'_>) -> Option<Blur> {
+    let blur = system.blur.as_ref()?;
+    let keep = |t: ThreadId| u32::try_from(system.blur_of(t)?.keep[t.index()]).ok();
+    Some(Blur {
+        newest: blur.newest,
+        keep: system.instance.thread_ids().map(keep).collect(),
+        cuts: blur.cuts.clone(),
+    })
+}
+
 /// The shape as the certificate writes it.
 pub fn control(shape: &Shape) -> ControlState {
     let buffers = shape.pending.iter().map(|p| PendingStores {
         entries: p.slots.iter().map(|s| (s.epoch, s.cell)).collect(),
+        before: match p.slots.iter().any(|s| s.before != 0) {
+            true => p.slots.iter().map(|s| s.before).collect(),
+            false => Vec::new(),
+        },
         fenced: p.fenced,
     });
     ControlState {

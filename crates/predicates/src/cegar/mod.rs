@@ -6,17 +6,25 @@
 //! bad is unrolled: it is a run, which is replayed, or it gives new predicates. Without a bad trace
 //! the abstract states are an inductive formula per control state, which is the certificate.
 //!
-//! Deviations: buffers are exact as far as they go. Where the static analysis bounds them the answer
-//! is exact; else they hold at most k entries, k is raised while an overflow is a real run, and at
-//! the last k the answer is `bounded`, never "unreachable" (dan-2013: safe at k needs overflow to be
-//! unreachable too).
+//! Buffers that the static analysis bounds are exact, and so are others if a few entries turn out to
+//! be enough. Where a run fills them they are blurred (`reduce::blur`): k
+//! stores of each thread stay in order, the rest is known by cells and classes of values. A trace
+//! that only the blur allows makes it finer (`coarse`); when k has grown to its limit and that is not
+//! enough the answer is `bounded`, never "unreachable".
+//!
+//! Deviations: predicates are followed where their variables matter (registers that are live, entries
+//! that are there) instead of in a map from locations; the truth of all of them is one abstract
+//! state, so subsumption (Alg. 1 line 10) is equality. Fences (case 2) are the business of `repair`,
+//! over all traces instead of one.
 
 pub mod abstraction;
 pub mod certify;
+mod coarse;
 pub mod refine;
 mod search;
 
 use crate::reduce::System;
+use crate::reduce::blur::Blur;
 use abstraction::Halt;
 use search::{Outcome, Search};
 use std::time::Duration;
@@ -32,20 +40,26 @@ use wattle_search::Explicit;
 /// Predicate abstraction with predicates from interpolants.
 #[derive(Clone, Copy, Debug)]
 pub struct Cegar {
-    /// Buffers without a static bound are followed up to this many entries.
+    /// Of buffers without a static bound at most this many stores are kept exact.
     pub most_entries: usize,
+    /// A loop that stores need not fill its buffer: with so many entries the exact system may close.
+    pub most_exact: usize,
     /// Give up after so many refinements: predicates seem to diverge.
     pub most_rounds: usize,
     /// A run is first looked for concretely, among states of so many bytes; 0 leaves that out.
     pub hunt: u64,
+    /// Blurred buffers keep the newest stores exact rather than the oldest.
+    pub newest: bool,
 }
 
 impl Default for Cegar {
     fn default() -> Self {
         Cegar {
             most_entries: 4,
+            most_exact: 4,
             most_rounds: 400,
             hunt: 8 << 20,
+            newest: false,
         }
     }
 }
@@ -78,23 +92,37 @@ impl Engine for Cegar {
         if let Some(run) = self.hunted(task, control) {
             return run;
         }
-        let mut k = 1;
-        let mut search = Search::new(System::new(task.instance, task.model, task.question(), k));
-        let mut followed = true;
+        let system = |k| System::new(task.instance, task.model, task.question(), k);
+        let mut blur = Blur::new(task.instance, 1, self.newest);
+        let mut search = Search::new(system(1));
+        // While this grows buffers are exact and overflow; then they are blurred.
+        let mut exact = 1;
         for round in 0..self.most_rounds {
-            match search.round(task, control, followed) {
+            let k = blur.keep.iter().copied().max().unwrap_or(0);
+            match search.round(task, control, true) {
                 Ok(Outcome::Excluded) => {}
-                Ok(Outcome::Overflow) if k < self.most_entries => {
-                    k += 1;
-                    let system = System::new(task.instance, task.model, task.question(), k);
-                    search = search.with_system(system);
+                Ok(Outcome::Overflow) if exact < self.most_exact => {
+                    exact += 1;
+                    search = search.with_system(system(exact));
                 }
-                Ok(Outcome::Overflow) => followed = false,
+                Ok(Outcome::Overflow) => {
+                    search = search.with_system(system(1).unbounded(Some(blur.clone())));
+                }
+                Ok(Outcome::Coarse { cuts, threads }) => {
+                    let mut finer = false;
+                    for (cell, at) in cuts {
+                        finer |= blur.cut(cell, at);
+                    }
+                    if !finer && k >= self.most_entries {
+                        return bounded(task, &search, k);
+                    }
+                    if !finer {
+                        threads.iter().for_each(|t| blur.keep[t.index()] += 1);
+                    }
+                    search = search.with_system(system(1).unbounded(Some(blur.clone())));
+                }
                 Ok(Outcome::Run(start, events)) => {
                     return reached(task, start, events, search.effort());
-                }
-                Ok(Outcome::Closed) if !followed => {
-                    return bounded(task, &search, k);
                 }
                 Ok(Outcome::Closed) => {
                     let effort = search.effort();
@@ -151,7 +179,7 @@ impl Cegar {
             match search.round(task, control, true) {
                 Ok(Outcome::Excluded) => {}
                 Ok(Outcome::Closed) => return Some(search.predicates.all),
-                Ok(Outcome::Run(..) | Outcome::Overflow) | Err(_) => return None,
+                Ok(_) | Err(_) => return None,
             }
         }
         None

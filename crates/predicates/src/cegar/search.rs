@@ -1,6 +1,7 @@
 //! One round: all abstract states with the predicates known so far, breadth first.
 
 use super::abstraction::{Asker, Halt, Plan, Predicates};
+use super::coarse::{Finding, look};
 use super::refine::{Refined, refine};
 use crate::reduce::{Move, Next, Shape, System};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use wattle_evidence::{Control, Progress, Task};
 use wattle_logic::Formula;
 use wattle_memory::{Event, Start};
+use wattle_model::{CellId, ThreadId};
 
 pub enum Outcome {
     /// A spurious trace was excluded by new predicates.
@@ -16,6 +18,11 @@ pub enum Outcome {
     Run(Start, Vec<Event>),
     /// A run needs a longer buffer.
     Overflow,
+    /// A spurious trace shows that blurred buffers are too coarse.
+    Coarse {
+        cuts: Vec<(CellId, i64)>,
+        threads: Vec<ThreadId>,
+    },
     /// Nothing bad is reachable.
     Closed,
 }
@@ -41,6 +48,8 @@ struct Plans {
 
 pub struct Search<'i> {
     pub system: System<'i>,
+    /// The system with exact buffers, where those of `system` are blurred.
+    exact: Option<System<'i>>,
     pub predicates: Predicates,
     asker: Asker,
     spots: Vec<Spot>,
@@ -58,7 +67,9 @@ impl<'i> Search<'i> {
                 predicates.add(&f);
             }
         }
+        let exact = system.blur.is_some();
         Search {
+            exact: exact.then(|| system.clone().unbounded(None)),
             system,
             predicates,
             asker: Asker::default(),
@@ -286,9 +297,16 @@ impl<'i> Search<'i> {
         }
         moves.reverse();
         let (_, initial) = self.system.initial();
-        let formulas = match refine(&self.system, &initial, &moves, last, step)? {
-            Refined::Run(start, events) => return Ok(Outcome::Run(start, events)),
-            Refined::Excluded(formulas) => formulas,
+        let found = match &self.exact {
+            Some(exact) => look(&self.system, exact, &moves, last, step)?,
+            None => Finding::Refined(refine(&self.system, &initial, &moves, last, step)?),
+        };
+        let formulas = match found {
+            Finding::Refined(Refined::Run(start, events)) => {
+                return Ok(Outcome::Run(start, events));
+            }
+            Finding::Refined(Refined::Excluded(formulas)) => formulas,
+            Finding::Coarse { cuts, threads } => return Ok(Outcome::Coarse { cuts, threads }),
         };
         for sequence in formulas {
             let mut new = false;

@@ -12,13 +12,16 @@
 //! only the first drains. Under PSO entries are sorted by epoch (store fences close an epoch) and
 //! cell; an entry of the oldest epoch drains if it is the first of its cell.
 
+pub mod blur;
 pub mod expr;
 pub mod live;
 pub mod ranges;
 pub mod size;
 
+use blur::Blur;
 use expr::{Cases, truth, values};
 use ranges::{Interval, Ranges};
+use std::cell::Cell;
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
 use wattle_memory::MemoryModel;
 use wattle_memory::reference::MAX_CHOICE;
@@ -45,11 +48,13 @@ pub struct Pending {
     pub fenced: bool,
 }
 
-/// Which cell an entry belongs to, and the epoch of its store (0 under TSO).
+/// Which cell an entry belongs to, and the epoch of its store (0 under TSO in exact buffers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
     pub epoch: u32,
     pub cell: CellId,
+    /// Classes of older stores to the cell that may be pending before this one ([`blur`]).
+    pub before: u32,
 }
 
 /// What a variable of the system stands for.
@@ -71,6 +76,8 @@ pub struct Move {
     pub guard: Formula,
     pub updates: Vec<(Var, Term)>,
     pub next: Next,
+    /// Which case of its step this is; ways to make a buffer small are not told apart.
+    pub case: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +112,8 @@ pub struct System<'i> {
     live: Vec<Vec<Vec<bool>>>,
     /// What every value keeps to.
     pub ranges: Ranges,
+    /// How buffers without a static bound are kept small; without it they overflow.
+    pub blur: Option<Blur>,
 }
 
 impl<'i> System<'i> {
@@ -146,7 +155,26 @@ impl<'i> System<'i> {
             bounds: bounds.collect(),
             live: threads.map(|(t, s)| live::live(t, s)).collect(),
             ranges: Ranges::of(instance),
+            blur: None,
         }
+    }
+
+    /// The system with buffers of any length where there is no static bound, exact (`None`) or
+    /// blurred. Exact ones may grow for ever: they are for following a given trace.
+    pub fn unbounded(mut self, blur: Option<Blur>) -> Self {
+        for (bound, known) in &mut self.bounds {
+            if !*known {
+                *bound = usize::MAX;
+            }
+        }
+        self.blur = blur;
+        self
+    }
+
+    /// How the thread's buffer is kept small, if it is.
+    pub fn blur_of(&self, t: ThreadId) -> Option<&Blur> {
+        let known = self.bounds[t.index()].1;
+        self.blur.as_ref().filter(|_| !known)
     }
 
     pub fn register(&self, t: ThreadId, r: RegisterId) -> Var {
@@ -336,15 +364,34 @@ impl<'i> System<'i> {
 
     fn drains(&self, shape: &Shape, t: ThreadId, moves: &mut Vec<Move>) {
         let slots = &shape.pending[t.index()].slots;
+        let blur = self.blur_of(t);
         for (i, slot) in slots.iter().enumerate() {
             let may = match self.model {
-                MemoryModel::Pso => {
-                    slot.epoch == slots[0].epoch && slots[..i].iter().all(|s| s.cell != slot.cell)
-                }
-                _ => i == 0,
+                MemoryModel::Tso if blur.is_none() => i == 0,
+                _ => slot.epoch == slots[0].epoch && slots[..i].iter().all(|s| s.cell != slot.cell),
             };
             if !may {
                 continue;
+            }
+            let mut add = |guard: Formula, updates: Vec<(Var, Term)>, next: Shape| {
+                moves.push(Move {
+                    thread: t,
+                    cause: Cause::Drain(i, slot.cell),
+                    guard,
+                    updates,
+                    next: Next::To(next),
+                    case: 0,
+                });
+            };
+            if let Some(blur) = blur {
+                let value = Term::from(self.choice());
+                let range = inside(self.ranges.cells[slot.cell.index()], &value);
+                for class in (0..u32::BITS).filter(|n| slot.before & 1 << n != 0) {
+                    let among = inside(blur.class(slot.cell, class as usize), &value);
+                    let guard = and([range.clone(), among]);
+                    let updates = vec![(self.cell(slot.cell), value.clone())];
+                    add(guard, updates, shape.clone());
+                }
             }
             let mut next = shape.clone();
             let pending = &mut next.pending[t.index()];
@@ -358,13 +405,7 @@ impl<'i> System<'i> {
             for j in i + 1..slots.len() {
                 updates.push((self.entry(t, j - 1), self.entry(t, j).into()));
             }
-            moves.push(Move {
-                thread: t,
-                cause: Cause::Drain(i, slot.cell),
-                guard: Formula::True,
-                updates,
-                next: Next::To(next),
-            });
+            add(Formula::True, updates, next);
         }
     }
 
@@ -384,6 +425,7 @@ impl<'i> System<'i> {
         let mut next = shape.clone();
         next.locations[me] = step.target;
         let leaf = |r: &RegisterId| Ok(Term::from(self.register(t, *r)));
+        let case = Cell::new(0);
         let mut add = |guard: Formula, updates: Vec<(Var, Term)>, next: Next| {
             let chooses = matches!(step.action, Action::Havoc { .. });
             moves.push(Move {
@@ -392,7 +434,9 @@ impl<'i> System<'i> {
                 guard,
                 updates,
                 next,
+                case: case.get(),
             });
+            case.set(case.get() + 1);
         };
         match &step.action {
             Action::Skip | Action::AtomicEnd => add(Formula::True, vec![], Next::To(next)),
@@ -465,7 +509,7 @@ impl<'i> System<'i> {
                     if direct {
                         self.set(self.cell(cell), ty, cases, next.clone(), &mut add);
                     } else {
-                        self.put(t, cell, ty, cases, &next, &mut add);
+                        self.put((t, &case), cell, ty, cases, &next, &mut add);
                     }
                 }
             }
@@ -492,7 +536,7 @@ impl<'i> System<'i> {
 
     fn put(
         &self,
-        t: ThreadId,
+        (t, case): (ThreadId, &Cell<u32>),
         cell: CellId,
         ty: Type,
         cases: Cases,
@@ -508,9 +552,10 @@ impl<'i> System<'i> {
         let slot = Slot {
             epoch: newest + u32::from(per_cell && pending.fenced && !slots.is_empty()),
             cell,
+            before: 0,
         };
         let at = match per_cell {
-            true => slots.partition_point(|s| *s <= slot),
+            true => slots.partition_point(|s| (s.epoch, s.cell) <= (slot.epoch, cell)),
             false => slots.len(),
         };
         let mut after = next.clone();
@@ -520,6 +565,26 @@ impl<'i> System<'i> {
             let fits = admits(ty, &value);
             add(and([guard.clone(), not(&fits)]), vec![], Next::Fault);
             let guard = and([guard, fits]);
+            if let Some(blur) = self.blur_of(t) {
+                let entries = slots.iter().enumerate();
+                let filling = entries.map(|(i, s)| (*s, Term::from(self.entry(t, i))));
+                let fifo = (t.index(), !per_cell);
+                let ways = blur.put(fifo, pending, filling.collect(), cell, value);
+                for (n, (when, filling)) in ways.into_iter().enumerate() {
+                    if n > 0 {
+                        case.set(case.get() - 1);
+                    }
+                    let mut small = next.clone();
+                    small.pending[t.index()].slots = filling.iter().map(|(s, _)| *s).collect();
+                    small.pending[t.index()].fenced = false;
+                    let values = filling.into_iter().enumerate();
+                    let mut updates: Vec<_> =
+                        values.map(|(i, (_, v))| (self.entry(t, i), v)).collect();
+                    updates.retain(|(v, value)| *value != Term::from(*v));
+                    add(and([guard.clone(), when]), updates, Next::To(small));
+                }
+                continue;
+            }
             if full {
                 add(guard, vec![], Next::Overflow);
                 continue;

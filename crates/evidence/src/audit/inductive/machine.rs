@@ -5,8 +5,9 @@
 //! variable with its definition among the conditions.
 
 use super::super::AuditError;
-use crate::certificate::{ControlState, Corrupt, PendingStores, Predicate, Quantity};
-use std::collections::BTreeMap;
+use super::buffer::{Buffer, Keep};
+use super::ranges::Ranges;
+use crate::certificate::{ControlState, Corrupt, Inductive, Predicate, Quantity};
 use wattle_logic::{Formula, Int, Term, Var, and, divides, eq, ge, le, lt, ne, not, or};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
@@ -24,78 +25,6 @@ pub struct State {
     pub holder: Option<ThreadId>,
 }
 
-/// Epochs of entries per cell under PSO; under TSO one list in the order of the stores.
-#[derive(Clone, Debug, Default)]
-pub struct Buffer {
-    fifo: Vec<(CellId, Term)>,
-    epochs: Vec<BTreeMap<CellId, Vec<Term>>>,
-    fenced: bool,
-}
-
-impl Buffer {
-    pub fn is_empty(&self) -> bool {
-        self.fifo.is_empty() && self.epochs.is_empty()
-    }
-
-    fn newest(&self, cell: CellId) -> Option<Term> {
-        let fifo = self.fifo.iter().rev().find(|(c, _)| *c == cell);
-        let epochs = self.epochs.iter().rev();
-        let mut pending = epochs.filter_map(|e| e.get(&cell)?.last());
-        fifo.map(|(_, v)| v).or_else(|| pending.next()).cloned()
-    }
-
-    fn put(&mut self, model: MemoryModel, cell: CellId, value: Term) {
-        if model == MemoryModel::Tso {
-            self.fifo.push((cell, value));
-            return;
-        }
-        if self.epochs.is_empty() || self.fenced {
-            self.epochs.push(BTreeMap::new());
-        }
-        self.fenced = false;
-        if let Some(newest) = self.epochs.last_mut() {
-            newest.entry(cell).or_default().push(value);
-        }
-    }
-
-    /// Every way an entry can leave.
-    fn drains(&self) -> Vec<(CellId, Term, Buffer)> {
-        let mut ways = Vec::new();
-        if let Some((cell, value)) = self.fifo.first() {
-            let mut rest = self.clone();
-            rest.fifo.remove(0);
-            ways.push((*cell, value.clone(), rest));
-        }
-        for cell in self.epochs.first().into_iter().flat_map(BTreeMap::keys) {
-            let mut rest = self.clone();
-            let Some(pending) = rest.epochs[0].get_mut(cell) else {
-                continue;
-            };
-            let value = pending.remove(0);
-            if pending.is_empty() {
-                rest.epochs[0].remove(cell);
-            }
-            if rest.epochs[0].is_empty() {
-                rest.epochs.remove(0);
-            }
-            rest.fenced &= !rest.epochs.is_empty();
-            ways.push((*cell, value, rest));
-        }
-        ways
-    }
-
-    /// The entries in the order certificates list them.
-    pub fn entries(&self) -> Vec<(u32, CellId, &Term)> {
-        let mut all: Vec<_> = self.fifo.iter().map(|(c, v)| (0, *c, v)).collect();
-        for (n, epoch) in self.epochs.iter().enumerate() {
-            for (cell, values) in epoch {
-                all.extend(values.iter().map(|v| (n as u32, *cell, v)));
-            }
-        }
-        all
-    }
-}
-
 /// What an event leads to, and when.
 pub struct Way {
     pub what: String,
@@ -107,6 +36,9 @@ pub struct Way {
 pub struct Machine<'i> {
     pub instance: &'i Instance,
     pub model: MemoryModel,
+    /// How the thread's buffer is kept small, if it is.
+    keeps: Vec<Option<Keep>>,
+    pub ranges: Ranges,
     next: u32,
 }
 
@@ -114,12 +46,23 @@ pub struct Machine<'i> {
 const MAX_DEPTH: usize = 256;
 
 impl<'i> Machine<'i> {
-    pub fn new(instance: &'i Instance, model: MemoryModel) -> Self {
-        Machine {
+    pub fn new(
+        instance: &'i Instance,
+        model: MemoryModel,
+        certificate: &Inductive,
+    ) -> Result<Self, AuditError> {
+        let threads = instance.threads.len();
+        let keeps = match &certificate.blur {
+            None => vec![None; threads],
+            Some(blur) => Keep::all(blur, threads, instance.cells.len())?,
+        };
+        Ok(Machine {
             instance,
             model,
+            keeps,
+            ranges: Ranges::new(instance, &certificate.ranges)?,
             next: 0,
-        }
+        })
     }
 
     fn fresh(&mut self) -> Var {
@@ -158,30 +101,15 @@ impl<'i> Machine<'i> {
             registers.push(row.collect());
         }
         let mut buffers = Vec::new();
-        for pending in &control.buffers {
-            let mut buffer = Buffer {
-                fenced: pending.fenced,
-                ..Buffer::default()
-            };
-            for (epoch, cell) in &pending.entries {
+        for (pending, keep) in control.buffers.iter().zip(self.keeps.clone()) {
+            let mut values = Vec::new();
+            for (_, cell) in &pending.entries {
                 let ty = instance.cells.get(cell.index()).ok_or_else(corrupt)?.ty;
-                let value = variable(self, ty);
-                if self.model != MemoryModel::Pso {
-                    buffer.fifo.push((*cell, value));
-                    continue;
-                }
-                match (*epoch as usize).checked_sub(buffer.epochs.len()) {
-                    Some(0) => buffer.epochs.push(BTreeMap::new()),
-                    None => {}
-                    Some(_) => return Err(corrupt()),
-                }
-                let of_cell = buffer.epochs[*epoch as usize].entry(*cell).or_default();
-                of_cell.push(value);
+                values.push(variable(self, ty));
             }
-            // The listing must be the one and only listing of this buffer.
-            let same = written(&buffer) == *pending;
-            let none = self.model == MemoryModel::Sc && !buffer.is_empty();
-            if !same || none || (buffer.fenced && buffer.epochs.is_empty()) {
+            let buffer = Buffer::read(self.model, pending, keep.as_ref(), values);
+            let buffer = buffer.ok_or_else(corrupt)?;
+            if self.model == MemoryModel::Sc && !buffer.is_empty() {
                 return Err(corrupt());
             }
             buffers.push(buffer);
@@ -214,15 +142,21 @@ impl<'i> Machine<'i> {
                 self.step(state, t, s, &mut ways)?;
             }
             if alone.is_none() && state.holder.is_none_or(|h| h == t) {
-                for (cell, value, rest) in state.buffers[t.index()].drains() {
+                let what = format!("a drain of {}", instance.thread(t).name);
+                let any = Term::from(self.fresh());
+                let keep = self.keeps[t.index()].as_ref();
+                for drain in state.buffers[t.index()].drains(keep, &any) {
                     let mut to = state.clone();
-                    to.memory[cell.index()] = value;
-                    to.buffers[t.index()] = rest;
-                    ways.push(Way {
-                        what: format!("a drain of {}", instance.thread(t).name),
-                        when: Vec::new(),
-                        to: Some(to),
-                    });
+                    let mut when = drain.when;
+                    // Whatever is pending was an entry when it was stored, let through by the
+                    // cell's type and shown to lie in its range.
+                    when.push(admitted(instance.cell(drain.cell).ty, &drain.value));
+                    when.push(self.ranges.of_cell(drain.cell, &drain.value));
+                    to.memory[drain.cell.index()] = drain.value;
+                    to.buffers[t.index()] = drain.rest;
+                    let what = what.clone();
+                    let to = Some(to);
+                    ways.push(Way { what, when, to });
                 }
             }
         }
@@ -253,7 +187,7 @@ impl<'i> Machine<'i> {
         match &step.action {
             Action::Skip | Action::AtomicEnd => add(when, Some(to)),
             Action::Fence(Fence::Store) => {
-                to.buffers[me].fenced = !to.buffers[me].epochs.is_empty();
+                to.buffers[me].store_fence(self.model);
                 add(when, Some(to));
             }
             Action::Fence(Fence::Full) => {
@@ -333,12 +267,21 @@ impl<'i> Machine<'i> {
                 for (here, cell) in cells {
                     let mut to = to.clone();
                     let fits = admitted(self.instance.cell(cell).ty, &value);
+                    let when = [when.clone(), vec![here]].concat();
                     if direct || thread.atomic[step.source.index()] {
                         to.memory[cell.index()] = value.clone();
-                    } else {
-                        to.buffers[me].put(self.model, cell, value.clone());
+                        both(when, fits, to, &mut add);
+                        continue;
                     }
-                    both([when.clone(), vec![here]].concat(), fits, to, &mut add);
+                    add([when.clone(), vec![not(&fits)]].concat(), None);
+                    let keep = self.keeps[me].as_ref();
+                    let ways = state.buffers[me].put(self.model, keep, (cell, value.clone()));
+                    for (small, buffer) in ways {
+                        let mut to = to.clone();
+                        to.buffers[me] = buffer;
+                        let fits = vec![fits.clone()];
+                        add([when.clone(), small, fits].concat(), Some(to));
+                    }
                 }
             }
         }
@@ -529,16 +472,8 @@ impl<'i> Machine<'i> {
 pub fn control(state: &State) -> ControlState {
     ControlState {
         locations: state.locations.clone(),
-        buffers: state.buffers.iter().map(written).collect(),
+        buffers: state.buffers.iter().map(Buffer::written).collect(),
         holder: state.holder,
-    }
-}
-
-fn written(buffer: &Buffer) -> PendingStores {
-    let entries = buffer.entries();
-    PendingStores {
-        entries: entries.into_iter().map(|(e, c, _)| (e, c)).collect(),
-        fenced: buffer.fenced,
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::AuditError;
 use super::machine::State;
 use crate::certificate::{Corrupt, Quantity};
 use wattle_logic::{Formula, Term, and, ge, le};
-use wattle_model::Instance;
+use wattle_model::{CellId, Instance};
 
 /// The least and the greatest value of each cell and register, where the certificate claims one.
 pub struct Ranges {
@@ -38,6 +38,11 @@ impl Ranges {
             *place.ok_or_else(corrupt)? = (*lo, *hi);
         }
         Ok(ranges)
+    }
+
+    /// What the ranges say of a value of the cell.
+    pub fn of_cell(&self, cell: CellId, value: &Term) -> Formula {
+        inside(value, self.cells[cell.index()])
     }
 
     /// What the ranges say of every value in the state.
