@@ -10,6 +10,7 @@
 //! must be whole.
 
 mod lexer;
+mod names;
 mod parse;
 mod resolve;
 mod tree;

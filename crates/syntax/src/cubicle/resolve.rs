@@ -1,8 +1,10 @@
 //! Tree to system: names, arities and types.
 
+use super::names::Names;
 use super::tree::{self, Expr, Factor, FenceWord, File, Name, Op, Right};
 use crate::Diagnostic;
 use crate::diagnostics::nearest;
+use std::collections::{HashMap, HashSet};
 use wattle_model::Span;
 use wattle_model::array::{
     Access, ArrayIndex, ArraySystem, Branch, CellDecl, CellType, Comparison, FenceKind, Formula,
@@ -12,9 +14,13 @@ use wattle_model::array::{
 /// More constructors than this no engine treats as one type.
 const CONSTRUCTORS: usize = 4096;
 
+/// After as many errors nobody wants to know which names are alike, and comparing all takes long.
+const ERRORS_WITH_HINTS: usize = 100;
+
 pub fn resolve(file: &File, diagnostics: &mut Vec<Diagnostic>) -> ArraySystem {
     let mut r = Resolver {
         system: ArraySystem::default(),
+        names: Names::default(),
         diagnostics,
     };
     r.declarations(file);
@@ -52,6 +58,7 @@ pub fn resolve(file: &File, diagnostics: &mut Vec<Diagnostic>) -> ArraySystem {
 
 struct Resolver<'d> {
     system: ArraySystem,
+    names: Names,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
@@ -87,15 +94,17 @@ impl Resolver<'_> {
                 );
             }
             self.fresh(name, "type");
+            let number = self.system.types.len();
+            self.names.add_type(&name.text, number);
+            let constructors = &constructors[..constructors.len().min(CONSTRUCTORS)];
+            for (i, c) in constructors.iter().enumerate() {
+                self.fresh(c, "constructor");
+                self.names.add_constructor(&c.text, number, i);
+            }
             self.system.types.push(TypeDecl {
                 name: name.text.clone(),
-                constructors: Vec::new(),
+                constructors: constructors.iter().map(|c| c.text.clone()).collect(),
             });
-            for c in constructors.iter().take(CONSTRUCTORS) {
-                self.fresh(c, "constructor");
-                let last = self.system.types.len() - 1;
-                self.system.types[last].constructors.push(c.text.clone());
-            }
         }
         for c in &file.cells {
             self.fresh(&c.name, "variable");
@@ -114,6 +123,7 @@ impl Resolver<'_> {
                 self.error(c.name.span, "arrays have at most two indices");
             }
             let ty = self.cell_type(&c.ty);
+            self.names.add_cell(&c.name.text, self.system.cells.len());
             self.system.cells.push(CellDecl {
                 name: c.name.text.clone(),
                 arity: c.indices.len().min(2) as u8,
@@ -130,9 +140,9 @@ impl Resolver<'_> {
     }
 
     fn fresh(&mut self, name: &Name, what: &str) {
-        let used = self.system.cells.iter().any(|c| c.name == name.text)
+        let used = self.names.cell(&name.text).is_some()
             || self.constructor(&name.text).is_some()
-            || (what == "type" && self.system.types.iter().any(|t| t.name == name.text));
+            || (what == "type" && self.names.type_of_name(&name.text).is_some());
         if used {
             self.error(name.span, format!("`{}` is declared twice", name.text));
         }
@@ -144,20 +154,14 @@ impl Resolver<'_> {
             "int" => CellType::Int,
             "real" => CellType::Real,
             "proc" => CellType::Thread,
-            other => match self.system.types.iter().position(|t| t.name == other) {
+            other => match self.names.type_of_name(other) {
                 Some(t) => CellType::Declared(t as u16),
                 None => {
-                    let known: Vec<String> =
-                        self.system.types.iter().map(|t| t.name.clone()).collect();
-                    let candidates = known
-                        .iter()
-                        .map(String::as_str)
-                        .chain(["bool", "int", "real", "proc"]);
-                    let mut d = Diagnostic::error(name.span, format!("unknown type `{other}`"))
+                    let declared = self.system.types.iter().map(|t| t.name.as_str());
+                    let candidates = declared.chain(["bool", "int", "real", "proc"]);
+                    let d = Diagnostic::error(name.span, format!("unknown type `{other}`"))
                         .expected("`bool`, `int`, `real`, `proc` or a declared type");
-                    if let Some(n) = nearest(other, candidates) {
-                        d = d.hint(format!("did you mean `{n}`?"));
-                    }
+                    let d = self.hinted(d, other, candidates);
                     self.diagnostics.push(d);
                     CellType::Int
                 }
@@ -171,28 +175,38 @@ impl Resolver<'_> {
             "False" => return Some((CellType::Bool, Term::Bool(false))),
             _ => {}
         }
-        self.system.types.iter().enumerate().find_map(|(t, decl)| {
-            let c = decl.constructors.iter().position(|c| c == name)?;
-            Some((
-                CellType::Declared(t as u16),
-                Term::Constructor(t as u16, c as u16),
-            ))
-        })
+        let (t, c) = self.names.constructor(name)?;
+        let (t, c) = (t as u16, c as u16);
+        Some((CellType::Declared(t), Term::Constructor(t, c)))
+    }
+
+    /// Adds the name that was probably meant.
+    fn hinted<'a>(
+        &self,
+        d: Diagnostic,
+        given: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Diagnostic {
+        if self.diagnostics.len() >= ERRORS_WITH_HINTS {
+            return d;
+        }
+        match nearest(given, known) {
+            Some(n) => d.hint(format!("did you mean `{n}`?")),
+            None => d,
+        }
     }
 
     fn params(&mut self, params: &[Name]) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
+        let mut seen = HashSet::new();
         for p in params {
-            if names.contains(&p.text) {
+            if !seen.insert(&p.text) {
                 self.error(p.span, format!("parameter `{}` appears twice", p.text));
             }
-            names.push(p.text.clone());
         }
-        if names.len() > 16 {
-            self.error(params[16].span, "at most 16 parameters are supported");
-            names.truncate(16);
+        if let Some(p) = params.get(16) {
+            self.error(p.span, "at most 16 parameters are supported");
         }
-        names
+        params.iter().take(16).map(|p| p.text.clone()).collect()
     }
 
     fn block(&mut self, b: &tree::Block, what: &str) -> Quantified {
@@ -236,18 +250,15 @@ impl Resolver<'_> {
                 updates.push(update);
             }
         }
-        let mut seen: Vec<&tree::Update> = Vec::new();
+        let mut seen = HashSet::new();
         for u in &t.updates {
-            if seen
-                .iter()
-                .any(|s| s.cell.text == u.cell.text && same_names(&s.index, &u.index))
-            {
+            let index: Vec<&str> = u.index.iter().map(|n| n.text.as_str()).collect();
+            if !seen.insert((&u.cell.text, index)) {
                 self.error(
                     u.span,
                     format!("`{}` is updated twice in one transition", u.cell.text),
                 );
             }
-            seen.push(u);
         }
         let result = Transition {
             name: t.name.text.clone(),
@@ -384,18 +395,13 @@ impl Resolver<'_> {
     }
 
     fn find_cell(&mut self, name: &Name, expected: &str) -> Option<ArrayIndex> {
-        let found = self.system.cells.iter().position(|c| c.name == name.text);
+        let found = self.names.cell(&name.text);
+        let found = found.filter(|i| *i < self.system.cells.len());
         if found.is_none() {
-            let near = nearest(
-                &name.text,
-                self.system.cells.iter().map(|c| c.name.as_str()),
-            )
-            .map(str::to_string);
-            let mut d = Diagnostic::error(name.span, format!("unknown name `{}`", name.text))
+            let known = self.system.cells.iter().map(|c| c.name.as_str());
+            let d = Diagnostic::error(name.span, format!("unknown name `{}`", name.text))
                 .expected(expected);
-            if let Some(n) = near {
-                d = d.hint(format!("did you mean `{n}`?"));
-            }
+            let d = self.hinted(d, &name.text, known);
             self.diagnostics.push(d);
         }
         found.map(|i| i as ArrayIndex)
@@ -432,11 +438,9 @@ impl Resolver<'_> {
         }
         let found = scope.names.iter().rposition(|n| *n == name.text);
         if found.is_none() {
-            let mut d = Diagnostic::error(name.span, format!("unknown thread `{}`", name.text))
+            let d = Diagnostic::error(name.span, format!("unknown thread `{}`", name.text))
                 .expected("a parameter, a bound variable or a constant such as `#1`");
-            if let Some(n) = nearest(&name.text, scope.names.iter().map(String::as_str)) {
-                d = d.hint(format!("did you mean `{n}`?"));
-            }
+            let d = self.hinted(d, &name.text, scope.names.iter().map(String::as_str));
             self.diagnostics.push(d);
         }
         found.map(|i| ThreadTerm::Param(i as u8))
@@ -677,7 +681,7 @@ impl Resolver<'_> {
         index: &[Name],
         scope: &Scope,
     ) -> Option<Typed> {
-        let is_cell = self.system.cells.iter().any(|c| c.name == name.text);
+        let is_cell = self.names.cell(&name.text).is_some();
         if !is_cell && index.is_empty() && reader.is_none() {
             if let Some((ty, term)) = self.constructor(&name.text) {
                 return Some(Typed::Other(ty, term));
@@ -736,10 +740,14 @@ impl Resolver<'_> {
 /// The same cell twice in a sum becomes one part.
 fn merged(parts: Vec<(i64, Access)>, constant: i64) -> Term {
     let mut out: Vec<(i64, Access)> = Vec::new();
+    let mut places: HashMap<Access, usize> = HashMap::new();
     for (c, a) in parts {
-        match out.iter_mut().find(|(_, b)| *b == a) {
-            Some((k, _)) => *k += c,
-            None => out.push((c, a)),
+        match places.get(&a) {
+            Some(i) => out[*i].0 += c,
+            None => {
+                places.insert(a.clone(), out.len());
+                out.push((c, a));
+            }
         }
     }
     out.retain(|(c, _)| *c != 0);
@@ -767,10 +775,6 @@ fn named_actor(t: &tree::Transition) -> Option<&Name> {
     }
     let writer = t.updates.iter().find_map(|u| u.writer.as_ref());
     writer.or_else(|| t.guard.as_ref().and_then(in_expr))
-}
-
-fn same_names(a: &[Name], b: &[Name]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.text == y.text)
 }
 
 fn first_span(e: &Expr) -> Span {
