@@ -515,7 +515,14 @@ impl<'w> Work<'w> {
                 } => {
                     let moves: Vec<_> = moves.iter().collect();
                     let (_, initial) = program.system.initial();
-                    match refine(&program.system, &initial, &moves, &bad, step.as_ref())? {
+                    match refine(
+                        &program.system,
+                        &initial,
+                        &moves,
+                        &bad,
+                        step.as_ref(),
+                        self.control,
+                    )? {
                         Refined::Run(start, events) => return Ok(Step::Run(start, events)),
                         Refined::Excluded(formulas) => last = formulas,
                     }

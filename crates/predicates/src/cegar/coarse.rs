@@ -10,6 +10,7 @@
 use super::abstraction::Halt;
 use super::refine::{Refined, refine};
 use crate::reduce::{Cause, Move, Next, Symbol, System};
+use wattle_evidence::Control;
 use wattle_logic::{Formula, Rel};
 use wattle_model::{CellId, ThreadId};
 
@@ -30,6 +31,7 @@ pub fn look(
     moves: &[&Move],
     last: &Formula,
     step: Option<&Move>,
+    control: &Control<'_>,
 ) -> Result<Finding, Halt> {
     let followed = follow(exact, moves, step)?;
     let mut cuts = Vec::new();
@@ -38,7 +40,7 @@ pub fn look(
             let listed: Vec<&Move> = exact_moves.iter().collect();
             let last = exact_step.as_ref().map_or(last, |s| &s.guard);
             let (_, initial) = exact.initial();
-            match refine(exact, &initial, &listed, last, exact_step.as_ref())? {
+            match refine(exact, &initial, &listed, last, exact_step.as_ref(), control)? {
                 Refined::Excluded(formulas) => {
                     let all = formulas.iter().flatten();
                     all.for_each(|f| cuts_of(exact, f, &mut cuts));
@@ -50,7 +52,7 @@ pub fn look(
         Followed::Stuck(t) => Some(t),
     };
     let (_, initial) = system.initial();
-    if let excluded @ Refined::Excluded(_) = refine(system, &initial, moves, last, step)? {
+    if let excluded @ Refined::Excluded(_) = refine(system, &initial, moves, last, step, control)? {
         return Ok(Finding::Refined(excluded));
     }
     let blurred = |t: &ThreadId| system.blur_of(*t).is_some();

@@ -10,8 +10,10 @@ use super::abstraction::Halt;
 use crate::reduce::{Cause, Move, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use wattle_evidence::{Control, Progress, Stop};
 use wattle_logic::{
-    Formula, Interpolation, Model, Native, Term, Var, and, eq, interpolants, weak_interpolants,
+    Answer, Formula, Interpolation, Model, Native, Reason, Solver, Term, Var, and, eq,
+    interpolants, weak_interpolants,
 };
 use wattle_memory::{Event, Start};
 use wattle_model::instance::Initial;
@@ -102,6 +104,50 @@ pub fn refine(
     moves: &[&Move],
     last: &Formula,
     ends_in_step: Option<&Move>,
+    control: &Control<'_>,
+) -> Result<Refined, Halt> {
+    let mut solver = Polled {
+        solver: Native::new(),
+        control,
+        asked: 0,
+        stopped: None,
+    };
+    let refined = refine_with(&mut solver, system, initial, moves, last, ends_in_step);
+    match solver.stopped {
+        Some(stop) => Err(Halt::Stopped(stop)),
+        None => refined,
+    }
+}
+
+/// The solver, asked only while there is time.
+struct Polled<'c> {
+    solver: Native,
+    control: &'c Control<'c>,
+    asked: u64,
+    stopped: Option<Stop>,
+}
+
+impl Solver for Polled<'_> {
+    fn check(&mut self, assertions: &[Formula]) -> Answer {
+        self.asked += 1;
+        if self.asked.is_multiple_of(16) {
+            let poll = self.control.poll("cegar", Progress::default());
+            self.stopped = self.stopped.or(poll.err());
+        }
+        match self.stopped {
+            Some(_) => Answer::Unknown(Reason::Budget),
+            None => self.solver.check(assertions),
+        }
+    }
+}
+
+fn refine_with(
+    solver: &mut Polled<'_>,
+    system: &System<'_>,
+    initial: &Formula,
+    moves: &[&Move],
+    last: &Formula,
+    ends_in_step: Option<&Move>,
 ) -> Result<Refined, Halt> {
     let u = unroll(system, initial, moves, last);
     let mut excluded = Vec::new();
@@ -109,12 +155,11 @@ pub fn refine(
     let relational = relational_start(system);
     if let Some(start) = &relational {
         let general = unroll(system, start, moves, last);
-        if let Interpolation::Sequence(s) = weak_interpolants(&mut Native::new(), &general.formulas)
-        {
+        if let Interpolation::Sequence(s) = weak_interpolants(solver, &general.formulas) {
             excluded.push(general.back(&s));
         }
     }
-    let model = match weak_interpolants(&mut Native::new(), &u.formulas) {
+    let model = match weak_interpolants(solver, &u.formulas) {
         Interpolation::Sequence(s) => {
             excluded.push(u.back(&s));
             None
@@ -125,7 +170,7 @@ pub fn refine(
     if let Some(model) = model {
         return run(system, &u, moves, ends_in_step, &model);
     }
-    match interpolants(&mut Native::new(), &u.formulas) {
+    match interpolants(solver, &u.formulas) {
         Interpolation::Sequence(s) => excluded.push(u.back(&s)),
         Interpolation::Feasible(model) => return run(system, &u, moves, ends_in_step, &model),
         Interpolation::Unknown(reason) if excluded.is_empty() => return Err(Halt::Unknown(reason)),

@@ -193,7 +193,7 @@ impl<'i> Search<'i> {
                 && self.possible(plan, state, control)?
             {
                 let target = self.spots[spot].target.clone();
-                return self.look_into(n, &target, None);
+                return self.look_into(n, &target, None, control);
             }
             for (m, plan) in here.moves.iter().enumerate() {
                 let (mv, to) = &self.spots[spot].moves.as_deref().unwrap_or_default()[m];
@@ -207,7 +207,7 @@ impl<'i> Search<'i> {
                         continue;
                     }
                     if fault {
-                        return self.look_into(n, &mv.guard, Some(&mv));
+                        return self.look_into(n, &mv.guard, Some(&mv), control);
                     }
                     overflow = Some((n, mv));
                     continue;
@@ -230,7 +230,7 @@ impl<'i> Search<'i> {
         match overflow {
             Some((n, mv)) => {
                 let guard = mv.guard.clone();
-                match self.look_into(n, &guard, Some(&mv))? {
+                match self.look_into(n, &guard, Some(&mv), control)? {
                     Outcome::Run(..) => Ok(Outcome::Overflow),
                     outcome => Ok(outcome),
                 }
@@ -286,6 +286,7 @@ impl<'i> Search<'i> {
         node: usize,
         last: &Formula,
         step: Option<&Move>,
+        control: &Control<'_>,
     ) -> Result<Outcome, Halt> {
         let mut moves = Vec::new();
         let mut at = node;
@@ -298,8 +299,11 @@ impl<'i> Search<'i> {
         moves.reverse();
         let (_, initial) = self.system.initial();
         let found = match &self.exact {
-            Some(exact) => look(&self.system, exact, &moves, last, step)?,
-            None => Finding::Refined(refine(&self.system, &initial, &moves, last, step)?),
+            Some(exact) => look(&self.system, exact, &moves, last, step, control)?,
+            None => {
+                let found = refine(&self.system, &initial, &moves, last, step, control)?;
+                Finding::Refined(found)
+            }
         };
         let formulas = match found {
             Finding::Refined(Refined::Run(start, events)) => {
