@@ -21,7 +21,7 @@ use wattle_evidence::Progress;
 const MAX_STATES: u64 = 400_000;
 /// The same for engines asked one by one, which may give up early here.
 const MAX_STATES_ALONE: u64 = 20_000;
-const MAX_POLLS: usize = 200;
+const MAX_POLLS: usize = 60;
 
 /// Property (from 0) and model: the answer, and what engines may say instead.
 type Expected = BTreeMap<(usize, MemoryModel), (String, Vec<String>)>;

@@ -270,7 +270,7 @@ fn swaps_are_written_in_every_language_that_has_them() {
         .display()
         .to_string();
     let text = std::fs::read_to_string(sb).expect("an example");
-    let file = scratch.file("sb.litmus", &text.replace("\nexists", "\n~exists"));
+    let file = scratch.file("sb.litmus", text.replace("\nexists", "\n~exists"));
     let out = scratch.path("fenced.litmus");
     let ran = run(&["fences", &file, "--cost", "swap=1", "--write", &out]);
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
