@@ -168,9 +168,11 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
             match outcome {
                 Outcome::Holds(cubes) => {
                     holds += 1;
-                    let cubes = certificate(&system, *model, &cubes);
-                    let checked = audit_cubes(&system, *model, &cubes, &Control::unlimited());
-                    assert!(checked.is_ok(), "seed {seed} {model} {checked:?}\n{text}");
+                    if seed % 6 == 0 {
+                        let cubes = certificate(&system, *model, &cubes);
+                        let checked = audit_cubes(&system, *model, &cubes, &Control::unlimited());
+                        assert!(checked.is_ok(), "seed {seed} {model} {checked:?}\n{text}");
+                    }
                     for threads in 1..=3 {
                         let states = if threads == 3 { 1200 } else { 800 };
                         assert!(

@@ -1,7 +1,7 @@
 //! Fences for a program: the plan of engines as the judge, repair as the search.
 
 use crate::options::Options;
-use crate::plan;
+use crate::{family_fences, plan};
 use std::cell::RefCell;
 use wattle_evidence::audit::audit_robustness;
 use wattle_evidence::{
@@ -66,6 +66,9 @@ pub fn fences(
         && properties.iter().all(|p| p.kind == PropertyKind::Reachable)
     {
         return Err(FenceError::OnlyReachable);
+    }
+    if wanted.goal == Goal::Safety && !family_fences::open_families(program, options).is_empty() {
+        return family_fences::for_any(program, wanted, options, control);
     }
     let query = Query {
         program,

@@ -23,6 +23,7 @@ pub mod bench;
 pub mod check;
 mod explain;
 pub mod families;
+pub mod family_fences;
 pub mod fences;
 pub mod generate;
 pub mod input;

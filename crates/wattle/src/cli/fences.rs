@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+use wattle::family_fences;
 use wattle::fences::{FenceError, FenceOptions, Goal, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
 use wattle::{MemoryModel, Options, ThreadCount};
@@ -243,7 +244,7 @@ fn one(
     };
     let mut report = Report {
         program,
-        counts: options.counts(),
+        counts: family_fences::with_two(program, &options).counts(),
         model,
         seconds: control.elapsed().as_secs_f64(),
         written: None,

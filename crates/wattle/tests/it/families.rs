@@ -99,3 +99,44 @@ fn what_any_number_cannot_have() {
         assert!(r.err.contains("refused.wtl"), "{} {word}", r.err);
     }
 }
+
+/// The fences of two threads, proved for any number, and proved again from the written file.
+#[test]
+fn fences_for_any_number() {
+    let s = Scratch::new();
+    let text = "shared flag[thread];
+thread t[*] {
+    loop {
+        flag[self] = 1;
+        choose { skip; } or { goto t_out; }
+        t_in: skip;
+        t_out: skip;
+        flag[self] = 0;
+    }
+}
+never t[i]@t_in && t[j]@t_in;
+";
+    // Broken under SC already: no fence helps.
+    let broken = s.file("broken.wtl", text);
+    let r = run(&["fences", &broken]);
+    assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    // Nothing is needed.
+    let lock = s.file("lock.wtl", LOCK);
+    let written = s.path("written.wtl");
+    let r = run(&["fences", &lock, "--write", &written]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    // Two flags, two roles: each role needs its fence.
+    let roles = "shared a, b;
+thread p[*] { local r; a = 1; r = b; if r == 0 { here: skip; } }
+thread t[*] { local s; b = 1; s = a; if s == 0 { there: skip; } }
+never p[i]@here && t[j]@there;
+";
+    let roles = s.file("roles.wtl", roles);
+    let r = run(&["fences", &roles, "--write", &written]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let text = std::fs::read_to_string(&written).expect("written");
+    assert_eq!(text.matches("fence;").count(), 2, "{text}");
+    let r = run(&["check", &written]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(r.out.contains("any number of threads"), "{}", r.out);
+}
