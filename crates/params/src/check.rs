@@ -73,12 +73,7 @@ impl<'a> Check<'a> {
         let compiled = Compiled::new(self.system, self.model);
         let constants = compiled.as_ref().map_or(1, |c| c.constants.max(1)) as u8;
         if self.options.small_first || compiled.is_err() {
-            let sizes = match self.system.threads {
-                Some(n) if n <= 4 => vec![n as u8],
-                Some(_) => Vec::new(),
-                None => vec![constants, constants + 1],
-            };
-            for n in sizes {
+            for n in self.sizes(constants) {
                 if let Some(run) = self.small(n, 4000) {
                     return Outcome::Violated(run);
                 }
@@ -91,6 +86,14 @@ impl<'a> Check<'a> {
         match self.backward(&compiled, effort) {
             Ok(outcome) => outcome,
             Err(u) => Outcome::Refused(u),
+        }
+    }
+
+    fn sizes(&self, constants: u8) -> Vec<u8> {
+        match self.system.threads {
+            Some(n) if n <= 4 => vec![n as u8],
+            Some(_) => Vec::new(),
+            None => vec![constants, constants + 1],
         }
     }
 
@@ -125,6 +128,8 @@ impl<'a> Check<'a> {
         let mut refuted: Vec<usize> = Vec::new();
         let mut plain = self.options.plain_first > 0 || !self.options.guess;
         let mut wrong = 0;
+        let mut looked = false;
+        let constants = compiled.constants.max(1) as u8;
         let mut restarts = 0;
         // Cubes that may be expanded in this phase; without guesses first, then in turn.
         let mut budget = self.options.plain_first;
@@ -146,12 +151,27 @@ impl<'a> Check<'a> {
             effort.restarts = restarts;
             match finding {
                 Finding::Closed(proof) => return Ok(Outcome::Holds(proof)),
+                // Guesses may keep the cubes smaller.
+                Finding::GaveUp if plain && self.options.guess => {
+                    plain = false;
+                    budget = (budget * 4).max(80);
+                    started = effort.cubes;
+                }
                 Finding::GaveUp => {
                     return Ok(Outcome::Undecided(
                         "a cube needs too many threads or open reads".into(),
                     ));
                 }
                 Finding::Stopped if self.options.guess && !(self.stop)(0) => {
+                    // A violation that needs a longer search than the first one.
+                    if plain && self.options.small_first && !looked {
+                        looked = true;
+                        for n in self.sizes(constants) {
+                            if let Some(run) = self.small(n, 40_000) {
+                                return Ok(Outcome::Violated(run));
+                            }
+                        }
+                    }
                     plain = !plain;
                     budget = (budget * 4).max(80);
                     started = effort.cubes;

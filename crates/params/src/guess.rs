@@ -9,6 +9,7 @@ use crate::build::drop_idle_parts;
 use crate::compile::Compiled;
 use crate::cover::covers;
 use crate::cube::Cube;
+use crate::lin::{Lin, Op};
 use crate::machine::Machine;
 use crate::memory::Open;
 use crate::sample::Sample;
@@ -30,7 +31,7 @@ pub struct Guesser<'a> {
 const PARTS: usize = 3;
 
 /// Most constraints of a cube of which all small parts are tried.
-const MANY: usize = 14;
+const MANY: usize = 16;
 
 /// Which constraints of a cube a guess keeps, in the order doms, rels, ints, reals.
 type Kept = u64;
@@ -69,6 +70,8 @@ impl<'a> Guesser<'a> {
         if self.samples.is_empty() {
             return None;
         }
+        let rich = Self::enriched(cube);
+        let cube = &rich;
         let parts = parts_of(cube);
         if parts.is_empty() || parts.len() > 60 {
             return None;
@@ -77,6 +80,40 @@ impl<'a> Guesser<'a> {
         let found = found.or_else(|| self.least_part(compiled, cube, &parts))?;
         self.made.push(found.clone());
         Some((self.made.len() - 1, found))
+    }
+
+    /// The same cube with what follows from its equations between numbers: their two halves, and the
+    /// equations that two of them imply. A guess may keep these alone.
+    fn enriched(cube: &Cube) -> Cube {
+        let mut out = cube.clone();
+        for (list, integer) in [(&mut out.ints, true), (&mut out.reals, false)] {
+            let equations: Vec<Lin> = list.iter().filter(|l| l.op == Op::Eq).cloned().collect();
+            let scaled = |l: &Lin, k: i64| l.terms.iter().map(move |(s, c)| (*s, k * c)).collect();
+            for (i, l) in equations.iter().enumerate() {
+                let halves =
+                    [1, -1].map(|k| Lin::new(scaled(l, k), k * l.constant, Op::Le, integer));
+                list.extend(halves.into_iter().flatten());
+                for m in &equations[..i] {
+                    let both = [1, -1].map(|k| {
+                        let mut terms: Vec<_> = scaled(m, k);
+                        terms.extend(l.terms.iter().copied());
+                        Lin::new(terms, l.constant + k * m.constant, Op::Eq, integer)
+                    });
+                    let shorter = |n: &Lin| n.terms.len() <= l.terms.len().max(m.terms.len());
+                    list.extend(both.into_iter().flatten().filter(shorter));
+                }
+            }
+            // The weaker ones are tried first.
+            list.sort_by_key(|l| l.op == Op::Eq);
+            let mut seen = Vec::new();
+            list.retain(|l| {
+                !seen.contains(l) && {
+                    seen.push(l.clone());
+                    true
+                }
+            });
+        }
+        out
     }
 
     /// The first of the small parts that fits, smaller ones first.
@@ -176,6 +213,8 @@ fn assemble(compiled: &Compiled<'_>, cube: &Cube, kept: Kept, bare: bool) -> Cub
     out.rels.retain(|_| keep());
     out.ints.retain(|_| keep());
     out.reals.retain(|_| keep());
+    out.ints.sort_unstable();
+    out.reals.sort_unstable();
     out.memory.pending.clear();
     drop_idle_parts(&mut out);
     let is_thread = |c: &Cube, s: Slot| compiled.is_thread(c, s);

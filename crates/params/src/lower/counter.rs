@@ -4,6 +4,7 @@
 
 use super::expr::{Linear, Val};
 use super::paths::{CounterWrite, ME, Path};
+use super::scan::Every;
 use super::variables::{ALL, SOME, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
 use wattle_model::array::{Formula, Term, ThreadTerm};
@@ -71,18 +72,9 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    fn element(&self, region: RegionId, t: ThreadTerm, value: bool) -> Formula {
+    pub(super) fn element(&self, region: RegionId, t: ThreadTerm, value: bool) -> Formula {
         let cell = self.variables.cells[&Variable::Region(region)];
         equal(Term::Read(access(cell, &[t])), Term::Bool(value))
-    }
-
-    /// All threads that are not parameters of the transition have this value.
-    fn others(&self, region: RegionId, path: &Path, value: bool) -> Formula {
-        let bound = ThreadTerm::Param(path.params.len() as u8);
-        Formula::ForallOther {
-            variable: "j".into(),
-            body: Box::new(self.element(region, bound, value)),
-        }
     }
 
     fn known(&self, mut path: Path, region: RegionId, delta: i64, value: i64) -> Path {
@@ -99,11 +91,7 @@ impl Lowering<'_> {
         let mut out = Vec::new();
         for (value, b) in [(0, false), (ALL, true)] {
             let mut p = self.known(path.clone(), region, 0, value);
-            let all: Vec<Formula> = (0..p.params.len())
-                .map(|i| self.element(region, ThreadTerm::Param(i as u8), b))
-                .collect();
-            p.guards.extend(all);
-            p.guards.push(self.others(region, &p, b));
+            p.every.push((Vec::new(), Every::Element(region, b)));
             out.push(p);
         }
         for (p, yes) in self.pick(path, &[]) {
@@ -124,11 +112,9 @@ impl Lowering<'_> {
         let end = if delta < 0 { 0 } else { ALL };
         let mut out = Vec::new();
         let mut stuck = self.known(path.clone(), region, delta, 0);
-        let all: Vec<Formula> = (0..stuck.params.len())
-            .map(|i| self.element(region, ThreadTerm::Param(i as u8), !from))
-            .collect();
-        stuck.guards.extend(all);
-        stuck.guards.push(self.others(region, &stuck, !from));
+        stuck
+            .every
+            .push((Vec::new(), Every::Element(region, !from)));
         stuck.broken = true;
         out.push(stuck);
         for (p, changed) in self.pick(path, &[]) {
@@ -140,12 +126,8 @@ impl Lowering<'_> {
             p.counters.push((region, CounterWrite::One(changed, !from)));
             // It was the last one.
             let mut last = self.known(p.clone(), region, delta, end);
-            let rest = (0..last.params.len())
-                .map(|i| ThreadTerm::Param(i as u8))
-                .filter(|t| *t != changed);
-            let rest: Vec<Formula> = rest.map(|t| self.element(region, t, !from)).collect();
-            last.guards.extend(rest);
-            last.guards.push(self.others(region, &last, !from));
+            last.every
+                .push((vec![changed], Every::Element(region, !from)));
             out.push(last);
             for (mut p, another) in self.pick(p, &[changed]) {
                 p.guards.push(self.element(region, another, from));
@@ -156,7 +138,7 @@ impl Lowering<'_> {
     }
 
     /// A thread: one that is named already, or a new one.
-    fn pick(&self, path: Path, not: &[ThreadTerm]) -> Vec<(Path, ThreadTerm)> {
+    pub(super) fn pick(&self, path: Path, not: &[ThreadTerm]) -> Vec<(Path, ThreadTerm)> {
         let mut out = Vec::new();
         for i in 0..=path.params.len() {
             let t = ThreadTerm::Param(i as u8);

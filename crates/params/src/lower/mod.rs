@@ -14,6 +14,7 @@ mod counter;
 mod expr;
 mod paths;
 mod property;
+mod scan;
 mod variables;
 
 #[cfg(test)]

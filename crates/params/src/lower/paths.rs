@@ -2,6 +2,7 @@
 //! whole atomic block.
 
 use super::expr::{Alternatives, Identity, Linear, Val};
+use super::scan::{Every, Scan, contradictory, last, ordered, scan};
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,6 +23,11 @@ pub struct Path {
     pub params: Vec<String>,
     pub guards: Vec<Formula>,
     pub registers: BTreeMap<RegisterId, Val>,
+    /// Registers whose thread has a name, and threads that follow each other.
+    pub bound: Vec<(RegisterId, ThreadTerm)>,
+    pub next: Vec<(ThreadTerm, ThreadTerm)>,
+    /// What holds of every thread but those listed.
+    pub every: Vec<(Vec<ThreadTerm>, Every)>,
     /// Registers that got any value.
     pub any: BTreeSet<RegisterId>,
     pub writes: Vec<(Access, Val)>,
@@ -57,6 +63,9 @@ impl Lowering<'_> {
                 params: vec!["p".into()],
                 guards: Vec::new(),
                 registers: BTreeMap::new(),
+                bound: Vec::new(),
+                next: Vec::new(),
+                every: Vec::new(),
                 any: BTreeSet::new(),
                 writes: Vec::new(),
                 counters: Vec::new(),
@@ -136,7 +145,7 @@ impl Lowering<'_> {
             next.at = s.target;
             next.span = s.span;
             for p in self.execute(f, next, &s.action, s.span)? {
-                if !p.guards.contains(&Formula::Or(Vec::new())) {
+                if !p.guards.contains(&Formula::Or(Vec::new())) && !contradictory(&p) {
                     out.push(p);
                 }
             }
@@ -154,6 +163,10 @@ impl Lowering<'_> {
         match action {
             Action::Skip => Ok(vec![path]),
             Action::Assign { register, value } => {
+                let holds = self.variables.of(Variable::Register(f, *register));
+                if let (Holds::Threads(of), Some(what)) = (holds.clone(), scan(value)) {
+                    return self.scanned(f, path, *register, of, what, span);
+                }
                 let list = self.path_value(f, &path, value, span)?;
                 self.assign(f, path, *register, list, span)
             }
@@ -176,10 +189,28 @@ impl Lowering<'_> {
                     )),
                     _ => {
                         path.registers.remove(register);
+                        path.bound.retain(|(r, _)| r != register);
                         path.any.insert(*register);
                         Ok(vec![path])
                     }
                 }
+            }
+            Action::Assume(e) if last(e).is_some_and(|(r, ..)| self.names_thread(f, r)) => {
+                match last(e) {
+                    Some(what) => self.is_last(f, path, what, span),
+                    None => Ok(Vec::new()),
+                }
+            }
+            Action::Assume(e) if self.unnamed(f, &path, e).is_some() => {
+                let mut out = Vec::new();
+                if let Some(r) = self.unnamed(f, &path, e) {
+                    let bound = self.bind(f, path, r);
+                    out = bound.broken;
+                    for (p, _) in bound.named {
+                        out.extend(self.execute(f, p, action, span)?);
+                    }
+                }
+                Ok(out)
             }
             Action::Assume(e) | Action::Assert { condition: e, .. } => {
                 let formula = {
@@ -227,6 +258,71 @@ impl Lowering<'_> {
                 "use `atomic`",
             )),
         }
+    }
+
+    fn names_thread(&self, f: FamilyId, r: RegisterId) -> bool {
+        matches!(
+            self.variables.of(Variable::Register(f, r)),
+            Holds::Threads(_)
+        )
+    }
+
+    /// A register that is compared by order and whose thread has no name yet.
+    fn unnamed(&self, f: FamilyId, path: &Path, e: &Expr<Local>) -> Option<RegisterId> {
+        let mut found = Vec::new();
+        ordered(e, &mut found);
+        found.into_iter().find(|r| {
+            let open = match path.registers.get(r) {
+                Some(v) => matches!(v, Val::Thread(Identity::Held { .. })),
+                None => !path.bound.iter().any(|(q, _)| q == r),
+            };
+            open && self.names_thread(f, *r)
+        })
+    }
+
+    /// A register is set to the first thread, or to the one after another.
+    fn scanned(
+        &mut self,
+        f: FamilyId,
+        path: Path,
+        register: RegisterId,
+        of: FamilyId,
+        what: Scan,
+        span: Span,
+    ) -> Result<Vec<Path>, Refused> {
+        if of != f {
+            return Err(refuse(
+                span,
+                "threads of another family are counted through",
+                "only the thread's own family can be scanned",
+            ));
+        }
+        let mut broken = Vec::new();
+        let named = match what {
+            Scan::First => self.first(path, of),
+            Scan::After(r) => {
+                let mut all = Vec::new();
+                let bound = self.bind(f, path, r);
+                broken = bound.broken;
+                for (p, t) in bound.named {
+                    if !p.next.iter().any(|(u, _)| *u == t) {
+                        return Err(refuse(
+                            span,
+                            "the next thread, which there may not be",
+                            "first compare the register with `count(…) - 1`, and leave the loop if it is that",
+                        ));
+                    }
+                    all.extend(self.next(p, of, t));
+                }
+                all
+            }
+        };
+        let set = |(mut p, t): (Path, ThreadTerm)| {
+            p.any.remove(&register);
+            p.registers.insert(register, Val::Thread(Identity::Is(t)));
+            p
+        };
+        Ok(named.into_iter().map(set).chain(broken).collect())
     }
 
     fn assign(
@@ -296,6 +392,13 @@ impl Lowering<'_> {
             )),
             Local::Register(r) => match path.registers.get(r) {
                 Some(v) => Ok(v.clone()),
+                None if path.bound.iter().any(|(q, _)| q == r) => {
+                    let named = path.bound.iter().find(|(q, _)| q == r);
+                    Ok(named.map_or_else(
+                        || self.register(f, *r, ME),
+                        |(_, t)| Val::Thread(Identity::Is(*t)),
+                    ))
+                }
                 None if path.any.contains(r) => Err(refuse(
                     span,
                     "an arbitrary value is used in the same step",
@@ -413,16 +516,7 @@ impl Lowering<'_> {
                                 .push(equal(Term::Read(none.clone()), Term::Bool(true)));
                             nobody.broken = true;
                             out.push((nobody, *r, access(base, &[ME])));
-                            p.guards.push(equal(Term::Read(none), Term::Bool(false)));
-                            let known = p.params.len();
-                            for t in 0..=known {
-                                let mut q = p.clone();
-                                if t == known {
-                                    q.params.push(format!("q{known}"));
-                                }
-                                let t = ThreadTerm::Param(t as u8);
-                                q.guards
-                                    .push(equal(Term::Read(cell.clone()), Term::Thread(t)));
+                            for (q, t) in self.held(p, &cell, &none) {
                                 out.push((q, *r, access(base, &[t])));
                             }
                         }
@@ -544,6 +638,7 @@ impl Lowering<'_> {
             ));
         }
         guard.extend(path.guards.iter().cloned());
+        guard.extend(self.everyone(f, &path));
         let mut updates = Vec::new();
         let set = |a: &Access, value: Value| Update {
             cell: a.cell,

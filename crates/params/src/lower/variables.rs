@@ -1,6 +1,7 @@
 //! What each register and region holds: few constants, thread identifiers, a count of threads, or
 //! numbers. Found by following constants through the program until nothing changes.
 
+use super::scan::scan;
 use super::{Lowering, Refused, access, equal, refuse};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::array::{CellType, Formula, Term, ThreadTerm};
@@ -115,6 +116,10 @@ impl Variables {
     fn flow(&mut self, f: FamilyId, action: &Action<Local, Place>) -> Result<(), String> {
         match action {
             Action::Assign { register, value } => {
+                let thread = matches!(self.of(Variable::Register(f, *register)), Holds::Threads(_));
+                if thread && scan(value).is_some() {
+                    return Ok(());
+                }
                 let what = self.value(f, value)?;
                 self.join(Variable::Register(f, *register), what)
             }
