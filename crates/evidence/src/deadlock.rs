@@ -1,5 +1,6 @@
 //! Deadlock: from a state on, whatever happens, no store reaches memory and no thread ends, though
-//! some thread has not ended. A thread that spins on a cell nobody will change again is in deadlock
+//! some thread has not ended or some store is still pending (a thread that ends inside a lock region
+//! keeps the others' stores for ever). A thread that spins on a cell nobody will change again is in deadlock
 //! even though it takes steps.
 //!
 //! An `assume` that is false for good ends a run that is then no run of the program: a state from
@@ -26,12 +27,6 @@ pub fn is_progress(instance: &Instance, model: MemoryModel, event: &Event) -> bo
             thread.ended(step.target) || matches!(step.action, Action::Store { .. }) && direct
         }
     }
-}
-
-/// Whether some thread has not ended.
-pub fn unfinished(instance: &Instance, locations: &[LocationId]) -> bool {
-    let mut threads = instance.threads.iter().zip(locations);
-    threads.any(|(thread, at)| !thread.ended(*at))
 }
 
 /// Whether some thread stands before nothing but false assumptions, outside atomic blocks: its
@@ -89,7 +84,7 @@ pub fn is_deadlock<L: Layout>(
     machine: &Machine<'_, L, Exact>,
     state: &State<L::Buffer<Exact>>,
 ) -> bool {
-    if !unfinished(instance, &state.locations) {
+    if machine.is_final(state) {
         return false;
     }
     let mut seen = FxHashSet::default();

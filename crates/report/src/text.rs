@@ -202,7 +202,10 @@ pub(crate) fn end(task: &Task<'_>, trace: &Trace, last: &Snapshot) -> String {
                 }
             };
             let stuck: Vec<String> = stuck.map(place).collect();
-            format!("deadlock: {} will never go on", stuck.join(", "))
+            match stuck.is_empty() {
+                true => "deadlock: stores are pending that will never reach memory".into(),
+                false => format!("deadlock: {} will never go on", stuck.join(", ")),
+            }
         }
         End::Target => facts(task, last),
     }

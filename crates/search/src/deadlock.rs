@@ -1,4 +1,4 @@
-//! Deadlock: states from which no progress can be reached, though some thread has not ended (see
+//! Deadlock: states from which no progress can be reached, though the run is not at its end (see
 //! [`wattle_evidence::deadlock`] for what counts as progress).
 //!
 //! The search runs without chaining, so that every edge is one event and can be asked whether it is
@@ -50,7 +50,7 @@ impl Sink for Successors<'_, '_, '_> {
     }
 }
 
-/// The first state, in order of discovery, that is not alive though a thread has not ended.
+/// The first state, in order of discovery, that is not alive though it is not final.
 fn first_deadlock(search: &Search<'_, '_>, control: &Control<'_>) -> Result<Option<u32>, Stop> {
     let machine = search.machine;
     let n = search.store.len() as u32;
@@ -96,9 +96,7 @@ fn first_deadlock(search: &Search<'_, '_>, control: &Control<'_>) -> Result<Opti
     }
     Ok((0..n).find(|s| {
         let state = search.store.state(*s);
-        !alive[*s as usize]
-            && machine.inside_atomic(state).is_none()
-            && machine.is_unfinished(state)
+        !alive[*s as usize] && machine.inside_atomic(state).is_none() && !machine.is_final(state)
     }))
 }
 

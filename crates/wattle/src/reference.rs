@@ -96,7 +96,7 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
             }
         }
         let mut targets = Vec::new();
-        let mut progress = false;
+        let mut progress = deadlock::is_discarded(task.instance, &state);
         for event in machine.events(&state) {
             match machine.apply(&state, &event) {
                 Outcome::Full(_) => {}
@@ -123,7 +123,7 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
             }
         }
         if task.deadlock {
-            let unfinished = visible && deadlock::unfinished(task.instance, &state.locations);
+            let unfinished = visible && !machine.is_final(&state);
             edges.add(next as u64, &targets, progress, unfinished);
         }
         next += 1;

@@ -134,7 +134,7 @@ impl<L: Coded> Auditor<'_, L> {
             progress |= deadlock::is_progress(self.task.instance, L::MODEL, &event);
         }
         if let Some(edges) = edges.as_mut() {
-            let unfinished = visible && deadlock::unfinished(self.task.instance, &state.locations);
+            let unfinished = visible && !self.machine.is_final(&state);
             let discarded = deadlock::is_discarded(self.task.instance, &state);
             edges.add(me, &next, progress || discarded, unfinished);
         }

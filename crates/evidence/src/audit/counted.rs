@@ -76,7 +76,7 @@ fn run<L: Layout>(task: &Task<'_>, control: &Control<'_>) -> Result<Audited, Aud
             }
         }
         if let Some(edges) = &mut edges {
-            let unfinished = visible && deadlock::unfinished(task.instance, &state.locations);
+            let unfinished = visible && !machine.is_final(&state);
             edges.add(me, &targets, progress, unfinished);
         }
     }

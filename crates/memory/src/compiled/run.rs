@@ -86,12 +86,6 @@ impl Machine<'_> {
             .all(|t| t.nodes[t.location.index(state)].edges.is_empty() && t.buffer.is_empty(state))
     }
 
-    /// Some thread has not ended.
-    pub fn is_unfinished(&self, state: &[u64]) -> bool {
-        let mut threads = self.threads.iter();
-        threads.any(|t| !t.nodes[t.location.index(state)].edges.is_empty())
-    }
-
     /// Some thread stands before nothing but false assumptions, outside atomic blocks.
     pub fn is_discarded(&self, state: &[u64]) -> bool {
         let false_assumption = |e: &Edge| match &e.op {

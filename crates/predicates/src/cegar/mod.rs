@@ -212,8 +212,12 @@ pub fn reached(task: &Task<'_>, start: Start, events: Vec<Event>, effort: Progre
         Ok((_, fault)) => fault,
         Err(ReplayError::AfterFault { index }) => {
             // Only the machine's own limits stop a run that the unrolled trace allows.
-            let why = format!("the run stops after event {index} on the reference machine");
-            return other(&why, effort);
+            let place = events.get(index).map(|e| task.instance.thread(e.thread()));
+            let place = place.map_or_else(String::new, |t| t.name.clone());
+            return Answer::Undecided {
+                reason: Reason::MachineOverflow { place },
+                effort,
+            };
         }
         Err(_) => return other("the run found does not replay", effort),
     };

@@ -93,7 +93,7 @@ fn run<L: Coded>(instance: &Instance, most: usize, everything: bool) -> Option<E
         }
         if everything {
             let visible = machine.inside_atomic(&state).is_none();
-            let unfinished = visible && deadlock::unfinished(instance, &state.locations);
+            let unfinished = visible && !machine.is_final(&state);
             edges.add(number(&state), &targets, progress, unfinished);
         }
     }

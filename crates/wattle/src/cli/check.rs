@@ -344,9 +344,12 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
-    if let Err(e) = keep(arguments, &subject, &options, &checked) {
-        answer.notes.push_str(&format!("error: {e}\n"));
-        answer.exit = answer.exit.max(Exit::Input);
+    match keep(arguments, &subject, &options, &checked) {
+        Ok(notes) => answer.notes.push_str(&notes),
+        Err(e) => {
+            answer.notes.push_str(&format!("error: {e}\n"));
+            answer.exit = answer.exit.max(Exit::Input);
+        }
     }
     answer
 }
@@ -411,41 +414,48 @@ fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked)
     }
 }
 
-/// Writes the first trace and the first certificate where they were asked for.
+/// Writes the first trace and the first certificate where they were asked for; gives what a person
+/// should know of what was not written.
 fn keep(
     arguments: &Arguments,
     subject: &Subject,
     options: &Options,
     checked: &Checked,
-) -> Result<(), String> {
-    let counts = options.counts();
-    let write = |path: &PathBuf, text: String| {
-        std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+) -> Result<String, String> {
+    let write = |path: &PathBuf, text: Option<String>, what: &str| match text {
+        Some(text) => std::fs::write(path, text + "\n")
+            .map(|()| String::new())
+            .map_err(|e| format!("{}: {e}", path.display())),
+        None => Ok(format!(
+            "note: there is no {what}: {} was not written\n",
+            path.display()
+        )),
     };
-    let about_any = |f: &Finding| matches!(certificate(f), Some(Certificate::Cubes(_)));
-    if let Some(path) = &arguments.certificate
-        && let Some(f) = checked.findings().find(|f| about_any(f))
-        && let Some(c) = certificate(f)
-    {
-        let kept = families::kept(subject, options, f, c)?;
-        return write(path, kept.to_json());
+    let mut notes = String::new();
+    if let Some(path) = &arguments.trace {
+        let run = |f: &Finding| {
+            let task = f.task(checked.instance.as_ref()?);
+            Some(EvidenceFile::new(&task, &options.counts(), f.trace()?.clone()).to_json())
+        };
+        notes += &write(path, checked.findings().find_map(run), "run to show")?;
     }
-    let Some(instance) = &checked.instance else {
-        return Ok(());
-    };
-    if let Some(path) = &arguments.trace
-        && let Some((f, trace)) = checked.findings().find_map(|f| Some((f, f.trace()?)))
-    {
-        let kept = EvidenceFile::new(&f.task(instance), &counts, trace.clone());
-        write(path, kept.to_json())?;
+    if let Some(path) = &arguments.certificate {
+        let mut text = None;
+        if let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?))) {
+            text = match (c, &checked.instance) {
+                (Certificate::Cubes(_), _) => {
+                    Some(families::kept(subject, options, f, c)?.to_json())
+                }
+                (_, None) => None,
+                (_, Some(instance)) => {
+                    let task = f.task(instance);
+                    Some(EvidenceFile::new(&task, &options.counts(), c.clone()).to_json())
+                }
+            };
+        }
+        notes += &write(path, text, "proof")?;
     }
-    if let Some(path) = &arguments.certificate
-        && let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?)))
-    {
-        let kept = EvidenceFile::new(&f.task(instance), &counts, c.clone());
-        write(path, kept.to_json())?;
-    }
-    Ok(())
+    Ok(notes)
 }
 
 fn certificate(finding: &Finding) -> Option<&Certificate> {

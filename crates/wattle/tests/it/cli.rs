@@ -373,6 +373,44 @@ thread q { await y == 1; x = 1; }
 }
 
 #[test]
+fn deadlock_counts_stores_that_stay_and_not_false_assumptions() {
+    let scratch = Scratch::new();
+    let kept = "shared x, y;\nthread p { lock; x = 1; }\nthread q { y = 1; }\n";
+    let kept = scratch.file("kept.wtl", kept);
+    let assumed = "shared x;\nthread p { local r; assume r == 1; }\n";
+    let assumed = scratch.file("assumed.wtl", assumed);
+    for engine in ["explicit", "reference"] {
+        for model in ["sc", "tso", "pso"] {
+            let more = ["--deadlock", "--engine", engine, "--model", model];
+            let ran = check(&[&kept], &more);
+            assert_eq!(ran.code, 1, "{engine} {model}: {}", ran.err);
+            assert!(ran.out.contains("deadlock: "), "{}", ran.out);
+            let ran = check(&[&assumed], &more);
+            assert_eq!(ran.code, 0, "{engine} {model}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn what_was_not_written_is_told() {
+    let scratch = Scratch::new();
+    let sb = scratch.file("sb.wtl", SB);
+    let path = scratch.path("evidence.json");
+    for (model, flag, what) in [
+        ("sc", "--trace", "run to show"),
+        ("tso", "--certificate", "proof"),
+    ] {
+        let ran = check(&[&sb], &["--model", model, flag, &path]);
+        assert!(
+            ran.err.contains(&format!("there is no {what}")),
+            "{}",
+            ran.err
+        );
+        assert!(!std::path::Path::new(&path).exists());
+    }
+}
+
+#[test]
 fn reachable_turns_the_question_round() {
     let s = Scratch::new();
     let text = SB.replace("finally !(", "reachable (");
