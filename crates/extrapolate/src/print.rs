@@ -5,7 +5,7 @@
 
 use crate::boolean::{Program, Update};
 use crate::check::{Checker, Splitting};
-use crate::cube::Cube;
+use crate::cube::{Bits, Cube};
 use crate::sites::To;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -34,6 +34,9 @@ pub fn program(
     };
     let _ = writeln!(out, "shared {};\nlocal {};\n\ninit", list('B'), list('T'));
     let start = Checker::new(program, Splitting::Assumptions).initial();
+    // What is not pending has no value.
+    let dead = program.dead.iter().map(|sites| sites[0]);
+    let start = start.forget(dead.fold(Bits::default(), Bits::or));
     for i in 0..count {
         let value = match start.get(i) {
             Some(v) => i32::from(v).to_string(),
@@ -114,7 +117,7 @@ fn at(
         .join(", ");
     let _ = writeln!(
         out,
-        "L{site}: nop; // {}{labels} [{}]",
+        "L{site}: nop; // {} {labels} [{}]",
         here.location,
         pending.join(" ")
     );
