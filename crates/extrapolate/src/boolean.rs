@@ -49,6 +49,9 @@ pub struct Transfer {
     /// The move is impossible where one of these is true.
     pub refuted: Vec<Cube>,
     pub updates: Vec<(usize, Update)>,
+    /// Predicates that do not matter afterwards: the move may change them, so their old values must
+    /// not be used for what follows.
+    pub forgotten: Bits,
     pub to: To,
 }
 
@@ -343,11 +346,13 @@ impl<'i> Program<'i> {
             return Ok(Transfer {
                 refuted,
                 updates,
+                forgotten: Bits::default(),
                 to,
             });
         };
         let map: BTreeMap<Var, &Term> = mv.updates.iter().map(|(v, t)| (*v, t)).collect();
-        let after = all.without(self.dead[t.index()][after]);
+        let forgotten = self.dead[t.index()][after];
+        let after = all.without(forgotten);
         for p in after.iter() {
             let predicate = &self.vocabulary.all[p];
             if !predicate.vars.iter().any(|v| map.contains_key(v)) {
@@ -380,6 +385,7 @@ impl<'i> Program<'i> {
         Ok(Transfer {
             refuted,
             updates,
+            forgotten,
             to,
         })
     }

@@ -388,7 +388,7 @@ impl<'p, 'i> Checker<'p, 'i> {
     /// The states after the assignments.
     fn assign(&self, cube: Cube, transfer: &Transfer) -> Vec<Cube> {
         if transfer.updates.is_empty() {
-            return vec![cube];
+            return vec![cube.forget(transfer.forgotten)];
         }
         let mut work = vec![cube];
         let mut found = Vec::new();
@@ -403,7 +403,7 @@ impl<'p, 'i> Checker<'p, 'i> {
                 continue;
             }
             let changed: Bits = transfer.updates.iter().map(|(p, _)| *p).collect();
-            let mut after = cube.forget(changed);
+            let mut after = cube.forget(changed.or(transfer.forgotten));
             for (p, update) in &transfer.updates {
                 if let Some(value) = value(&cube, update) {
                     after = after.with(*p, value);

@@ -69,6 +69,16 @@ fn one_fence_short_is_violated() {
 }
 
 /// Figs. 3 and 10: an abstraction that ignores buffers would prove this. Figs. 8 and 13 hold.
+/// The last store of a register that is dead afterwards changes what predicates over both say.
+#[test]
+fn predicates_that_died_are_not_asked() {
+    let instance = example("barrier.wtl");
+    for model in MemoryModel::ALL {
+        let found = decide(&Extrapolate::default(), &instance, model);
+        assert_eq!(found, Some(false), "{model}");
+    }
+}
+
 #[test]
 fn the_figures() {
     for model in [Tso, Pso] {
