@@ -93,6 +93,7 @@ impl Engine for Extrapolate {
         if task.instance.threads.is_empty() {
             return Err(Refusal("there are no threads".into()));
         }
+        task.is_narrow(1 << 18)?;
         let system = System::new(task.instance, task.model, task.question(), 1);
         let linear = system.check(task.question());
         linear.map_err(|why| {

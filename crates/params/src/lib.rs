@@ -21,7 +21,6 @@ pub mod machine;
 pub mod meets;
 pub mod memory;
 pub mod pre;
-pub mod recheck;
 pub mod sample;
 pub mod search;
 pub mod slot;

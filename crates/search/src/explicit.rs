@@ -41,9 +41,6 @@ impl Options {
     }
 }
 
-/// Slots of a state times threads, past which one expansion takes too long.
-const MOST_WORK: usize = 1 << 24;
-
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Explicit {
     pub options: Options,
@@ -79,16 +76,7 @@ impl Engine for Explicit {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         let refused = |r: wattle_memory::reference::Refusal| Refusal(r.to_string());
-        // A state has a slot for everything, and every thread makes at least one more of it.
-        let registers = task.instance.threads.iter().map(|t| 2 + t.registers.len());
-        let slots = task.instance.cells.len() + registers.sum::<usize>();
-        if slots.saturating_mul(task.instance.threads.len()) > MOST_WORK {
-            return Err(Refusal(format!(
-                "{} threads and {} cells are too many to search state by state",
-                task.instance.threads.len(),
-                task.instance.cells.len()
-            )));
-        }
+        task.is_narrow(1 << 24)?;
         wattle_memory::reference::starts(task.instance).map_err(refused)?;
         Ok(())
     }

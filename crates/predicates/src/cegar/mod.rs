@@ -76,6 +76,7 @@ impl Engine for Cegar {
         if task.instance.threads.is_empty() {
             return Err(Refusal("there are no threads".into()));
         }
+        task.is_narrow(1 << 18)?;
         let system = System::new(task.instance, task.model, task.question(), 1);
         system
             .check(task.question())
