@@ -16,6 +16,7 @@ use wattle_evidence::{
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_predicates::Cegar;
+use wattle_predicates::reduce::ranges::Ranges;
 use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
 use wattle_wsts::{Exact, Multiset};
@@ -61,13 +62,30 @@ pub fn engines(options: &Options) -> Vec<Entry> {
 
 /// Who is not the first of its kind gets half the time of the first.
 const LATER: u64 = 2;
-/// Who is not made for the program's data gets a sixth: where integers are unbounded most engines
-/// cannot search to the end.
-const FOREIGN: u64 = 6;
+/// Who is not made for the program's data gets half as much: where integers are unbounded most
+/// engines cannot search to the end.
+const FOREIGN: u64 = 2;
+
+/// Whether every value keeps to an interval, whatever the types say.
+fn is_finite(task: &Task<'_>) -> bool {
+    let ranges = Ranges::of(task.instance);
+    let mut all = ranges.cells.iter().chain(ranges.registers.iter().flatten());
+    all.all(|i| i.lo.is_some() && i.hi.is_some())
+}
+
+/// Who runs side by side. Where data is finite, engines made for integers wait until the others have
+/// given up: they go long from one poll to the next, and everybody would wait for them.
+fn rounds<'e>(willing: Vec<&'e Entry>, task: &Task<'_>) -> Vec<Vec<&'e Entry>> {
+    let finite = is_finite(task);
+    let (now, later) = willing.into_iter().partition(|e| !(finite && e.integers));
+    let both: [Vec<&Entry>; 2] = [now, later];
+    both.into_iter().filter(|r| !r.is_empty()).collect()
+}
 
 /// How fast the clocks of engines run in a race about the task.
 fn paces(entries: &[&Entry], task: &Task<'_>) -> Vec<u64> {
-    let is_native = |e: &Entry| e.integers != task.instance.is_finite();
+    let finite = is_finite(task);
+    let is_native = |e: &Entry| e.integers != finite;
     let first = entries.iter().position(|e| is_native(e)).unwrap_or(0);
     let pace = |(i, e): (usize, &&Entry)| {
         let kind = if is_native(e) { 1 } else { FOREIGN };
@@ -131,23 +149,30 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     if willing.is_empty() {
         return Ok(refused(refusals));
     }
-    let paces = paces(&willing, task);
-    let runners = willing.iter().zip(paces).map(|(entry, tick)| Runner {
-        engine: entry.engine.as_ref(),
-        tick,
-    });
-    let runners: Vec<Runner<'_>> = runners.collect();
-    let ended = race(&runners, control, |runner, control| {
-        ask(runner.engine, task, options, control)
-    });
     let mut best: Option<Outcome> = None;
     let mut reasons: Vec<String> = Vec::new();
-    for (_, outcome) in ended {
-        let outcome = outcome?;
-        if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
-            reasons.push(format!("{}: {}", outcome.engine, reason_text(reason)));
+    for round in rounds(willing, task) {
+        let runners = round
+            .iter()
+            .zip(paces(&round, task))
+            .map(|(entry, tick)| Runner {
+                engine: entry.engine.as_ref(),
+                tick,
+            });
+        let runners: Vec<Runner<'_>> = runners.collect();
+        let ended = race(&runners, control, |runner, control| {
+            ask(runner.engine, task, options, control)
+        });
+        for (_, outcome) in ended {
+            let outcome = outcome?;
+            if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
+                reasons.push(format!("{}: {}", outcome.engine, reason_text(reason)));
+            }
+            best = Some(prefer(best, outcome));
         }
-        best = Some(prefer(best, outcome));
+        if best.as_ref().is_some_and(is_decided) || control.stop().is_some() {
+            break;
+        }
     }
     Ok(match best {
         None => refused(refusals),
