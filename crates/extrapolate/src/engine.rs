@@ -74,7 +74,6 @@ impl Default for Extrapolate {
 pub struct Stage {
     pub model: MemoryModel,
     pub method: Method,
-    pub without_buffered: bool,
     pub k: usize,
     pub built: Built,
     pub checked: Checked,
@@ -87,20 +86,7 @@ impl Engine for Extrapolate {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        if task.deadlock {
-            return Err(Refusal("predicates do not decide deadlocks".into()));
-        }
-        if task.instance.threads.is_empty() {
-            return Err(Refusal("there are no threads".into()));
-        }
-        task.is_narrow(1 << 18)?;
-        let system = System::new(task.instance, task.model, task.question(), 1);
-        let linear = system.check(task.question());
-        linear.map_err(|why| {
-            Refusal(format!(
-                "extrapolate treats linear integer programs only: {why}"
-            ))
-        })
+        System::accepts(task, self.name())
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
@@ -491,7 +477,6 @@ impl<'w> Work<'w> {
             self.stages.push(Stage {
                 model: task.model,
                 method,
-                without_buffered: false,
                 k,
                 built: program.built(),
                 checked,

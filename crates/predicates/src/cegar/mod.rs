@@ -70,17 +70,7 @@ impl Engine for Cegar {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        if task.deadlock {
-            return Err(Refusal("predicates do not decide deadlocks".into()));
-        }
-        if task.instance.threads.is_empty() {
-            return Err(Refusal("there are no threads".into()));
-        }
-        task.is_narrow(1 << 18)?;
-        let system = System::new(task.instance, task.model, task.question(), 1);
-        system
-            .check(task.question())
-            .map_err(|why| Refusal(format!("cegar treats linear integer programs only: {why}")))
+        System::accepts(task, self.name())
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {

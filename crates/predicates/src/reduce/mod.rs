@@ -22,6 +22,7 @@ use blur::Blur;
 use expr::{Cases, truth, values};
 use ranges::{Interval, Ranges};
 use std::cell::Cell;
+use wattle_evidence::{Refusal, Task};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
 use wattle_memory::MemoryModel;
 use wattle_memory::reference::MAX_CHOICE;
@@ -116,7 +117,27 @@ pub struct System<'i> {
     pub blur: Option<Blur>,
 }
 
+/// Slots of a state times threads, past which predicates over all of them come to no end.
+const MOST_WORK: usize = 1 << 18;
+
 impl<'i> System<'i> {
+    /// Whether an engine over systems can work on the task; if not, one sentence why.
+    pub fn accepts(task: &Task<'_>, engine: &str) -> Result<(), Refusal> {
+        if task.deadlock {
+            return Err(Refusal("predicates do not decide deadlocks".into()));
+        }
+        if task.instance.threads.is_empty() {
+            return Err(Refusal("there are no threads".into()));
+        }
+        task.is_narrow(MOST_WORK)?;
+        let linear = System::new(task.instance, task.model, task.question(), 1);
+        linear.check(task.question()).map_err(|why| {
+            Refusal(format!(
+                "{engine} treats linear integer programs only: {why}"
+            ))
+        })
+    }
+
     /// The system with at most `k` entries in the buffers that have no static bound.
     pub fn new(
         instance: &'i Instance,
