@@ -11,9 +11,11 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
+mod solvers;
 
-pub use cubes::audit_cubes;
+pub use cubes::{audit_cubes, audit_cubes_with};
 pub use robust::audit_robustness;
+pub use solvers::Solvers;
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
@@ -104,15 +106,25 @@ pub fn audit(
     certificate: &Certificate,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
+    audit_with(&Solvers::own(), task, certificate, control)
+}
+
+/// The same, with a say in who answers queries.
+pub fn audit_with(
+    solvers: &Solvers,
+    task: &Task<'_>,
+    certificate: &Certificate,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
     match certificate {
-        Certificate::Robust(c) => robust::audit_robust(task, c, control),
+        Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
         Certificate::Cubes(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Counted(c) => counted::audit(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
-        Certificate::Inductive(c) => inductive::audit(task, c, control),
+        Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),
         Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
     }

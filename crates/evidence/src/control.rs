@@ -96,6 +96,10 @@ impl<'c> Control<'c> {
         self.memory
     }
 
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Time left, if there is a deadline.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline

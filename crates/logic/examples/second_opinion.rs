@@ -1,6 +1,6 @@
 //! Compares our verdicts with Z3's on random queries of several shapes:
 //!
-//!     cargo run --release -p wattle-logic --features z3 --example second_opinion -- [count] [seed]
+//!     cargo run --release -p wattle-logic --example second_opinion -- [count] [seed]
 //!
 //! Every proof is re-checked and every model evaluated on the way. Ends with
 //! exit code 1 on the first mismatch.

@@ -80,9 +80,9 @@
 //!
 //! # Second opinions
 //!
-//! [`to_smt2`] prints a query for any other solver. With the cargo feature `z3`
-//! there is `Z3`, a [`Solver`] that talks to an installed `z3`; the example
-//! `second_opinion` compares verdicts on many random queries.
+//! [`to_smt2`] prints a query for any other solver. [`Z3`] is a [`Solver`] that
+//! talks to an installed `z3`; the example `second_opinion` compares verdicts on
+//! many random queries.
 
 mod atom;
 mod cache;
@@ -102,7 +102,6 @@ mod simplify;
 mod smt2;
 mod solver;
 mod term;
-#[cfg(feature = "z3")]
 mod z3;
 
 pub use self::core::minimal_core;
@@ -120,5 +119,4 @@ pub use session::{Counters, Implication, Session};
 pub use smt2::{query_smt2, to_smt2};
 pub use solver::{Answer, Reason, Refutation, Solver};
 pub use term::{Symbols, Term, Var};
-#[cfg(feature = "z3")]
 pub use z3::Z3;

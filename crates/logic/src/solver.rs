@@ -77,6 +77,8 @@ pub struct Refutation {
 pub enum Reason {
     /// The work budget is used up.
     Budget,
+    /// The time is up.
+    Time,
     /// Too many nested case splits.
     Depth,
     /// The trace is infeasible, but its interpolants would be too large.
@@ -89,6 +91,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Budget => f.write_str("the solver's work budget is used up"),
+            Reason::Time => f.write_str("the solver is out of time"),
             Reason::Depth => f.write_str("the solver nests too many case splits"),
             Reason::Interpolation => f.write_str("the trace's interpolants grow too large"),
             Reason::External(what) => write!(f, "the external solver gave up: {what}"),

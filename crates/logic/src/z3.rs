@@ -1,8 +1,9 @@
-//! Z3 as a second opinion (cargo feature `z3`).
+//! Z3 as a second opinion.
 //!
 //! One `z3 -in` process answers all queries over SMT-LIB 2 text. That costs a
-//! pipe per query but needs no bindings, works with whatever version is
-//! installed, and a crash of the other solver is an `Unknown` here.
+//! pipe per query but needs neither bindings nor a cargo feature, works with
+//! whatever version is installed, and a crash of the other solver is an
+//! `Unknown` here.
 
 use crate::formula::Formula;
 use crate::int::Int;
@@ -19,6 +20,7 @@ pub struct Z3 {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
+    version: String,
 }
 
 impl Z3 {
@@ -38,11 +40,27 @@ impl Z3 {
             child,
             input: Some(input),
             output,
+            version: String::new(),
         };
-        z3.send(&format!(
-            "(set-option :timeout {timeout})\n(set-logic QF_LIA)\n"
-        ))?;
+        z3.send("(get-info :version)\n(set-logic QF_LIA)\n")?;
+        z3.set_timeout(timeout)?;
+        // `(:version "4.8.12")`
+        let line = z3.line()?;
+        let version = line.split('"').nth(1);
+        z3.version = version
+            .ok_or_else(|| io::Error::other(line.clone()))?
+            .into();
         Ok(z3)
+    }
+
+    /// The version it says it is.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// From now on it gives up on a query after so many milliseconds.
+    pub fn set_timeout(&mut self, timeout: u32) -> io::Result<()> {
+        self.send(&format!("(set-option :timeout {timeout})\n"))
     }
 
     fn send(&mut self, text: &str) -> io::Result<()> {

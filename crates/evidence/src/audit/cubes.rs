@@ -17,7 +17,7 @@ mod query;
 mod read;
 mod step;
 
-use super::{AuditError, Audited};
+use super::{AuditError, Audited, Solvers};
 use crate::certificate::{Corrupt, Cubes};
 use crate::control::Control;
 use assume::{Draft, Rules};
@@ -30,6 +30,17 @@ use wattle_model::array::{ArraySystem, Quantified};
 
 /// Whether the certificate proves that no bad state of the system can be reached.
 pub fn audit_cubes(
+    system: &ArraySystem,
+    model: MemoryModel,
+    certificate: &Cubes,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    audit_cubes_with(&Solvers::own(), system, model, certificate, control)
+}
+
+/// The same, with a say in who answers queries.
+pub fn audit_cubes_with(
+    solvers: &Solvers,
     system: &ArraySystem,
     model: MemoryModel,
     certificate: &Cubes,
@@ -65,6 +76,7 @@ pub fn audit_cubes(
         rules: &rules,
         known,
         query: Query {
+            solvers,
             control,
             checked: 0,
         },

@@ -13,18 +13,19 @@ mod buffer;
 mod machine;
 mod ranges;
 
-use super::{AuditError, Audited};
+use super::{AuditError, Audited, Solvers};
 use crate::certificate::{ControlState, Corrupt, Inductive};
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use machine::{Machine, State, control as control_of};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_logic::{Answer, Formula, Limits, Native, Solver, Term, Var, and, eq, not, or, proof};
+use wattle_logic::{Formula, Term, Var, and, eq, not, or};
 use wattle_model::Type;
 use wattle_model::instance::Initial;
 
 pub fn audit(
+    solvers: &Solvers,
     task: &Task<'_>,
     certificate: &Inductive,
     control: &Control<'_>,
@@ -53,6 +54,7 @@ pub fn audit(
         cubes.extend(invariant.cubes.iter().map(Vec::as_slice));
     }
     let mut auditor = Auditor {
+        solvers,
         task,
         certificate,
         control,
@@ -74,12 +76,10 @@ pub fn audit(
 type Cubes = Vec<Vec<(Formula, Formula)>>;
 
 /// What one query may take: an answer is wanted here even if it is slow.
-const LIMITS: Limits = Limits {
-    work: 20_000_000,
-    depth: 400,
-};
+const WORK: u64 = 20_000_000;
 
 struct Auditor<'a> {
+    solvers: &'a Solvers,
     task: &'a Task<'a>,
     certificate: &'a Inductive,
     control: &'a Control<'a>,
@@ -90,7 +90,7 @@ struct Auditor<'a> {
 }
 
 impl Auditor<'_> {
-    /// Whether the conditions cannot hold together; a proof is checked before that is believed.
+    /// Whether the conditions cannot hold together.
     fn impossible(&mut self, query: &[Formula]) -> Result<bool, AuditError> {
         self.asked += 1;
         if self.asked.is_multiple_of(32) {
@@ -100,21 +100,7 @@ impl Auditor<'_> {
             };
             self.control.poll("audit", progress)?;
         }
-        match Native::with_limits(LIMITS).check(query) {
-            Answer::Sat(_) => Ok(false),
-            Answer::Unknown(why) => Err(AuditError::Refused(format!(
-                "a query was not decided: {why}"
-            ))),
-            Answer::Unsat(refutation) => {
-                let proof = refutation.proof.as_ref();
-                if proof.is_some_and(|p| proof::check(query, p).is_ok()) {
-                    return Ok(true);
-                }
-                Err(AuditError::Other(
-                    "the solver's proof does not check".into(),
-                ))
-            }
-        }
+        self.solvers.impossible(query, WORK, self.control)
     }
 
     fn cube(&self, state: &State, cube: &[i32]) -> Result<Vec<Formula>, AuditError> {

@@ -4,7 +4,7 @@
 //! No reductions: sets of states and nothing else. A lock region counts as touched as a whole once
 //! one of its accesses comes after the attacker's load, and so does an atomic block.
 
-use super::{AuditError, Audited, audit};
+use super::{AuditError, Audited, Solvers, audit_with};
 use crate::certificate::Robust;
 use crate::control::{Control, Progress};
 use crate::task::Task;
@@ -16,6 +16,7 @@ use wattle_model::instance::{Address, Fact};
 use wattle_model::{CellId, Fence, Instance, RegisterId, ThreadId};
 
 pub(super) fn audit_robust(
+    solvers: &Solvers,
     task: &Task<'_>,
     certificate: &Robust,
     control: &Control<'_>,
@@ -42,7 +43,7 @@ pub(super) fn audit_robust(
         model: MemoryModel::Sc,
         ..*task
     };
-    let mut audited = audit(&under_sc, &certificate.under_sc, control)?;
+    let mut audited = audit_with(solvers, &under_sc, &certificate.under_sc, control)?;
     audited.checked += audit_robustness(task.instance, control)?;
     Ok(audited)
 }

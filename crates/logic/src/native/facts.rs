@@ -8,6 +8,7 @@ use crate::solver::Reason;
 use crate::term::{Term, Var};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// `term <= 0`, or `term == 0`.
 #[derive(Clone, Debug)]
@@ -127,14 +128,22 @@ pub(super) fn add_scaled(sum: &mut Sum, k: &Int, other: &Sum) {
 pub(super) struct Ledger {
     next_fact: u32,
     work: u64,
+    /// Look at the clock when no more than this is left.
+    look: u64,
+    until: Option<Instant>,
     pub(super) max_depth: u32,
 }
+
+/// Work from one look at the clock to the next: about a millisecond.
+const LOOK: u64 = 1 << 13;
 
 impl Ledger {
     pub(super) fn new(first_fact: u32, limits: Limits) -> Ledger {
         Ledger {
             next_fact: first_fact,
             work: limits.work,
+            look: limits.work.saturating_sub(LOOK),
+            until: limits.until,
             max_depth: limits.depth,
         }
     }
@@ -150,6 +159,12 @@ impl Ledger {
         match self.work.checked_sub(work) {
             Some(left) => {
                 self.work = left;
+                if left < self.look {
+                    self.look = left.saturating_sub(LOOK);
+                    if self.until.is_some_and(|end| Instant::now() >= end) {
+                        return Err(Stop::GaveUp(Reason::Time));
+                    }
+                }
                 Ok(())
             }
             None => Err(Stop::GaveUp(Reason::Budget)),

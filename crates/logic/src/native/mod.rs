@@ -21,6 +21,7 @@ mod theory;
 
 use crate::formula::Formula;
 use crate::solver::{Answer, Solver};
+use std::time::Instant;
 
 /// How much work one query may take before the answer is `Unknown`.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ pub struct Limits {
     pub work: u64,
     /// Nested case splits.
     pub depth: u32,
+    /// A query that is still open then is given up, whatever work is left.
+    pub until: Option<Instant>,
 }
 
 impl Default for Limits {
@@ -36,6 +39,7 @@ impl Default for Limits {
         Limits {
             work: 2_000_000,
             depth: 400,
+            until: None,
         }
     }
 }
@@ -72,6 +76,11 @@ impl Native {
             limits,
             strategy: Strategy::Mixed,
         }
+    }
+
+    /// From now on queries end at this time at the latest.
+    pub fn set_deadline(&mut self, until: Option<Instant>) {
+        self.limits.until = until;
     }
 
     /// The solver with this strategy.

@@ -1,14 +1,14 @@
-//! `wattle audit`: a certificate, re-checked with the reference machine.
+//! `wattle audit`: a certificate, re-checked with the reference machine and, for formulas, solvers.
 
 use super::exit::Exit;
 use super::subject::{self, File};
 use super::{output, progress, signals, units};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::time::Duration;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
-use wattle_evidence::{AuditError, Certificate, Control, audit, audit_cubes};
+use wattle_evidence::{AuditError, Certificate, Control, Solvers, audit_cubes_with, audit_with};
 use wattle_model::PropertyKind;
 
 #[derive(Debug, Args)]
@@ -20,9 +20,37 @@ pub struct Arguments {
     /// Give up after this long
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
+    /// Who answers the queries of certificates made of formulas (kinds `inductive` and `cubes`)
+    #[arg(long, value_enum, default_value_t = Opinion::Own)]
+    solver: Opinion,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Opinion {
+    /// Our own solver; its proofs are checked
+    Own,
+    /// Our own solver, and the installed `z3` must say the same of every query
+    Z3,
+}
+
+impl Opinion {
+    fn solvers(self) -> Result<Solvers, Exit> {
+        match self {
+            Opinion::Own => Ok(Solvers::own()),
+            Opinion::Z3 => Solvers::with_z3().map_err(|e| {
+                let reason = format!(
+                    "`--solver z3` needs the program `z3` on the search path: {e}\n\
+                     Debian and Ubuntu have it in the package `z3`, Homebrew in the formula `z3`; \
+                     or leave the option out: our own solver's proofs are checked."
+                );
+                output::error("wattle audit", &reason, &[]);
+                Exit::Input
+            }),
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -33,6 +61,7 @@ pub fn run(arguments: &Arguments) -> Exit {
 
 fn check(arguments: &Arguments) -> Result<Exit, Exit> {
     let (_, subject) = arguments.file.load()?;
+    let solvers = arguments.solver.solvers()?;
     let kept = subject::evidence::<Certificate>(&arguments.certificate)?;
     let fail = |reason: String, exit: Exit| {
         output::error(&arguments.certificate, &reason, &[]);
@@ -52,13 +81,13 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
             let system = system.map_err(|e| fail(e, Exit::Input))?;
             kept.is_about(&system)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
-            audit_cubes(&system, kept.model, cubes, &control)
+            audit_cubes_with(&solvers, &system, kept.model, cubes, &control)
         }
         (evidence, Subject::Program(program)) => {
             let instance = arguments.file.instance(program, &kept.counts())?;
             let task = kept.task(&instance);
             let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
-            audit(&task, evidence, &control)
+            audit_with(&solvers, &task, evidence, &control)
         }
         (_, Subject::System(_)) => {
             let reason = "it is not about an array-based system";
@@ -100,11 +129,17 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
             "verdict": verdict,
             "certificate": kept.evidence.describe(),
             "checked": audited.checked,
+            "queries": solvers.asked(),
         });
         format!("{value}\n")
     } else {
+        let asked = match (solvers.asked(), arguments.solver) {
+            (0, Opinion::Own) => String::new(),
+            (0, Opinion::Z3) => "  this kind of certificate needs no solver\n".to_string(),
+            (n, _) => format!("  {n} queries were answered by {}\n", solvers.describe()),
+        };
         format!(
-            "the certificate checks: {verdict} on {} ({})\n  {}\n",
+            "the certificate checks: {verdict} on {} ({})\n  {}\n{asked}",
             kept.model,
             kept.evidence.describe(),
             property.unwrap_or_else(|| "no property: assertions and faults only".into()),

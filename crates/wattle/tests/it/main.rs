@@ -6,6 +6,7 @@ mod evidence;
 mod examples;
 mod families;
 mod fences;
+mod integers;
 mod json;
 mod robust;
 mod show;

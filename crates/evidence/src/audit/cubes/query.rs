@@ -7,21 +7,17 @@
 use super::assume::Rules;
 use super::facts::{Facts, Number, OTHER, Relation, Set, Value};
 use super::inside::Choice;
-use crate::audit::AuditError;
+use crate::audit::{AuditError, Solvers};
 use crate::control::{Control, Progress};
 use std::collections::BTreeMap;
-use wattle_logic::{
-    Answer, Formula, Limits, Native, Solver, Term, Var, and, eq, ge, le, lt, ne, not, or, proof,
-};
+use wattle_logic::{Formula, Term, Var, and, eq, ge, le, lt, ne, not, or};
 use wattle_model::array::CellType;
 
 /// What one query may take.
-const LIMITS: Limits = Limits {
-    work: 5_000_000,
-    depth: 400,
-};
+const WORK: u64 = 5_000_000;
 
 pub struct Query<'c> {
+    pub solvers: &'c Solvers,
     pub control: &'c Control<'c>,
     pub checked: u64,
 }
@@ -51,21 +47,7 @@ impl Query<'_> {
 
     fn impossible(&self, formulas: &[Formula]) -> Result<bool, AuditError> {
         self.poll()?;
-        match Native::with_limits(LIMITS).check(formulas) {
-            Answer::Sat(_) => Ok(false),
-            Answer::Unknown(why) => Err(AuditError::Refused(format!(
-                "a query was not decided: {why}"
-            ))),
-            Answer::Unsat(refutation) => {
-                let proof = refutation.proof.as_ref();
-                match proof.is_some_and(|p| proof::check(formulas, p).is_ok()) {
-                    true => Ok(true),
-                    false => Err(AuditError::Other(
-                        "the solver's proof does not check".into(),
-                    )),
-                }
-            }
-        }
+        self.solvers.impossible(formulas, WORK, self.control)
     }
 
     /// Whether no values fit the facts.
