@@ -130,6 +130,7 @@ fn a_tiny_budget_is_unknown_and_never_wrong() {
         let limits = Limits {
             work: 1 + seed % 40,
             depth: 2,
+            until: None,
         };
         let truth = Native::new().check(&query);
         match Native::with_limits(limits).check(&query) {
@@ -138,6 +139,30 @@ fn a_tiny_budget_is_unknown_and_never_wrong() {
             Answer::Unknown(reason) => assert!(!reason.to_string().is_empty()),
         }
     }
+}
+
+/// A pigeonhole problem is hard for case splitting; a deadline in the past ends it at the first look.
+#[test]
+fn a_query_ends_at_its_deadline() {
+    let holes = 9;
+    let pigeons = 0..=holes;
+    let mut query: Vec<Formula> = pigeons
+        .clone()
+        .map(|p| or((0..holes).map(|h| eq(Var(p), i64::from(h)))))
+        .collect();
+    for p in pigeons.clone() {
+        query.extend((0..p).map(|q| ne(Var(p), Var(q))));
+    }
+    let limits = Limits {
+        work: u64::MAX,
+        until: Some(std::time::Instant::now()),
+        ..Limits::default()
+    };
+    let answer = Native::with_limits(limits).check(&query);
+    assert!(
+        matches!(answer, Answer::Unknown(Reason::Time)),
+        "{answer:?}"
+    );
 }
 
 #[test]
