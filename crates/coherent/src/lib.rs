@@ -32,11 +32,16 @@ impl Engine for Coherent {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         if task.model == MemoryModel::Sc {
-            return Err(Refusal(format!("`{}` is for TSO and PSO", self.name())));
+            return Err(Refusal::new(format!(
+                "`{}` is for TSO and PSO",
+                self.name()
+            )));
         }
         if task.deadlock {
             let name = self.name();
-            return Err(Refusal(format!("`{name}` does not look for deadlocks")));
+            return Err(Refusal::new(format!(
+                "`{name}` does not look for deadlocks"
+            )));
         }
         task.is_narrow(1 << 20)
     }
@@ -71,7 +76,7 @@ fn decide<L: Layout, C: Kind>(
         });
     if starts.is_none() {
         let why = format!("there are more than {MAX_STARTS} initial states");
-        return Err((Reason::Refused(Refusal(why)), effort));
+        return Err((Reason::Refused(Refusal::new(why)), effort));
     }
     let cells = task.instance.cells.len();
     let mut bounds = vec![Bounds::uniform(0, cells); task.instance.threads.len()];

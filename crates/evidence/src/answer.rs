@@ -5,6 +5,7 @@ use crate::certificate::Certificate;
 use crate::control::{Control, Progress, Stop};
 use crate::task::Task;
 use crate::trace::Trace;
+use wattle_model::Span;
 
 pub trait Engine: Sync {
     fn name(&self) -> &'static str;
@@ -15,9 +16,35 @@ pub trait Engine: Sync {
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer;
 }
 
-/// One sentence: what about the task the engine cannot treat.
+/// What about the task the engine cannot treat.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal(pub String);
+pub struct Refusal {
+    /// One sentence.
+    pub why: String,
+    /// Where in the source, if it is about a place.
+    pub span: Span,
+    /// What would work.
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(why: impl Into<String>) -> Self {
+        Refusal {
+            why: why.into(),
+            span: Span::NONE,
+            hint: None,
+        }
+    }
+
+    /// The same about a place, with what would work there.
+    pub fn at(self, span: Span, hint: impl Into<String>) -> Self {
+        Refusal {
+            span,
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
 
 /// An engine's answer to "can the target be reached, or a fault (or a deadlock, if asked)?".
 #[derive(Clone, Debug, PartialEq)]

@@ -32,7 +32,7 @@ impl<'i> Task<'i> {
             let why = format!(
                 "{threads} threads and {cells} cells are too many to search state by state"
             );
-            return Err(Refusal(why));
+            return Err(Refusal::new(why));
         }
         Ok(())
     }

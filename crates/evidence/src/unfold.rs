@@ -34,7 +34,7 @@ impl Task<'_> {
                 stop,
                 stage: "unfolding threads".into(),
             },
-            None => Reason::Refused(Refusal(why)),
+            None => Reason::Refused(Refusal::new(why)),
         })
     }
 }

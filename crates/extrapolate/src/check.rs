@@ -251,7 +251,7 @@ impl<'p, 'i> Checker<'p, 'i> {
         }
         let shape = self.shape(&at);
         let target = match task.question() {
-            Some(q) => self.program.system.target(&shape, q).map_err(Halt::Other)?,
+            Some(q) => self.program.system.target(&shape, q)?,
             None => Formula::False,
         };
         let safe = match self.safe.get(&target) {

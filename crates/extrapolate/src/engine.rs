@@ -86,7 +86,7 @@ impl Engine for Extrapolate {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        System::accepts(task, self.name())
+        System::accepts(task)
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
@@ -154,8 +154,8 @@ impl Extrapolate {
         task: &Task<'_>,
         k: usize,
         control: &Control<'_>,
-    ) -> Result<String, String> {
-        self.accepts(task).map_err(|refusal| refusal.0)?;
+    ) -> Result<String, Refusal> {
+        self.accepts(task)?;
         let mut work = Work {
             engine: self,
             task,
@@ -164,10 +164,12 @@ impl Extrapolate {
             effort: Progress::default(),
             given: true,
         };
-        work.text(k).map_err(|halt| match halt {
-            Halt::Stopped(stop) => stop.to_string(),
-            Halt::Unknown(why) => why.to_string(),
-            Halt::Other(why) => why,
+        work.text(k).map_err(|halt| {
+            Refusal::new(match halt {
+                Halt::Stopped(stop) => stop.to_string(),
+                Halt::Unknown(why) => why.to_string(),
+                Halt::Other(why) => why,
+            })
         })
     }
 }

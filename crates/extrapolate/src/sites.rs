@@ -102,7 +102,7 @@ fn graph(
             shape.locations[t.index()] = site.location;
             shape.pending[t.index()] = site.pending.clone();
             shape.holder = holder;
-            for mv in system.moves(&shape).map_err(Halt::Other)? {
+            for mv in system.moves(&shape)? {
                 if mv.thread != t {
                     continue;
                 }

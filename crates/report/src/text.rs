@@ -90,7 +90,13 @@ pub fn reason(reason: &Reason, seconds: f64) -> String {
             format!("an integer outgrew the machine's 64 bits ({place})")
         }
         Reason::SolverUnknown(what) => format!("the solver gave up: {what}"),
-        Reason::Refused(refusal) => format!("no engine accepts the task: {}", refusal.0),
+        Reason::Refused(refusal) => {
+            let place = match refusal.span.is_some() {
+                true => format!("line {}: ", refusal.span.line),
+                false => String::new(),
+            };
+            format!("no engine accepts the task: {place}{}", refusal.why)
+        }
         Reason::Other(what) => what.clone(),
         other => format!("{other:?}"),
     }

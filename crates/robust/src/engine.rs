@@ -29,7 +29,7 @@ impl Engine for Robust {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        let refuse = |why: &str| Err(Refusal(why.to_string()));
+        let refuse = |why: &str| Err(Refusal::new(why.to_string()));
         if task.model != MemoryModel::Tso {
             return refuse("it decides TSO only");
         }

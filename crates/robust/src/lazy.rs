@@ -47,10 +47,10 @@ impl Engine for Lazy {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         if task.model != MemoryModel::Tso {
-            return Err(Refusal("it decides TSO only".into()));
+            return Err(Refusal::new("it decides TSO only"));
         }
         if task.deadlock {
-            return Err(Refusal("it does not look for deadlocks".into()));
+            return Err(Refusal::new("it does not look for deadlocks"));
         }
         self.explicit.accepts(&Task {
             model: MemoryModel::Sc,

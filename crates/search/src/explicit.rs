@@ -75,7 +75,7 @@ impl Engine for Explicit {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        let refused = |r: wattle_memory::reference::Refusal| Refusal(r.to_string());
+        let refused = |r: wattle_memory::reference::Refusal| Refusal::new(r.to_string());
         task.is_narrow(1 << 24)?;
         wattle_memory::reference::starts(task.instance).map_err(refused)?;
         Ok(())
@@ -84,7 +84,7 @@ impl Engine for Explicit {
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
         self.search(task, control)
             .unwrap_or_else(|refusal| Answer::Undecided {
-                reason: Reason::Refused(Refusal(refusal.to_string())),
+                reason: Reason::Refused(Refusal::new(refusal.to_string())),
                 effort: wattle_evidence::Progress::default(),
             })
     }

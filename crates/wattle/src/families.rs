@@ -346,11 +346,8 @@ fn tell(system: &ArraySystem, model: MemoryModel, run: &Run) -> Vec<String> {
 }
 
 fn refusal(u: &Unsupported) -> Reason {
-    let place = match u.span.is_some() {
-        true => format!("line {}: ", u.span.line),
-        false => String::new(),
-    };
-    Reason::Refused(Refusal(format!("{place}{} ({})", u.message, u.hint)))
+    let why = format!("{} ({})", u.message, u.hint);
+    Reason::Refused(Refusal::new(why).at(u.span, &u.hint))
 }
 
 /// The program's instance with so many threads in each open family.

@@ -160,7 +160,7 @@ impl Checker for Safety<'_> {
                 } => return Check::Violated(Violation::Trace { trace, question }),
                 Verdict::Violated { .. } => {
                     let why = "a violation without a run cannot be repaired".to_string();
-                    open = open.or(Some(Reason::Refused(Refusal(why))));
+                    open = open.or(Some(Reason::Refused(Refusal::new(why))));
                 }
                 Verdict::Bounded { limits } => {
                     let bound = limits.buffered_stores;

@@ -138,12 +138,15 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         Some(one) => one == entry.engine.name(),
         None => entry.auto,
     };
-    let mut refusals: Vec<String> = Vec::new();
+    let mut refusals: Vec<Refusal> = Vec::new();
     let mut willing: Vec<&Entry> = Vec::new();
     for entry in engines.iter().filter(|e| wanted(e)) {
         match entry.engine.accepts(task) {
             Ok(()) => willing.push(entry),
-            Err(Refusal(why)) => refusals.push(format!("{}: {why}", entry.engine.name())),
+            Err(refusal) => {
+                let why = format!("{}: {}", entry.engine.name(), refusal.why);
+                refusals.push(Refusal { why, ..refusal });
+            }
         }
     }
     if willing.is_empty() {
@@ -200,7 +203,7 @@ fn with_all_reasons(mut best: Outcome, reasons: &[String]) -> Outcome {
 
 fn reason_text(reason: &Reason) -> String {
     match reason {
-        Reason::Refused(refusal) => refusal.0.clone(),
+        Reason::Refused(refusal) => refusal.why.clone(),
         other => wattle_report::text::reason(other, 0.0),
     }
 }
@@ -254,12 +257,18 @@ fn stop(outcome: &Outcome) -> Option<Stop> {
     }
 }
 
-fn refused(refusals: Vec<String>) -> Outcome {
-    let why = match refusals.is_empty() {
+/// All the reasons; of several places the first.
+fn refused(refusals: Vec<Refusal>) -> Outcome {
+    let all: Vec<&str> = refusals.iter().map(|r| r.why.as_str()).collect();
+    let why = match all.is_empty() {
         true => "there is none for it".to_string(),
-        false => refusals.join("; "),
+        false => all.join("; "),
     };
-    let reason = Reason::Refused(Refusal(why));
+    let placed = refusals.into_iter().find(|r| r.span.is_some());
+    let reason = Reason::Refused(match placed {
+        Some(placed) => Refusal { why, ..placed },
+        None => Refusal::new(why),
+    });
     let so_far = Progress::default();
     Outcome {
         engine: "none",

@@ -24,7 +24,7 @@ impl Engine for Reference {
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         let machine = Machine::<Sc, Exact>::new(task.instance, ());
         let starts = machine.and_then(|m| m.starts());
-        starts.map(|_| ()).map_err(|r| Refusal(r.to_string()))
+        starts.map(|_| ()).map_err(|r| Refusal::new(r.to_string()))
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
@@ -46,7 +46,7 @@ struct Exploration<L: Coded> {
 
 fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
     let refused = |r: wattle_memory::reference::Refusal| Answer::Undecided {
-        reason: Reason::Refused(Refusal(r.to_string())),
+        reason: Reason::Refused(Refusal::new(r.to_string())),
         effort: Progress::default(),
     };
     let machine = match Machine::<L, Exact>::new(task.instance, ()) {

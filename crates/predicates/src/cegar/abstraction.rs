@@ -6,6 +6,7 @@
 //! a predicate already known takes that one's. Only what is left is asked of the solver, with those
 //! literals of the state that share variables with the question.
 
+use crate::reduce::expr::Unfit;
 use crate::reduce::{Pending, Shape, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -19,6 +20,12 @@ pub enum Halt {
     Stopped(Stop),
     Unknown(Reason),
     Other(String),
+}
+
+impl From<Unfit> for Halt {
+    fn from(unfit: Unfit) -> Self {
+        Halt::Other(unfit.why)
+    }
 }
 
 impl From<Stop> for Halt {

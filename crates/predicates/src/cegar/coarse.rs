@@ -76,7 +76,7 @@ fn follow(exact: &System<'_>, moves: &[&Move], step: Option<&Move>) -> Result<Fo
     let mut found = Vec::new();
     let mut ends = None;
     for (i, mv) in moves.iter().copied().chain(step).enumerate() {
-        let mut all = exact.moves(&shape).map_err(Halt::Other)?.into_iter();
+        let mut all = exact.moves(&shape)?.into_iter();
         let Some(same) = all.find(|m| same(m, mv)) else {
             return Ok(Followed::Stuck(mv.thread));
         };

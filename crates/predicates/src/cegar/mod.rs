@@ -70,7 +70,7 @@ impl Engine for Cegar {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        System::accepts(task, self.name())
+        System::accepts(task)
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {

@@ -104,7 +104,7 @@ impl<'i> Search<'i> {
             return Ok(*n);
         }
         let target = match task.question() {
-            Some(q) => self.system.target(shape, q).map_err(Halt::Other)?,
+            Some(q) => self.system.target(shape, q)?,
             None => Formula::False,
         };
         let n = self.spots.len();
@@ -123,7 +123,7 @@ impl<'i> Search<'i> {
         }
         let moves = self.system.moves(&self.spots[spot].shape);
         let mut listed = Vec::new();
-        for mv in moves.map_err(Halt::Other)? {
+        for mv in moves? {
             let to = match &mv.next {
                 Next::To(shape) => Some(self.number(task, shape)?),
                 Next::Fault | Next::Overflow => None,

@@ -12,18 +12,39 @@ const MAX_CASES: usize = 64;
 
 pub type Cases = Vec<(Formula, Term)>;
 
+/// Why something is not linear (or not enough so), and what would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    pub why: String,
+    pub hint: &'static str,
+}
+
+impl Unfit {
+    pub fn new(why: impl Into<String>, hint: &'static str) -> Self {
+        let why = why.into();
+        Unfit { why, hint }
+    }
+}
+
 /// What a leaf stands for.
-pub type Leaf<'l, A> = dyn Fn(&A) -> Result<Term, String> + 'l;
+pub type Leaf<'l, A> = dyn Fn(&A) -> Result<Term, Unfit> + 'l;
+
+const LINEAR: &str = "sums, differences, products with a constant, comparisons, `?:` and remainders \
+                      by a constant from 2 to 16 would work";
+pub const NO_WRAP: &str = "a range such as `0..255` or `int` would work; `--engine explicit` treats types \
+                       that wrap around";
+const FEWER: &str = "splitting the expression over several assignments would work";
 
 /// The expression's value, by cases that exclude each other and leave nothing out.
-pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, String> {
+pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, Unfit> {
     Ok(match e {
         Expr::Const(c) => vec![(Formula::True, Term::constant(*c))],
         Expr::Atom(a) => vec![(Formula::True, leaf(a)?)],
         Expr::Unary(Op1::Neg, a) => scale(values(a, leaf)?, -1, 0),
         Expr::Unary(Op1::BitNot, a) => scale(values(a, leaf)?, -1, -1),
         Expr::Unary(Op1::Wrap { .. }, _) => {
-            return Err("it wraps numbers around, which is not linear".into());
+            let why = "it wraps numbers around, which is not linear";
+            return Err(Unfit::new(why, NO_WRAP));
         }
         Expr::Binary(Op2::Add, a, b) => pairs(a, b, leaf, &|x, y| Ok(x + y))?,
         Expr::Binary(Op2::Sub, a, b) => pairs(a, b, leaf, &|x, y| Ok(x - y))?,
@@ -32,10 +53,15 @@ pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, String> {
             remainders(values(a, leaf)?, modulus(b).unwrap_or(1))?
         }
         Expr::Binary(op, a, b) if !op.is_logical() => {
-            let why = || format!("the operator `{}` is not linear", op.symbol());
+            let why = || {
+                let why = format!("the operator `{}` is not linear", op.symbol());
+                Unfit::new(why, LINEAR)
+            };
             pairs(a, b, leaf, &|x, y| {
                 let (x, y) = (number(&x).ok_or_else(why)?, number(&y).ok_or_else(why)?);
-                let value = op.apply(x, y).map_err(|e| e.to_string())?;
+                let value = op
+                    .apply(x, y)
+                    .map_err(|e| Unfit::new(e.to_string(), LINEAR))?;
                 Ok(Term::constant(value))
             })?
         }
@@ -57,7 +83,7 @@ pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, String> {
 }
 
 /// Whether the expression is not zero.
-pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, String> {
+pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, Unfit> {
     Ok(match e {
         Expr::Const(c) => Formula::from(*c != 0),
         Expr::Unary(Op1::Not, a) => not(&truth(a, leaf)?),
@@ -98,7 +124,7 @@ fn modulus<A>(e: &Expr<A>) -> Option<i64> {
 }
 
 /// The remainder has the sign of the dividend.
-fn remainders(cases: Cases, m: i64) -> Result<Cases, String> {
+fn remainders(cases: Cases, m: i64) -> Result<Cases, Unfit> {
     let mut out = Vec::new();
     for (guard, t) in cases {
         for r in 0..m {
@@ -116,11 +142,14 @@ fn number(t: &Term) -> Option<i64> {
     t.as_constant().and_then(Int::to_i64)
 }
 
-fn product(x: Term, y: Term) -> Result<Term, String> {
+fn product(x: Term, y: Term) -> Result<Term, Unfit> {
     match (x.as_constant(), y.as_constant()) {
         (Some(k), _) => Ok(y.scaled(k)),
         (_, Some(k)) => Ok(x.scaled(k)),
-        _ => Err("it multiplies two variables, which is not linear".into()),
+        _ => {
+            let why = "it multiplies two variables, which is not linear";
+            Err(Unfit::new(why, LINEAR))
+        }
     }
 }
 
@@ -134,9 +163,10 @@ fn under(c: &Formula, cases: Cases) -> Cases {
     guarded.filter(|(g, _)| *g != Formula::False).collect()
 }
 
-fn few(cases: Cases) -> Result<Cases, String> {
+fn few(cases: Cases) -> Result<Cases, Unfit> {
     if cases.len() > MAX_CASES {
-        return Err(format!("an expression has more than {MAX_CASES} cases"));
+        let why = format!("an expression has more than {MAX_CASES} cases");
+        return Err(Unfit::new(why, FEWER));
     }
     Ok(cases)
 }
@@ -145,8 +175,8 @@ fn pairs<A>(
     a: &Expr<A>,
     b: &Expr<A>,
     leaf: &Leaf<'_, A>,
-    combine: &dyn Fn(Term, Term) -> Result<Term, String>,
-) -> Result<Cases, String> {
+    combine: &dyn Fn(Term, Term) -> Result<Term, Unfit>,
+) -> Result<Cases, Unfit> {
     let (a, b) = (values(a, leaf)?, values(b, leaf)?);
     let mut cases = Vec::new();
     for (g, x) in &a {

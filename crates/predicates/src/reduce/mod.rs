@@ -19,16 +19,17 @@ pub mod ranges;
 pub mod size;
 
 use blur::Blur;
-use expr::{Cases, truth, values};
+use expr::{Cases, Unfit, truth, values};
 use ranges::{Interval, Ranges};
+use size::may_be;
 use std::cell::Cell;
 use wattle_evidence::{Refusal, Task};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
 use wattle_memory::MemoryModel;
 use wattle_memory::reference::MAX_CHOICE;
 use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Fact, Initial, Instance, Question};
-use wattle_model::{CellId, Expr, Fence, LocationId, RegisterId, StepId, ThreadId, Type};
+use wattle_model::instance::{Address, Fact, Initial, Instance, Question, Step};
+use wattle_model::{CellId, Expr, Fence, LocationId, RegisterId, Span, StepId, ThreadId, Type};
 
 /// Arrays longer than this are refused where an index is computed: each element is a case.
 const MAX_ARRAY: u32 = 64;
@@ -122,19 +123,18 @@ const MOST_WORK: usize = 1 << 18;
 
 impl<'i> System<'i> {
     /// Whether an engine over systems can work on the task; if not, one sentence why.
-    pub fn accepts(task: &Task<'_>, engine: &str) -> Result<(), Refusal> {
+    pub fn accepts(task: &Task<'_>) -> Result<(), Refusal> {
         if task.deadlock {
-            return Err(Refusal("predicates do not decide deadlocks".into()));
+            return Err(Refusal::new("predicates do not decide deadlocks"));
         }
         if task.instance.threads.is_empty() {
-            return Err(Refusal("there are no threads".into()));
+            return Err(Refusal::new("there are no threads"));
         }
         task.is_narrow(MOST_WORK)?;
         let linear = System::new(task.instance, task.model, task.question(), 1);
-        linear.check(task.question()).map_err(|why| {
-            Refusal(format!(
-                "{engine} treats linear integer programs only: {why}"
-            ))
+        linear.check(task.question()).map_err(|(unfit, span)| {
+            let why = format!("it treats linear integer programs only: {}", unfit.why);
+            Refusal::new(why).at(span, unfit.hint)
         })
     }
 
@@ -294,7 +294,7 @@ impl<'i> System<'i> {
     }
 
     /// When the question's target is seen in the shape.
-    pub fn target(&self, shape: &Shape, question: &Question) -> Result<Formula, String> {
+    pub fn target(&self, shape: &Shape, question: &Question) -> Result<Formula, Unfit> {
         let threads = &self.instance.threads;
         let ended = |t: usize| threads[t].ended(shape.locations[t]);
         let quiet = shape.pending.iter().all(|p| p.slots.is_empty());
@@ -306,7 +306,7 @@ impl<'i> System<'i> {
         truth(&question.target, &|fact| self.fact(Some(shape), fact))
     }
 
-    fn fact(&self, shape: Option<&Shape>, fact: &Fact) -> Result<Term, String> {
+    fn fact(&self, shape: Option<&Shape>, fact: &Fact) -> Result<Term, Unfit> {
         Ok(match fact {
             Fact::Cell(c) => self.cell(*c).into(),
             Fact::CellAt {
@@ -315,7 +315,10 @@ impl<'i> System<'i> {
                 index,
             } => match index.as_const().map(u32::try_from) {
                 Some(Ok(i)) if i < *length => self.cell(CellId(base.0 + i)).into(),
-                _ => return Err("the property computes an index".into()),
+                _ => {
+                    let hint = "an index that is a number would work, one property for each";
+                    return Err(Unfit::new("the property computes an index", hint));
+                }
             },
             Fact::Register(t, r) => self.register(*t, *r).into(),
             Fact::At(t, at) => {
@@ -338,25 +341,36 @@ impl<'i> System<'i> {
         threads.find(|t| self.instance.thread(*t).atomic[shape.locations[t.index()].index()])
     }
 
-    /// Every step on its own, from an arbitrary shape: whether the system can be built at all.
-    pub fn check(&self, question: Option<&Question>) -> Result<(), String> {
-        let cells = self.instance.cells.iter().map(|c| (c.ty, &c.name));
-        let registers = self.instance.threads.iter().flat_map(|t| &t.registers);
-        for (ty, name) in cells.chain(registers.map(|r| (r.ty, &r.name))) {
-            if matches!(ty, Type::Wrap { .. } | Type::Thread(_)) {
-                return Err(format!("`{name}` wraps around, which is not linear"));
-            }
+    /// Every step on its own, from an arbitrary shape: whether the system can be built at all; if not,
+    /// the place.
+    fn check(&self, question: Option<&Question>) -> Result<(), (Unfit, Span)> {
+        let instance = self.instance;
+        for (c, cell) in instance.cells.iter().enumerate() {
+            let mut steps = instance.threads.iter().flat_map(|t| &t.steps);
+            let uses = |s: &&Step| match &s.action {
+                Action::Load { place, .. } | Action::Store { place, .. } => {
+                    may_be(place, CellId::new(c))
+                }
+                _ => false,
+            };
+            let mut span = || steps.find(uses).map_or(Span::NONE, |s| s.span);
+            fits(cell.ty, &cell.name).map_err(|unfit| (unfit, span()))?;
+        }
+        for register in instance.threads.iter().flat_map(|t| &t.registers) {
+            fits(register.ty, &register.name).map_err(|unfit| (unfit, register.span))?;
         }
         let (mut shape, _) = self.initial();
         if let Some(q) = question {
-            self.target(&shape, q)?;
-            truth(&q.target, &|f| self.fact(Some(&shape), f))?;
+            let at = |unfit| (unfit, q.span);
+            self.target(&shape, q).map_err(at)?;
+            truth(&q.target, &|f| self.fact(Some(&shape), f)).map_err(at)?;
         }
-        for t in self.instance.thread_ids() {
-            let thread = self.instance.thread(t);
-            for s in 0..thread.steps.len() {
-                shape.locations[t.index()] = thread.steps[s].source;
-                self.step(&shape, t, StepId::new(s), &mut Vec::new())?;
+        for t in instance.thread_ids() {
+            let thread = instance.thread(t);
+            for (s, step) in thread.steps.iter().enumerate() {
+                shape.locations[t.index()] = step.source;
+                let made = self.step(&shape, t, StepId::new(s), &mut Vec::new());
+                made.map_err(|unfit| (unfit, step.span))?;
             }
             shape.locations[t.index()] = thread.entry;
         }
@@ -364,7 +378,7 @@ impl<'i> System<'i> {
     }
 
     /// Every move that leaves the shape.
-    pub fn moves(&self, shape: &Shape) -> Result<Vec<Move>, String> {
+    pub fn moves(&self, shape: &Shape) -> Result<Vec<Move>, Unfit> {
         let mut moves = Vec::new();
         let alone = self.alone(shape);
         for t in self.instance.thread_ids() {
@@ -436,7 +450,7 @@ impl<'i> System<'i> {
         t: ThreadId,
         s: StepId,
         moves: &mut Vec<Move>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unfit> {
         let thread = self.instance.thread(t);
         let step = thread.step(s);
         let me = t.index();
@@ -495,7 +509,11 @@ impl<'i> System<'i> {
                 let reg = &thread.registers[register.index()];
                 let (lo, hi) = match range.or(reg.ty.bounds()) {
                     Some((lo, hi)) if hi.abs_diff(lo) < MAX_CHOICE => (lo, hi),
-                    _ => return Err(format!("`{}` may take too many values", reg.name)),
+                    _ => {
+                        let why = format!("`{}` may take too many values", reg.name);
+                        let hint = "a choice from a range, as in `choose(0..9)`, would work";
+                        return Err(Unfit::new(why, hint));
+                    }
                 };
                 let c = self.choice();
                 let cases = vec![(and([ge(c, lo), le(c, hi)]), Term::from(c))];
@@ -623,7 +641,7 @@ impl<'i> System<'i> {
         &self,
         t: ThreadId,
         place: &Address,
-    ) -> Result<(Vec<(Formula, CellId)>, Formula), String> {
+    ) -> Result<(Vec<(Formula, CellId)>, Formula), Unfit> {
         let (base, length, index) = match place {
             Address::Cell(c) => return Ok((vec![(Formula::True, *c)], Formula::False)),
             Address::Computed {
@@ -633,9 +651,9 @@ impl<'i> System<'i> {
             } => (base, *length, index),
         };
         if length > MAX_ARRAY {
-            return Err(format!(
-                "it computes an index into more than {MAX_ARRAY} cells"
-            ));
+            let why = format!("it computes an index into more than {MAX_ARRAY} cells");
+            let hint = "an array of at most 64 cells would work, or indices that are numbers";
+            return Err(Unfit::new(why, hint));
         }
         let cases = values(index, &|r| Ok(Term::from(self.register(t, *r))))?;
         let mut cells = Vec::new();
@@ -652,6 +670,17 @@ impl<'i> System<'i> {
             }
         }
         Ok((cells, or(outside)))
+    }
+}
+
+/// Whether values of the type are integers without further ado.
+fn fits(ty: Type, name: &str) -> Result<(), Unfit> {
+    match ty {
+        Type::Wrap { .. } | Type::Thread(_) => {
+            let why = format!("`{name}` wraps around, which is not linear");
+            Err(Unfit::new(why, expr::NO_WRAP))
+        }
+        _ => Ok(()),
     }
 }
 

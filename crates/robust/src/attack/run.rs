@@ -66,7 +66,7 @@ pub fn search_many(
     let mut attacks: Vec<Attack> = Vec::new();
     let refused = |why: String, effort| Attacks {
         attacks: Vec::new(),
-        unfinished: Some(Reason::Refused(wattle_evidence::Refusal(why))),
+        unfinished: Some(Reason::Refused(wattle_evidence::Refusal::new(why))),
         effort,
     };
     if options.model == MemoryModel::Sc {

@@ -337,6 +337,13 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     };
     let mut answer = present(arguments, name, language, &checked);
     answer.notes = warnings.join("\n") + &answer.notes;
+    let obstacles = checked.findings().filter_map(|f| match &f.judged.verdict {
+        Verdict::Undecided { reason, .. } => Some(output::obstacle(name, &source.text, reason)),
+        _ => None,
+    });
+    let mut obstacles: Vec<String> = obstacles.collect();
+    obstacles.dedup();
+    answer.notes.push_str(&obstacles.concat());
     if arguments.report.is_some() {
         let instance = checked.instance.as_ref();
         let findings: Vec<_> = (checked.findings())

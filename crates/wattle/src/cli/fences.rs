@@ -343,6 +343,7 @@ impl Report<'_> {
                 checks = *n;
                 let why = text::reason(r, self.seconds);
                 let _ = writeln!(out, "undecided: {why}");
+                output::note(&output::obstacle(&source.name, &source.text, r));
                 reason = Some(why);
                 complete = false;
                 (Exit::Undecided, "undecided")

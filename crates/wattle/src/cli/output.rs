@@ -2,7 +2,9 @@
 //! (`wattle … | head`) ends the writing, not the program with a panic.
 
 use std::io::{IsTerminal, Write};
+use wattle_evidence::{Reason, Refusal};
 use wattle_report::text::Style;
+use wattle_syntax::Diagnostic;
 
 /// Writes to standard output; says whether anyone is still reading.
 pub fn answer(text: &str) -> bool {
@@ -27,6 +29,33 @@ pub fn error(file: &str, reason: &str, messages: &[String]) {
     }
     text.push_str(&format!("error: {file}: {reason}\n"));
     note(&text);
+}
+
+/// The place that an engine cannot treat, and what would work; empty if it is about no place.
+pub fn obstacle(name: &str, text: &str, reason: &Reason) -> String {
+    match reason {
+        Reason::Refused(refusal) if refusal.span.is_some() => {
+            shown(Diagnostic::warning(refusal.span, &refusal.why), refusal).render(name, text)
+        }
+        _ => String::new(),
+    }
+}
+
+/// The same where it is the answer.
+pub fn refusal(name: &str, text: &str, refusal: &Refusal) {
+    if refusal.span.is_some() {
+        let message = Diagnostic::error(refusal.span, &refusal.why);
+        note(&shown(message, refusal).render(name, text));
+    } else {
+        error(name, &refusal.why, &[]);
+    }
+}
+
+fn shown(message: Diagnostic, refusal: &Refusal) -> Diagnostic {
+    match &refusal.hint {
+        Some(hint) => message.hint(hint),
+        None => message,
+    }
 }
 
 /// Colour and width for what goes to standard output.

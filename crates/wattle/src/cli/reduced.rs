@@ -5,6 +5,7 @@ use super::output;
 use super::subject::File;
 use std::time::Duration;
 use wattle::MemoryModel;
+use wattle::input::Source;
 use wattle_evidence::{Control, Task};
 use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;
@@ -54,6 +55,7 @@ pub fn wtl(
 /// The boolean program of the first property.
 pub fn boolean(
     file: &File,
+    source: &Source,
     program: &Program,
     counts: &Counts,
     bound: Option<Bound>,
@@ -67,6 +69,9 @@ pub fn boolean(
         deadlock: false,
     };
     let control = Control::unlimited().with_timeout(Some(TIME));
-    let text = Extrapolate::default().boolean_program(&task, k, &control);
-    text.map_err(|why| refused(file, &why))
+    let printed = Extrapolate::default().boolean_program(&task, k, &control);
+    printed.map_err(|why| {
+        output::refusal(&source.name, &source.text, &why);
+        Exit::Input
+    })
 }

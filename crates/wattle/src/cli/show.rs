@@ -83,7 +83,8 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
     if let Some(trace) = &arguments.trace {
         return order(arguments, trace);
     }
-    let program = match arguments.file.load()?.1 {
+    let (source, subject) = arguments.file.load()?;
+    let program = match subject {
         Subject::Program(program) => program,
         Subject::System(_) if arguments.form == Form::Svg => {
             let reason = "array-based systems have no graph to draw";
@@ -110,7 +111,7 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
             return reduced::wtl(&arguments.file, &program, &counts, bound);
         }
         (Form::BooleanProgram, bound) => {
-            return reduced::boolean(&arguments.file, &program, &counts, bound);
+            return reduced::boolean(&arguments.file, &source, &program, &counts, bound);
         }
         _ => {}
     }

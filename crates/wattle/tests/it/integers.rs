@@ -1,6 +1,8 @@
-//! Programs with unbounded integers, from the command line: a second opinion on proofs.
+//! Programs with unbounded integers, from the command line: a second opinion on proofs, and what is
+//! said about programs that cannot be treated.
 
 use crate::support::{Scratch, ran, root, run, wattle};
+use expect_test::{Expect, expect};
 
 /// A program with unbounded tickets, and the proof that it holds under TSO.
 fn proof(s: &Scratch) -> (String, String) {
@@ -76,4 +78,110 @@ fn a_second_opinion_that_differs_is_told() {
         assert_eq!(asked.code, code, "{}{}", asked.out, asked.err);
         assert!(asked.err.contains(said), "{}", asked.err);
     }
+}
+
+/// What the command says about the program on standard error, with its exit code.
+fn complains(text: &str, arguments: &[&str], code: i32, expected: &Expect) {
+    let s = Scratch::new();
+    let file = s.file("p.wtl", text);
+    let r = run(&[&arguments[..1], &[&file], &arguments[1..]].concat());
+    assert_eq!(r.code, code, "{}{}", r.out, r.err);
+    expected.assert_eq(&r.err.replace(&file, "p.wtl"));
+}
+
+const PRODUCT: &str = "\
+shared x: int;
+thread p {
+    local r: int;
+    r = x;
+    x = r * r;
+}
+never x == 7;
+";
+
+#[test]
+fn products_of_variables_are_refused_with_their_place() {
+    let cegar = expect![[r#"
+        warning: cegar: it treats linear integer programs only: it multiplies two variables, which is not linear
+          --> p.wtl:5:5
+           |
+         5 |     x = r * r;
+           |     ^^^^^^^^^^
+           = hint: sums, differences, products with a constant, comparisons, `?:` and remainders by a constant from 2 to 16 would work
+    "#]];
+    complains(PRODUCT, &["check", "--engine", "cegar"], 3, &cegar);
+    complains(PRODUCT, &["fences", "--engine", "cegar"], 3, &cegar);
+    let extrapolate = expect![[r#"
+        warning: extrapolate: it treats linear integer programs only: it multiplies two variables, which is not linear
+          --> p.wtl:5:5
+           |
+         5 |     x = r * r;
+           |     ^^^^^^^^^^
+           = hint: sums, differences, products with a constant, comparisons, `?:` and remainders by a constant from 2 to 16 would work
+    "#]];
+    let asked = ["check", "--engine", "extrapolate", "--model", "all"];
+    complains(PRODUCT, &asked, 3, &extrapolate);
+    let printed = expect![[r#"
+        error: it treats linear integer programs only: it multiplies two variables, which is not linear
+          --> p.wtl:5:5
+           |
+         5 |     x = r * r;
+           |     ^^^^^^^^^^
+           = hint: sums, differences, products with a constant, comparisons, `?:` and remainders by a constant from 2 to 16 would work
+    "#]];
+    complains(PRODUCT, &["show", "--as", "boolean-program"], 2, &printed);
+}
+
+#[test]
+fn computed_indices_into_much_memory_are_refused_with_their_place() {
+    let text = "\
+shared a[100]: int, i: int;
+thread p {
+    local r: int;
+    r = i;
+    a[r] = 1;
+}
+never a[3] == 7;
+";
+    let expected = expect![[r#"
+        warning: cegar: it treats linear integer programs only: it computes an index into more than 64 cells
+          --> p.wtl:5:5
+           |
+         5 |     a[r] = 1;
+           |     ^^^^^^^^^
+           = hint: an array of at most 64 cells would work, or indices that are numbers
+    "#]];
+    complains(text, &["check", "--engine", "cegar"], 3, &expected);
+    // The other engines may do it.
+    let s = Scratch::new();
+    assert_eq!(run(&["check", &s.file("p.wtl", text)]).code, 0);
+}
+
+#[test]
+fn predicates_that_mean_nothing_are_errors() {
+    let text = "\
+shared ticket: int;
+thread p { local r: int; r = ticket; }
+predicates { tiket >= 0; p.r * ticket > 1 }
+never ticket == 7;
+";
+    let expected = expect![[r#"
+        error: unknown name `tiket`
+          --> p.wtl:3:14
+           |
+         3 | predicates { tiket >= 0; p.r * ticket > 1 }
+           |              ^^^^^
+           = expected: a shared name, `thread.register` or `thread@label`
+           = hint: did you mean `ticket`?
+
+        error: this predicate is not linear
+          --> p.wtl:3:26
+           |
+         3 | predicates { tiket >= 0; p.r * ticket > 1 }
+           |                          ^^^^^^^^^^^^^^^^
+           = hint: sums, differences and comparisons of variables and products with constants would work
+
+        error: p.wtl: 2 errors
+    "#]];
+    complains(text, &["check", "--engine", "extrapolate"], 2, &expected);
 }

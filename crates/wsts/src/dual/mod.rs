@@ -43,10 +43,12 @@ impl Engine for Exact {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         if task.model != MemoryModel::Tso {
-            return Err(Refusal(format!("`{NAME}` decides TSO only")));
+            return Err(Refusal::new(format!("`{NAME}` decides TSO only")));
         }
         if task.deadlock {
-            return Err(Refusal(format!("`{NAME}` does not look for deadlocks")));
+            return Err(Refusal::new(format!(
+                "`{NAME}` does not look for deadlocks"
+            )));
         }
         Ok(())
     }

@@ -37,10 +37,12 @@ impl Engine for Multiset {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         if task.model == MemoryModel::Sc {
-            return Err(Refusal(format!("`{NAME}` is for TSO and PSO")));
+            return Err(Refusal::new(format!("`{NAME}` is for TSO and PSO")));
         }
         if task.deadlock {
-            return Err(Refusal(format!("`{NAME}` does not look for deadlocks")));
+            return Err(Refusal::new(format!(
+                "`{NAME}` does not look for deadlocks"
+            )));
         }
         Ok(())
     }
