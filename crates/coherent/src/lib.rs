@@ -4,16 +4,21 @@
 //! The abstract machine has every behaviour of the real one, so what it cannot reach cannot be
 //! reached. A bad state it does reach gives a trace: if the real machine follows it, the property is
 //! violated; if not, some buffer forgot an order that mattered, and its k is raised to the least
-//! value at which the trace falls apart. Each thread has its own k, under PSO each of its cells.
+//! value at which the trace falls apart. Each thread has its own k, under PSO each of its cells. The
+//! abstract machine is the compiled one with contents that forget, searched like the exact one.
 
-mod explore;
 mod refine;
 
-use explore::{Explored, explore};
-use refine::{Kind, Refined};
+use refine::Kind;
 use wattle_evidence::certificate::Coherent as CoherentCertificate;
 use wattle_evidence::{Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task};
-use wattle_memory::{Bounds, Layout, MemoryModel, NewestK, OldestK, Pso, Tso};
+use wattle_memory::compiled::{Reductions, are_few};
+use wattle_memory::{
+    ContentKind, Contents, Keeps, Layout, MemoryModel, NewestK, OldestK, Pso, Tso,
+};
+use wattle_search::Order;
+use wattle_search::question::{Explored, Manner, explore, realise};
+use wattle_search::rounds::Sizes;
 
 /// Which k stores a buffer keeps in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +48,10 @@ impl Engine for Coherent {
                 "`{name}` does not look for deadlocks"
             )));
         }
-        task.is_narrow(1 << 20)
+        let refused = |r: wattle_memory::reference::Refusal| Refusal::new(r.to_string());
+        task.is_narrow(1 << 20)?;
+        wattle_memory::reference::starts(task.instance).map_err(refused)?;
+        Ok(())
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
@@ -57,64 +65,65 @@ impl Engine for Coherent {
     }
 }
 
-/// More initial states than this are not listed.
-const MAX_STARTS: usize = 1 << 16;
-
 fn decide<L: Layout, C: Kind>(
     engine: Coherent,
     task: &Task<'_>,
     control: &Control<'_>,
 ) -> Result<Answer, (Reason, Progress)> {
     let mut effort = Progress::default();
-    let automata = task
-        .unfold(engine.name(), true, control)
-        .map_err(|r| (r, effort))?;
-    let starts = (automata.initial.iter().map(Vec::len))
-        .chain(automata.threads.iter().map(|a| a.initial.len()))
-        .try_fold(1usize, |all, n| {
-            all.checked_mul(n).filter(|n| *n <= MAX_STARTS)
-        });
-    if starts.is_none() {
-        let why = format!("there are more than {MAX_STARTS} initial states");
-        return Err((Reason::Refused(Refusal::new(why)), effort));
+    if !are_few(task.instance) {
+        // Unfolding the threads one by one ends, or says why it does not.
+        task.unfold(engine.name(), true, control)
+            .map_err(|r| (r, effort))?;
     }
-    let cells = task.instance.cells.len();
-    let mut bounds = vec![Bounds::uniform(0, cells); task.instance.threads.len()];
+    let keeps = match engine {
+        Coherent::OldestK => Keeps::Oldest,
+        Coherent::NewestK => Keeps::Newest,
+    };
+    let (threads, cells) = (task.instance.threads.len(), task.instance.cells.len());
+    let mut contents = Contents::uniform(ContentKind { keeps, k: 0 }, threads, cells);
+    let mut sizes = Sizes::guess(task.instance, task.model);
     loop {
-        let explored = explore::<L, C>(engine.name(), task, &automata, &bounds, control);
-        let (found, progress) = explored.map_err(|(stop, progress)| {
-            let stage = format!("{} (k = {})", engine.name(), largest::<L>(&bounds));
-            (Reason::Stopped { stop, stage }, progress)
-        })?;
+        let manner = Manner {
+            name: engine.name(),
+            contents: &contents,
+            reductions: Reductions::ALL,
+            order: Order::BreadthFirst,
+            most_buffered: 0,
+        };
+        let explored = explore(task, &manner, &mut sizes, control);
+        let (found, progress) =
+            explored.map_err(|r| (Reason::Refused(Refusal::new(r.to_string())), effort))?;
         effort.states += progress.states;
         effort.memory = effort.memory.max(progress.memory);
         let run = match found {
             Explored::Closed => {
-                let certificate = Certificate::Coherent(CoherentCertificate {
-                    model: task.model,
-                    newest: engine == Coherent::NewestK,
-                    bounds: bounds.iter().map(|b| (b.thread, b.cells.clone())).collect(),
-                });
+                let certificate = CoherentCertificate::new(task.model, contents);
                 return Ok(Answer::Unreachable {
-                    certificate,
+                    certificate: Certificate::Coherent(certificate),
                     effort,
                 });
             }
             Explored::Bad(run) => run,
-            Explored::NoValue(why) => return Err((Reason::Other(why), effort)),
+            Explored::Stopped(stop) => {
+                let bounds = contents.bounds.iter();
+                let k = bounds.map(|b| b.extremes(task.model).1).max().unwrap_or(0);
+                let stage = format!("{} (k = {k})", engine.name());
+                return Err((Reason::Stopped { stop, stage }, effort));
+            }
+            Explored::Unclear(reason) => return Err((reason, effort)),
+            // These contents are never full.
+            Explored::Cut(limits) => return Err((Reason::Other(limits.cause), effort)),
         };
-        match refine::refine::<L, C>(task, run, &bounds) {
-            Refined::Real(trace) => return Ok(Answer::Reached { trace, effort }),
-            Refined::Raised(higher) => bounds = higher,
-            Refined::Stuck(why) => return Err((why, effort)),
+        if let Some(trace) = realise(task, &run) {
+            return Ok(Answer::Reached { trace, effort });
+        }
+        match refine::raise::<L, C>(task, &run, &contents.bounds) {
+            Some(higher) => contents.bounds = higher,
+            None => {
+                let why = "a trace is neither real nor prevented by longer buffers";
+                return Err((Reason::Other(why.into()), effort));
+            }
         }
     }
-}
-
-fn largest<L: Layout>(bounds: &[Bounds<usize>]) -> usize {
-    let all = bounds.iter().flat_map(|b| match L::MODEL {
-        MemoryModel::Pso => b.cells.clone(),
-        _ => vec![b.thread],
-    });
-    all.max().unwrap_or(0)
 }

@@ -1,11 +1,10 @@
-//! What to do about an abstract trace: believe it, or raise the k that would have prevented it.
+//! What to do about a trace that is not real: raise the k that would have prevented it.
 
-use crate::explore::AbstractRun;
 use std::collections::BTreeSet;
-use wattle_evidence::{End, Reason, Task, Trace};
+use wattle_evidence::{End, Task, Trace};
 use wattle_memory::content::Content;
 use wattle_memory::reference::{Machine, Outcome, State};
-use wattle_memory::{Bounds, Event, FaultKind, Layout, MemoryModel, NewestK, OldestK};
+use wattle_memory::{Bounds, Event, Layout, MemoryModel, NewestK, OldestK};
 use wattle_model::{CellId, ThreadId};
 
 /// The contents this engine works with.
@@ -14,53 +13,11 @@ pub trait Kind: Content<Bound = usize> {}
 impl Kind for OldestK {}
 impl Kind for NewestK {}
 
-pub enum Refined {
-    /// The real machine follows the trace.
-    Real(Trace),
-    Raised(Vec<Bounds<usize>>),
-    Stuck(Reason),
-}
-
-pub fn refine<L: Layout, C: Kind>(
-    task: &Task<'_>,
-    run: AbstractRun,
-    bounds: &[Bounds<usize>],
-) -> Refined {
-    if let End::Fault(fault) = &run.end
-        && fault.kind == FaultKind::MachineOverflow
-    {
-        let thread = task.instance.thread(fault.thread);
-        let line = thread.step(fault.step).span.line;
-        let place = format!("`{}` line {line}", thread.name);
-        return Refined::Stuck(Reason::MachineOverflow { place });
-    }
-    let mut trace = Trace {
-        model: task.model,
-        start: run.start.clone(),
-        events: run.events.clone(),
-        end: run.end.clone(),
-    };
-    for event in &mut trace.events {
-        if let Event::Drain { keep, .. } = event {
-            *keep = false;
-        }
-    }
-    if trace.check(task).is_ok() {
-        return Refined::Real(trace);
-    }
-    match raise::<L, C>(task, &run, bounds) {
-        Some(higher) => Refined::Raised(higher),
-        None => Refined::Stuck(Reason::Other(
-            "a trace is neither real nor prevented by longer buffers".into(),
-        )),
-    }
-}
-
 /// The least increase, of one buffer if one is enough, that makes the trace infeasible. No buffer
 /// ever needs more than the stores the trace puts into it.
-fn raise<L: Layout, C: Kind>(
+pub fn raise<L: Layout, C: Kind>(
     task: &Task<'_>,
-    run: &AbstractRun,
+    run: &Trace,
     bounds: &[Bounds<usize>],
 ) -> Option<Vec<Bounds<usize>>> {
     let stores = run.events.len();
@@ -110,11 +67,7 @@ fn raise<L: Layout, C: Kind>(
 
 /// Whether the abstract machine with these bounds can follow the trace (drains may keep or remove
 /// their entry as they like).
-fn feasible<L: Layout, C: Kind>(
-    task: &Task<'_>,
-    run: &AbstractRun,
-    bounds: &[Bounds<usize>],
-) -> bool {
+fn feasible<L: Layout, C: Kind>(task: &Task<'_>, run: &Trace, bounds: &[Bounds<usize>]) -> bool {
     let Ok(machine) = Machine::<L, C>::with_bounds(task.instance, bounds.to_vec()) else {
         return true;
     };

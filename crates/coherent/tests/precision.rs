@@ -1,9 +1,10 @@
 //! What sets, counts and order can and cannot prove.
 
 use wattle_coherent::Coherent;
-use wattle_evidence::{Answer, Certificate, Control, Engine, Task};
+use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Task, audit};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
+use wattle_search::Explicit;
 use wattle_wsts::{Exact, Multiset};
 
 fn instance(text: &str) -> Instance {
@@ -62,4 +63,75 @@ fn stores_without_end_are_no_problem_for_sets() {
         !matches!(lazy, Answer::Unreachable { .. } | Answer::Reached { .. }),
         "{lazy:?}"
     );
+}
+
+/// What `explicit` says with buffers of this content; proofs audited.
+fn with_content(task: &Task<'_>, content: &str) -> String {
+    let mut engine = Explicit::default();
+    engine.options.content = content.parse().expect("a content");
+    engine.options.most_buffered = 2;
+    match engine.run(task, &Control::unlimited()) {
+        Answer::Unreachable { certificate, .. } => {
+            let control = Control::unlimited();
+            audit::audit(task, &certificate, &control).expect("the proof audits");
+            "holds".into()
+        }
+        Answer::Reached { trace, .. } => {
+            trace.check(task).expect("the trace replays");
+            "violated".into()
+        }
+        Answer::Bounded { limits, .. } => format!("bounded by {}", limits.buffered_stores),
+        Answer::Undecided {
+            reason: Reason::Other(why),
+            ..
+        } => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn contents_prove_what_they_remember() {
+    let i = instance(include_str!(
+        "../../../examples/trencher/one-store-seen-twice.trench"
+    ));
+    let task = task(&i);
+    let spurious = |content: &str| {
+        let said = with_content(&task, content);
+        said == format!("buffers of content `{content}` have a run that real ones do not")
+    };
+    assert!(spurious("set"));
+    assert!(spurious("oldest=2"));
+    // What nobody else looks at leaves the buffer at once: one slot is enough.
+    for content in ["exact", "multiset", "oldest=3", "atmost=1"] {
+        assert_eq!(with_content(&task, content), "holds", "{content}");
+    }
+}
+
+#[test]
+fn counts_have_no_bound_and_sets_need_none() {
+    let i = instance(include_str!(
+        "../../../examples/trencher/spinning-stores.trench"
+    ));
+    let task = task(&i);
+    for content in ["set", "oldest=1", "newest=1"] {
+        assert_eq!(with_content(&task, content), "holds", "{content}");
+    }
+    for content in ["exact", "multiset"] {
+        assert_eq!(with_content(&task, content), "bounded by 2", "{content}");
+    }
+    assert_eq!(with_content(&task, "atmost=1"), "bounded by 1");
+}
+
+#[test]
+fn a_real_run_is_found_whatever_is_forgotten() {
+    let text =
+        "shared x, y; thread p { local a; x = 1; a = y; } thread q { local b; y = 1; b = x; }
+                finally !(p.a == 0 && q.b == 0);";
+    let program = wattle_syntax::wtl::parse(text).program.expect("parses");
+    let i = program.instance().expect("an instance");
+    for content in [
+        "exact", "set", "multiset", "oldest=1", "newest=1", "atmost=1",
+    ] {
+        assert_eq!(with_content(&task(&i), content), "violated", "{content}");
+    }
 }

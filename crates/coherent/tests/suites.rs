@@ -28,7 +28,7 @@ fn verdict(instance: &Instance, model: MemoryModel, engine: Coherent, memory: u6
                 effort,
             } => {
                 println!("  closed after {} states", effort.states);
-                if effort.states < 50_000 {
+                if effort.states < 5_000 {
                     audit::audit(&task, &certificate, &Control::unlimited())
                         .expect("the proof audits");
                 }

@@ -26,6 +26,7 @@ pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
 
 use serde::{Deserialize, Serialize};
+use wattle_memory::Keeps;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -69,8 +70,12 @@ impl Certificate {
                 )
             }
             Certificate::Coherent(c) => {
-                let order = if c.newest { "newest" } else { "oldest" };
-                format!("a closed abstraction that keeps the {order} stores of each buffer")
+                let kept = match c.keeps {
+                    Keeps::Multiset => "counts",
+                    Keeps::Newest => "keeps the newest of",
+                    _ => "keeps the oldest of",
+                };
+                format!("a closed abstraction that {kept} the stores of each buffer")
             }
             Certificate::Multisets(c) => {
                 format!(

@@ -24,6 +24,19 @@ impl<B: Copy> Bounds<B> {
     }
 }
 
+impl Bounds<usize> {
+    /// The smallest and the largest bound of a buffer.
+    pub fn extremes(&self, model: MemoryModel) -> (usize, usize) {
+        let buffers = match model {
+            MemoryModel::Pso if !self.cells.is_empty() => &self.cells[..],
+            _ => std::slice::from_ref(&self.thread),
+        };
+        let least = buffers.iter().min().copied();
+        let most = buffers.iter().max().copied();
+        (least.unwrap_or(0), most.unwrap_or(0))
+    }
+}
+
 /// All pending stores of one thread.
 pub trait Layout: 'static {
     const MODEL: MemoryModel;
@@ -40,7 +53,7 @@ pub trait Layout: 'static {
     ) -> Result<Option<Entry>, Full>;
 
     /// Later stores must reach memory after those pending now.
-    fn store_fence<C: Content>(buffer: &mut Self::Buffer<C>);
+    fn store_fence<C: Content>(buffer: &mut Self::Buffer<C>, bounds: &Bounds<C::Bound>);
 
     fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<i64>;
 
@@ -70,7 +83,7 @@ impl Layout for Sc {
         Ok(Some(entry))
     }
 
-    fn store_fence<C: Content>((): &mut ()) {}
+    fn store_fence<C: Content>((): &mut (), _: &Bounds<C::Bound>) {}
 
     fn newest<C: Content>((): &(), _: CellId) -> Option<i64> {
         None
@@ -111,7 +124,7 @@ impl Layout for Tso {
     }
 
     /// A FIFO already keeps stores in order.
-    fn store_fence<C: Content>(_: &mut C) {}
+    fn store_fence<C: Content>(_: &mut C, _: &Bounds<C::Bound>) {}
 
     fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<i64> {
         buffer.newest(cell)
@@ -162,6 +175,13 @@ impl Layout for Pso {
         entry: Entry,
     ) -> Result<Option<Entry>, Full> {
         let bound = bounds.cells[entry.0.index()];
+        if C::room(bound) != usize::MAX {
+            let contents = buffer.epochs.iter().filter_map(|e| e.get(&entry.0));
+            let pending: usize = contents.map(|c| c.entries().len()).sum();
+            if pending >= C::room(bound) {
+                return Err(Full);
+            }
+        }
         let room = buffer.epochs.len() < C::epochs(bounds.thread);
         if buffer.epochs.is_empty() || (buffer.fenced && room) {
             buffer.epochs.push(BTreeMap::new());
@@ -174,8 +194,9 @@ impl Layout for Pso {
         Ok(None)
     }
 
-    fn store_fence<C: Content>(buffer: &mut Epochs<C>) {
-        buffer.fenced = !buffer.epochs.is_empty();
+    /// Where all is one epoch there is nothing to close.
+    fn store_fence<C: Content>(buffer: &mut Epochs<C>, bounds: &Bounds<C::Bound>) {
+        buffer.fenced = !buffer.epochs.is_empty() && C::epochs(bounds.thread) > 1;
     }
 
     fn newest<C: Content>(buffer: &Epochs<C>, cell: CellId) -> Option<i64> {

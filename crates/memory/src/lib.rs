@@ -2,7 +2,8 @@
 //!
 //! Every semantics is one point in a grid: a [`Layout`] says who owns a buffer (nobody, a thread, a
 //! thread and a cell), a [`Content`] says what a buffer remembers. The [`reference`] machine is
-//! generic in both and written to be read: it is the specification.
+//! generic in both and written to be read: it is the specification. The [`compiled`] machine has the
+//! same grid on packed states.
 
 pub mod automaton;
 pub mod compiled;
@@ -12,7 +13,9 @@ pub mod fault;
 pub mod layout;
 pub mod reference;
 
-pub use content::{AtMostK, Content, Exact, Multiset, NewestK, OldestK, Set};
+pub use content::{
+    AtMostK, Content, ContentKind, Contents, Exact, Keeps, Multiset, NewestK, OldestK, Set,
+};
 pub use event::{Event, Start};
 pub use fault::{Fault, FaultKind};
 pub use layout::{Bounds, Layout, Pso, Sc, Tso};

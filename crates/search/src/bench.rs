@@ -10,6 +10,7 @@ use std::time::Duration;
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
 use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
+use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
 use wattle_model::Instance;
 use wattle_model::instance::Question;
@@ -86,8 +87,10 @@ impl<'i> Prepared<'i> {
         let question = instance.questions.first();
         let view = View::of_question(instance, question);
         let plan = Plan {
+            name: "explicit",
             instance,
             model,
+            contents: &EXACT,
             view: &view,
             reductions,
             order: Order::BreadthFirst,

@@ -12,8 +12,9 @@ use crate::rounds::{self, Cut, Plan, Sizes};
 use wattle_evidence::certificate::{ClosedStates, Coded, Counted};
 use wattle_evidence::{Answer, Certificate, Control, Progress, Reason, Task};
 use wattle_memory::compiled::{Flaw, Machine, Reductions, Unpack, View};
+use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
-use wattle_memory::{MemoryModel, Pso, Sc, Tso};
+use wattle_memory::{Exact, MemoryModel, Pso, Sc, Tso};
 
 /// Counts states, and stops when there are too many to write down.
 struct Count {
@@ -41,8 +42,10 @@ pub enum Listed {
 pub fn closed_states(task: &Task<'_>, most: u64, control: &Control<'_>) -> Result<Listed, Refusal> {
     let view = View::nothing(task.instance);
     let plan = Plan {
+        name: "explicit",
         instance: task.instance,
         model: task.model,
+        contents: &EXACT,
         view: &view,
         reductions: Reductions::NONE,
         order: Order::BreadthFirst,
@@ -77,7 +80,10 @@ fn list<L: Coded + Unpack>(search: &Search<'_, '_>) -> ClosedStates {
     let mut rows: Vec<Vec<i64>> = (0..search.store.len() as u32)
         .map(|i| {
             let mut row = Vec::new();
-            L::encode(&search.machine.unpack::<L>(search.store.state(i)), &mut row);
+            L::encode(
+                &search.machine.unpack::<L, Exact>(search.store.state(i)),
+                &mut row,
+            );
             row
         })
         .collect();

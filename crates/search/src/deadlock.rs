@@ -12,6 +12,7 @@ use crate::rounds::{self, Cut, Plan, Sizes};
 use wattle_evidence::deadlock::is_progress;
 use wattle_evidence::{Answer, Control, End, Progress, Reason, Stop, Task, Trace};
 use wattle_memory::compiled::{Flaw, Machine, Reductions, Sink, View};
+use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::Instance;
@@ -109,8 +110,10 @@ pub fn search(
 ) -> Result<Answer, Refusal> {
     let view = View::nothing(task.instance);
     let plan = Plan {
+        name: "explicit",
         instance: task.instance,
         model: task.model,
+        contents: &EXACT,
         view: &view,
         reductions: Reductions {
             chaining: false,

@@ -1,13 +1,12 @@
 //! The engine `explicit`: every reachable state of a fixed number of threads, one by one.
 
-use crate::explore::{Ended, Look, Order, Search};
-use crate::rounds::{self, Cut, Plan, Sizes};
-use wattle_evidence::{Answer, Control, End, Engine, Reason, Refusal, Task, Trace};
-use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
-use wattle_memory::{Fault, MemoryModel};
-use wattle_model::graph::Action;
-use wattle_model::instance::Question;
-use wattle_model::{Instance, StepId, ThreadId};
+use crate::explore::Order;
+use crate::question::{Explored, Manner, explore, realise};
+use crate::rounds::Sizes;
+use wattle_evidence::certificate::Coherent;
+use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Refusal, Task};
+use wattle_memory::compiled::Reductions;
+use wattle_memory::{ContentKind, Contents, MemoryModel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -16,6 +15,8 @@ pub struct Options {
     pub dead_registers: bool,
     /// Buffers that may grow without end are followed up to this many stores.
     pub most_buffered: u32,
+    /// What buffers remember. If they forget, proofs hold and runs must be found to be real.
+    pub content: ContentKind,
     /// A certificate of at most this many states is written; larger sets are only counted.
     pub most_certified: u64,
 }
@@ -27,6 +28,7 @@ impl Default for Options {
             chaining: true,
             dead_registers: true,
             most_buffered: 6,
+            content: ContentKind::default(),
             most_certified: 1_000_000,
         }
     }
@@ -46,29 +48,6 @@ pub struct Explicit {
     pub options: Options,
 }
 
-/// Looks for the question's target.
-struct Target<'i> {
-    question: Option<&'i Question>,
-    condition: Option<Code>,
-}
-
-impl Look for Target<'_> {
-    fn fit(&mut self, machine: &Machine<'_>) {
-        self.condition = self.question.map(|q| machine.condition(&q.target));
-    }
-
-    #[inline]
-    fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
-        let (Some(condition), Some(question)) = (&self.condition, self.question) else {
-            return Ok(false);
-        };
-        if question.only_final && !machine.is_final(state) {
-            return Ok(false);
-        }
-        Ok(machine.value(condition, state).map_err(|flaw| *flaw)? != 0)
-    }
-}
-
 impl Engine for Explicit {
     fn name(&self) -> &'static str {
         "explicit"
@@ -78,6 +57,12 @@ impl Engine for Explicit {
         let refused = |r: wattle_memory::reference::Refusal| Refusal::new(r.to_string());
         task.is_narrow(1 << 24)?;
         wattle_memory::reference::starts(task.instance).map_err(refused)?;
+        let content = self.content(task.model);
+        if task.deadlock && content.keeps.is_abstract() {
+            return Err(Refusal::new(format!(
+                "buffers of content `{content}` say nothing about deadlocks"
+            )));
+        }
         Ok(())
     }
 
@@ -91,95 +76,59 @@ impl Engine for Explicit {
 }
 
 impl Explicit {
+    /// Where there are no buffers there is nothing to forget.
+    fn content(&self, model: MemoryModel) -> ContentKind {
+        match model {
+            MemoryModel::Sc => ContentKind::default(),
+            _ => self.options.content,
+        }
+    }
+
     fn search(
         &self,
         task: &Task<'_>,
         control: &Control<'_>,
     ) -> Result<Answer, wattle_memory::reference::Refusal> {
-        let instance = task.instance;
-        let view = View::of_question(instance, task.question());
-        let plan = Plan {
-            instance,
-            model: task.model,
-            view: &view,
+        let content = self.content(task.model);
+        let contents = Contents::uniform(
+            content,
+            task.instance.threads.len(),
+            task.instance.cells.len(),
+        );
+        let manner = Manner {
+            name: self.name(),
+            contents: &contents,
             reductions: self.options.reductions(),
             order: self.options.order,
             most_buffered: self.options.most_buffered,
         };
-        let mut sizes = Sizes::guess(instance, task.model);
-        let target = || Target {
-            question: task.question(),
-            condition: None,
-        };
-        let outcome = rounds::run(&plan, &mut sizes, control, target, |search, ended, _| {
-            trace(task.model, search, ended)
-        })?;
-        let effort = outcome.effort;
+        let mut sizes = Sizes::guess(task.instance, task.model);
+        let (found, effort) = explore(task, &manner, &mut sizes, control)?;
         let undecided = |reason| Answer::Undecided { reason, effort };
-        Ok(match outcome.ended {
-            Ended::Halted(_) | Ended::Fault { .. } => match outcome.value {
+        Ok(match found {
+            Explored::Bad(trace) if !contents.keeps.is_abstract() => {
+                Answer::Reached { trace, effort }
+            }
+            Explored::Bad(run) => match realise(task, &run) {
                 Some(trace) => Answer::Reached { trace, effort },
-                None => undecided(Reason::Other("a run could not be rebuilt".into())),
+                None => undecided(Reason::Other(format!(
+                    "buffers of content `{content}` have a run that real ones do not"
+                ))),
             },
-            Ended::NoValue(_, flaw) => undecided(Reason::Other(format!(
-                "the property has no value in a reachable state: {}",
-                flaw.kind(None)
-            ))),
-            Ended::Stopped(stop) => undecided(Reason::Stopped {
+            Explored::Unclear(reason) => undecided(reason),
+            Explored::Stopped(stop) => undecided(Reason::Stopped {
                 stop,
-                stage: "explicit".into(),
+                stage: self.name().into(),
             }),
-            Ended::Narrow(..) => undecided(Reason::Other("a value did not fit".into())),
-            Ended::Exhausted => match (outcome.overflow, outcome.cut) {
-                (Some((t, s)), _) => undecided(Reason::MachineOverflow {
-                    place: place(instance, t, s),
-                }),
-                (None, Cut::Buffers(limits)) => Answer::Bounded { limits, effort },
-                (None, Cut::Nothing) if task.deadlock => {
-                    crate::deadlock::search(self, task, control, effort)?
-                }
-                (None, Cut::Nothing) => crate::certificate::proof(self, task, control, effort)?,
+            Explored::Cut(limits) => Answer::Bounded { limits, effort },
+            Explored::Closed if contents.keeps.is_abstract() => Answer::Unreachable {
+                certificate: Certificate::Coherent(Coherent::new(task.model, contents)),
+                effort,
             },
+            Explored::Closed if task.deadlock => {
+                crate::deadlock::search(self, task, control, effort)?
+            }
+            Explored::Closed => crate::certificate::proof(self, task, control, effort)?,
         })
-    }
-}
-
-/// The run a search found.
-fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<Trace> {
-    let (run, end) = match ended {
-        Ended::Halted(index) => (search.run_to(*index)?, End::Target),
-        Ended::Fault {
-            state,
-            thread,
-            step,
-            flaw,
-        } => {
-            let fault = fault(search.machine.instance, *thread, *step, *flaw);
-            (search.run_to_fault(*state)?, End::Fault(fault))
-        }
-        _ => return None,
-    };
-    Some(Trace {
-        model,
-        start: run.start,
-        events: run.events,
-        end,
-    })
-}
-
-pub(crate) fn fault(instance: &Instance, thread: ThreadId, step: StepId, flaw: Flaw) -> Fault {
-    let message = match &instance.thread(thread).step(step).action {
-        Action::Assert { message, .. } => message.as_deref(),
-        _ => None,
-    };
-    let kind = flaw.kind(message);
-    Fault { thread, step, kind }
-}
-
-pub(crate) fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
-    let thread = instance.thread(t);
-    match thread.step(s).span.line {
-        0 => format!("thread {}", thread.name),
-        line => format!("thread {}, line {line}", thread.name),
     }
 }

@@ -37,8 +37,10 @@ pub enum Ended {
         step: StepId,
         flaw: Flaw,
     },
-    /// A value did not fit; widen and begin anew.
+    /// A value did not fit; widen and go on.
     Narrow(Slot, i64),
+    /// The row of a thread's buffer is too short; lengthen it and go on.
+    Short(ThreadId),
     Stopped(Stop),
 }
 
@@ -67,6 +69,8 @@ pub struct Search<'m, 'i> {
     /// Successors offered to the store so far, new or not.
     pub successors: u64,
     poll_at: u64,
+    /// Who searches, for those who watch.
+    pub name: &'static str,
     /// Successors come from menus, and diamonds are closed once.
     pub shortcuts: bool,
     remembered: u64,
@@ -81,6 +85,7 @@ pub struct Carried {
     queue: VecDeque<Known>,
     expanded: usize,
     successors: u64,
+    name: &'static str,
     shortcuts: bool,
 }
 
@@ -147,6 +152,7 @@ impl<'m, 'i> Search<'m, 'i> {
             expanded: 0,
             successors: 0,
             poll_at: 0,
+            name: "explicit",
             shortcuts: true,
             remembered: 0,
         })
@@ -161,6 +167,7 @@ impl<'m, 'i> Search<'m, 'i> {
             queue: self.queue,
             expanded: self.expanded,
             successors: self.successors,
+            name: self.name,
             shortcuts: self.shortcuts,
         }
     }
@@ -192,6 +199,7 @@ impl<'m, 'i> Search<'m, 'i> {
             expanded: carried.expanded,
             successors: carried.successors,
             poll_at: 0,
+            name: carried.name,
             shortcuts: carried.shortcuts,
             remembered: 0,
         }
@@ -209,8 +217,8 @@ impl<'m, 'i> Search<'m, 'i> {
         }
     }
 
-    /// Searches on until there is a reason to end. After [`Ended::Narrow`] the state whose value did
-    /// not fit counts as not yet expanded.
+    /// Searches on until there is a reason to end. After [`Ended::Narrow`] and [`Ended::Short`]
+    /// the state where it happened counts as not yet expanded.
     pub fn run<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Ended {
         let machine = self.machine;
         let breadth_first = self.order == Order::BreadthFirst;
@@ -274,7 +282,7 @@ impl<'m, 'i> Search<'m, 'i> {
             let due = self.expanded.is_multiple_of(POLL) || self.successors >= self.poll_at;
             if due {
                 self.remembered = expand.bytes();
-                if let Err(stop) = control.poll("explicit", self.progress()) {
+                if let Err(stop) = control.poll(self.name, self.progress()) {
                     return Ended::Stopped(stop);
                 }
                 self.poll_at = self.successors + self.successors_between_polls();
@@ -284,7 +292,7 @@ impl<'m, 'i> Search<'m, 'i> {
             let state = self.store.state(index);
             let (notes, batch) = (&mut self.notes, &mut self.batch);
             if let Err(found) = expand.expand(self.machine, state, known, notes, batch) {
-                if let Found::Narrow(..) = found {
+                if let Found::Narrow(..) | Found::Short(_) = found {
                     if let Err(end) = self.flush(look, control) {
                         return end;
                     }
@@ -331,7 +339,7 @@ impl<'m, 'i> Search<'m, 'i> {
         if let Some(bytes) = self.store.growth(n) {
             let mut progress = self.progress();
             progress.memory += bytes;
-            let room = control.poll("explicit", progress);
+            let room = control.poll(self.name, progress);
             room.map_err(Ended::Stopped)?;
             if self.store.is_full() {
                 return Err(Ended::Stopped(Stop::Memory));
@@ -383,6 +391,7 @@ impl<'m, 'i> Search<'m, 'i> {
 fn ended(found: Found, state: u32) -> Ended {
     match found {
         Found::Narrow(slot, value) => Ended::Narrow(slot, value),
+        Found::Short(thread) => Ended::Short(thread),
         Found::Fault { thread, step, flaw } => Ended::Fault {
             state,
             thread,

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use wattle_evidence::{Control, Progress, Reason};
 use wattle_memory::MemoryModel;
 use wattle_memory::compiled::{Flaw, Machine, Observed, Reductions, View};
+use wattle_memory::content::EXACT;
 use wattle_model::Instance;
 
 /// What can be observed when all threads have ended and all buffers are empty.
@@ -59,8 +60,10 @@ pub fn final_states_with(
 ) -> Result<FinalStates, NoFinals> {
     let view = View::of_final(instance, observed);
     let plan = Plan {
+        name: "explicit",
         instance,
         model,
+        contents: &EXACT,
         view: &view,
         reductions,
         order: Order::BreadthFirst,
@@ -79,19 +82,19 @@ pub fn final_states_with(
         Ended::Fault {
             thread, step, flaw, ..
         } => {
-            let fault = crate::explicit::fault(instance, thread, step, flaw);
+            let fault = crate::question::fault(instance, thread, step, flaw);
             return Err(NoFinals::Fault(fault));
         }
         Ended::Stopped(stop) => {
             let stage = "explicit".into();
             return Err(NoFinals::Undecided(Reason::Stopped { stop, stage }));
         }
-        Ended::Halted(_) | Ended::NoValue(..) | Ended::Narrow(..) => {
+        Ended::Halted(_) | Ended::NoValue(..) | Ended::Narrow(..) | Ended::Short(_) => {
             return Err(other("the search was cut short".into()));
         }
     }
     if let Some((t, s)) = outcome.overflow {
-        let place = crate::explicit::place(instance, t, s);
+        let place = crate::question::place(instance, t, s);
         return Err(NoFinals::Undecided(Reason::MachineOverflow { place }));
     }
     Ok(FinalStates {

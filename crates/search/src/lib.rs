@@ -1,8 +1,8 @@
 //! Explicit-state exploration over the compiled machine.
 //!
 //! [`store`] remembers states, [`explore`] is the search, [`rounds`] begins it anew where fields or
-//! buffers were too small, [`path`] rebuilds runs. On these stand the engine [`Explicit`] and
-//! [`final_states`].
+//! buffers were too small, [`path`] rebuilds runs, [`question`] asks about a task. On these stand the
+//! engine [`Explicit`] and [`final_states`].
 
 pub mod bench;
 pub mod certificate;
@@ -13,6 +13,7 @@ pub mod explicit;
 pub mod explore;
 pub mod finals;
 mod path;
+pub mod question;
 pub mod rounds;
 pub mod store;
 mod walk;

@@ -3,17 +3,20 @@
 
 use crate::explore::{Ended, Look, Order, Search};
 use wattle_evidence::{Control, Limits, Progress};
-use wattle_memory::MemoryModel;
 use wattle_memory::compiled::bounds::{describe_loop, pending};
 use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, View};
 use wattle_memory::reference::{self, Refusal};
+use wattle_memory::{Contents, Keeps, MemoryModel};
 use wattle_model::{Instance, ThreadId};
 
 /// What a search is about, without what it looks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a, 'i> {
+    /// Who searches, for those who watch.
+    pub name: &'static str,
     pub instance: &'i Instance,
     pub model: MemoryModel,
+    pub contents: &'a Contents,
     pub view: &'a View,
     pub reductions: Reductions,
     pub order: Order,
@@ -28,6 +31,7 @@ impl<'i> Plan<'_, 'i> {
             self.model,
             self.view,
             self.reductions,
+            self.contents,
             &sizes.ranges,
             &sizes.slots,
         )
@@ -105,18 +109,28 @@ impl Sizes {
         true
     }
 
+    /// Twice the slots for a buffer of a content that has a bound of its own.
+    fn lengthen(&mut self, thread: ThreadId) {
+        let slots = &mut self.slots[thread.index()];
+        *slots = (*slots * 2).max(STRIDE);
+    }
+
     /// What the search was cut off by.
-    fn limits(&self, instance: &Instance, full: &[bool]) -> Limits {
+    fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
         let threads = (0..full.len()).filter(|t| full[*t]);
-        let shortest = threads.min_by_key(|t| (self.slots[*t], *t)).unwrap_or(0);
+        let most = |t: usize| match (plan.contents.keeps, plan.contents.bounds.get(t)) {
+            (Keeps::AtMost, Some(bounds)) => bounds.extremes(plan.model).0 as u32,
+            _ => self.slots[t],
+        };
+        let shortest = threads.min_by_key(|t| (most(*t), *t)).unwrap_or(0);
         let thread = ThreadId::new(shortest);
         Limits {
-            buffered_stores: self.slots[shortest],
+            buffered_stores: most(shortest),
             cause: match self.pending[shortest] {
-                Pending::Loop(at) => describe_loop(instance, thread, at),
+                Pending::Loop(at) => describe_loop(plan.instance, thread, at),
                 Pending::AtMost(n) => format!(
                     "thread {} may have {n} stores pending",
-                    instance.thread(thread).name
+                    plan.instance.thread(thread).name
                 ),
             },
         }
@@ -135,8 +149,8 @@ pub struct Outcome<T> {
 /// Searches until an answer stands or the budget is used up. `look` makes an observer for every
 /// buffer size; `read` reads off the last search whatever the caller wants.
 ///
-/// A value that does not fit, or a buffer that is too short though its length is known to be bounded,
-/// only makes the states be packed anew. If the budget ends while buffers of one size are searched and
+/// A value that does not fit, or a row of slots that is too short for a content with a bound of its
+/// own, only makes the states be packed anew. If the budget ends while buffers of one size are searched and
 /// a smaller size has been searched to the end, the smaller one's answer stands.
 pub fn run<L: Look, T>(
     plan: &Plan<'_, '_>,
@@ -154,9 +168,16 @@ pub fn run<L: Look, T>(
     loop {
         let mut observer = look();
         let mut search = Search::new(&machine, plan.order)?;
+        search.name = plan.name;
         let mut ended = search.run(&mut observer, control);
-        while let Ended::Narrow(slot, value) = ended {
-            sizes.ranges.widen(slot, machine.type_of(slot), value);
+        loop {
+            match ended {
+                Ended::Narrow(slot, value) => {
+                    sizes.ranges.widen(slot, machine.type_of(slot), value);
+                }
+                Ended::Short(thread) => sizes.lengthen(thread),
+                _ => break,
+            }
             let wider = plan.machine(sizes)?;
             let carried = search.carry();
             let old = std::mem::replace(&mut machine, wider);
@@ -169,12 +190,13 @@ pub fn run<L: Look, T>(
         }
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
-            Ended::Exhausted if full => {
-                Cut::Buffers(sizes.limits(plan.instance, &search.notes.full))
-            }
+            Ended::Exhausted if full => Cut::Buffers(sizes.limits(plan, &search.notes.full)),
             _ => Cut::Nothing,
         };
-        let again = cut != Cut::Nothing && sizes.grow(&search.notes.full, plan.most_buffered);
+        // At most k are at most k however many slots there are.
+        let again = cut != Cut::Nothing
+            && plan.contents.keeps != Keeps::AtMost
+            && sizes.grow(&search.notes.full, plan.most_buffered);
         let value = read(&search, &ended, observer);
         let outcome = Outcome {
             ended,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use wattle_evidence::{AuditPolicy, Progress};
-use wattle_memory::MemoryModel;
+use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
 
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Options {
     pub memory: Option<u64>,
     pub deadlock: bool,
     pub order: Order,
+    /// What buffers remember in the engine `explicit`.
+    pub content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
     pub extrapolate: Option<wattle_extrapolate::Method>,
     pub audit: AuditPolicy,
@@ -36,6 +38,7 @@ impl Default for Options {
             memory: None,
             deadlock: false,
             order: Order::default(),
+            content: ContentKind::default(),
             extrapolate: None,
             audit: AuditPolicy::Always,
             explain: true,

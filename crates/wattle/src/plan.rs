@@ -49,11 +49,11 @@ pub fn engines(options: &Options) -> Vec<Entry> {
     vec![
         entry(true, 1000, explicit(options)),
         entry(true, 1000, Robust::default()),
-        entry(true, 3000, Coherent::OldestK),
+        entry(true, 1000, Coherent::OldestK),
         entry(true, 700, Exact),
         integers(entry(true, 800, Cegar::default())),
         integers(entry(true, 400, extrapolate(options))),
-        entry(false, 3000, Coherent::NewestK),
+        entry(false, 1000, Coherent::NewestK),
         entry(false, 700, Multiset),
         entry(false, 1000, Lazy::default()),
         entry(false, 6000, Reference),
@@ -114,6 +114,7 @@ fn explicit(options: &Options) -> Explicit {
         Order::BreadthFirst => wattle_search::Order::BreadthFirst,
         Order::DepthFirst => wattle_search::Order::DepthFirst,
     };
+    explicit.options.content = options.content;
     explicit
 }
 

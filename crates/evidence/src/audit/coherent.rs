@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use wattle_memory::content::Content;
 use wattle_memory::reference::{Machine, Outcome, evaluate};
-use wattle_memory::{Bounds, Layout, MemoryModel, NewestK, OldestK, Pso, Tso};
+use wattle_memory::{Bounds, Keeps, Layout, MemoryModel, Multiset, NewestK, OldestK, Pso, Tso};
 
 pub fn audit(
     task: &Task<'_>,
@@ -30,23 +30,34 @@ pub fn audit(
     {
         return Err(AuditError::Other("bounds for another program".into()));
     }
-    match (certificate.newest, task.model) {
+    let k = |k: usize| k;
+    match (certificate.keeps, task.model) {
         (_, MemoryModel::Sc) => Err(AuditError::WrongModel(MemoryModel::Tso)),
-        (false, MemoryModel::Tso) => explore::<Tso, OldestK>(task, certificate, control),
-        (false, MemoryModel::Pso) => explore::<Pso, OldestK>(task, certificate, control),
-        (true, MemoryModel::Tso) => explore::<Tso, NewestK>(task, certificate, control),
-        (true, MemoryModel::Pso) => explore::<Pso, NewestK>(task, certificate, control),
+        (Keeps::Oldest, MemoryModel::Tso) => explore::<Tso, OldestK>(task, certificate, k, control),
+        (Keeps::Oldest, MemoryModel::Pso) => explore::<Pso, OldestK>(task, certificate, k, control),
+        (Keeps::Newest, MemoryModel::Tso) => explore::<Tso, NewestK>(task, certificate, k, control),
+        (Keeps::Newest, MemoryModel::Pso) => explore::<Pso, NewestK>(task, certificate, k, control),
+        (Keeps::Multiset, MemoryModel::Tso) => {
+            explore::<Tso, Multiset>(task, certificate, |_| (), control)
+        }
+        (Keeps::Multiset, MemoryModel::Pso) => {
+            explore::<Pso, Multiset>(task, certificate, |_| (), control)
+        }
+        (Keeps::Exact | Keeps::AtMost, _) => {
+            Err(AuditError::Other("these buffers forget nothing".into()))
+        }
     }
 }
 
-fn explore<L: Layout, C: Content<Bound = usize>>(
+fn explore<L: Layout, C: Content>(
     task: &Task<'_>,
     certificate: &Coherent,
+    bound: impl Fn(usize) -> C::Bound,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
     let bounds = certificate.bounds.iter().map(|(thread, cells)| Bounds {
-        thread: *thread,
-        cells: cells.clone(),
+        thread: bound(*thread),
+        cells: cells.iter().map(|k| bound(*k)).collect(),
     });
     let refused = |r: wattle_memory::reference::Refusal| AuditError::Refused(r.to_string());
     let machine = Machine::<L, C>::with_bounds(task.instance, bounds.collect()).map_err(refused)?;

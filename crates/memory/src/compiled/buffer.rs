@@ -2,15 +2,18 @@
 //!
 //! Under PSO the row lists the epochs one after the other, each sorted by cell and then by age; a
 //! mark on an entry says that it opens a new epoch. Unused slots are zero, so that equal buffers are
-//! equal bits.
+//! equal bits. This file has what is kept in order; [`super::blurred`] has contents that forget.
 
+use super::blurred::Blur;
 use super::pack::Field;
+use super::run::Stuck;
 
 #[derive(Clone, Debug, Default)]
 pub struct Buffer {
     /// Number of entries.
     pub count: Field,
-    /// Per slot: which cell (a position in `cells`), the value's bits, the epoch mark.
+    /// Per slot: which cell (a position in `cells`), the value's bits, the epoch mark (1) and, in
+    /// contents that forget, one more bit.
     pub which: Vec<Field>,
     pub value: Vec<Field>,
     pub mark: Vec<Field>,
@@ -22,6 +25,10 @@ pub struct Buffer {
     pub private: Vec<bool>,
     /// Sorted by cell (PSO), not by age alone (TSO).
     pub sorted: bool,
+    /// How it differs from an exact buffer, if it does.
+    pub blur: Option<Box<Blur>>,
+    /// The mark's bit of entries whose order is forgotten, if there is one.
+    pub loose: u64,
 }
 
 impl Buffer {
@@ -35,12 +42,27 @@ impl Buffer {
         self.count.raw(state) == 0
     }
 
+    /// Whether a store fence is remembered.
+    pub fn has_epochs(&self) -> bool {
+        self.fenced.bits().1 != 0
+    }
+
+    /// Whether the entry in slot `i` opens an epoch.
+    pub fn opens(&self, state: &[u64], i: usize) -> bool {
+        self.has_epochs() && self.mark[i].raw(state) & 1 == 1
+    }
+
+    /// Whether the order of some entries is forgotten.
+    pub fn forgets(&self) -> bool {
+        self.blur.as_ref().is_some_and(|b| b.forgets())
+    }
+
     #[inline]
     pub fn position(&self, cell: u32) -> Option<u64> {
         self.cells.binary_search(&cell).ok().map(|i| i as u64)
     }
 
-    /// The bits of the newest pending store of the cell.
+    /// The bits of the newest pending store of the cell: the last in the row, whatever the content.
     #[inline]
     pub fn newest(&self, state: &[u64], cell: u32) -> Option<u64> {
         let n = self.len(state);
@@ -52,12 +74,25 @@ impl Buffer {
         newest.map(|i| self.value[i].raw(state))
     }
 
-    /// Takes an entry; `false` if there is no room.
+    /// Takes an entry, or leaves the state as it was.
     #[inline]
-    pub fn put(&self, state: &mut [u64], which: u64, value: u64) -> bool {
+    pub fn put(&self, state: &mut [u64], which: u64, value: u64) -> Result<(), Stuck> {
+        match &self.blur {
+            None => self.put_in_order(state, which, value),
+            Some(blur) => self.put_blurred(blur, state, which, value),
+        }
+    }
+
+    #[inline]
+    pub(super) fn put_in_order(
+        &self,
+        state: &mut [u64],
+        which: u64,
+        value: u64,
+    ) -> Result<(), Stuck> {
         let n = self.len(state);
         if n >= self.which.len() {
-            return false;
+            return Err(Stuck::Full);
         }
         let mut at = n;
         let mut mark = 0;
@@ -85,7 +120,7 @@ impl Buffer {
         self.value[at].set_raw(state, value);
         self.mark[at].set_raw(state, mark);
         self.count.set_raw(state, n as u64 + 1);
-        true
+        Ok(())
     }
 
     #[inline]
@@ -118,7 +153,8 @@ impl Buffer {
         self.value[n - 1].set_raw(state, 0);
         self.mark[n - 1].set_raw(state, 0);
         // The oldest epoch has no mark.
-        self.mark[0].set_raw(state, 0);
+        let mark = self.mark[0].raw(state) & self.loose;
+        self.mark[0].set_raw(state, mark);
         self.count.set_raw(state, n as u64 - 1);
         if n == 1 {
             self.fenced.set_raw(state, 0);
@@ -127,7 +163,7 @@ impl Buffer {
     }
 
     #[inline]
-    fn copy(&self, state: &mut [u64], from: usize, to: usize) {
+    pub(super) fn copy(&self, state: &mut [u64], from: usize, to: usize) {
         let which = self.which[from].raw(state);
         self.which[to].set_raw(state, which);
         let value = self.value[from].raw(state);

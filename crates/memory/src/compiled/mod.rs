@@ -6,11 +6,14 @@
 //! [`Stuck::Narrow`], after which the caller widens the range and begins anew. Buffers have a fixed
 //! number of slots per thread; a store that finds no room is reported too ([`Notes::full`]).
 //!
+//! Buffers are exact or forget as the [`Contents`] say ([`blurred`]).
+//!
 //! With *chaining*, local steps ([`local`]) and drains of cells no other thread touches run at once
 //! after the event before them, so that only states without local steps are ever seen by a search.
 //! With *dead registers*, registers no step will read ([`live`]) are zeroed there. With both off the
 //! reachable states are exactly those of the reference machine.
 
+mod blurred;
 pub mod bounds;
 mod buffer;
 mod code;
@@ -28,13 +31,15 @@ pub use bounds::Pending;
 pub use code::{Code, Flaw};
 pub use menu::{Menu, Menus, UNKNOWN, disjoint};
 pub use pack::Field;
-pub use ranges::{Range, Ranges, Slot};
+pub use ranges::{Range, Ranges, Slot, are_few};
 pub use run::{Found, Notes, Sink, Stuck};
-pub use unpack::Unpack;
+pub use unpack::{Row, Unpack};
 pub use view::{Observed, View};
 
 use crate::MemoryModel;
+use crate::content::Contents;
 use crate::reference::{MAX_CHOICE, Refusal};
+use blurred::Blur;
 use buffer::Buffer;
 use code::{Edge, Node, Op, Place, Register};
 use local::Sharing;
@@ -89,12 +94,14 @@ pub(crate) struct Compiled {
 }
 
 impl<'i> Machine<'i> {
-    /// `slots` is the number of pending stores each thread's buffer has room for.
+    /// `slots` is the number of pending stores each thread's buffer has room for, whatever the
+    /// contents say.
     pub fn new(
         instance: &'i Instance,
         model: MemoryModel,
         view: &View,
         reductions: Reductions,
+        contents: &Contents,
         ranges: &Ranges,
         slots: &[u32],
     ) -> Result<Self, Refusal> {
@@ -109,14 +116,14 @@ impl<'i> Machine<'i> {
             holder: Field::default(),
             atomic_states: false,
         };
-        machine.lay_out(ranges, slots);
+        machine.lay_out(contents, ranges, slots);
         for t in 0..instance.threads.len() {
-            machine.compile(t, view, reductions, &sharing)?;
+            machine.compile(t, view, reductions, contents, &sharing)?;
         }
         Ok(machine)
     }
 
-    fn lay_out(&mut self, ranges: &Ranges, slots: &[u32]) {
+    fn lay_out(&mut self, contents: &Contents, ranges: &Ranges, slots: &[u32]) {
         let instance = self.instance;
         let mut requests = Vec::new();
         let mut ask = |r: Request| {
@@ -150,11 +157,11 @@ impl<'i> Machine<'i> {
                 .steps
                 .iter()
                 .any(|s| matches!(s.action, Action::Fence(Fence::Store)));
-            let epochs = Request::count(if fences && self.model == MemoryModel::Pso {
-                2
-            } else {
-                1
-            });
+            let fences = fences && self.model == MemoryModel::Pso;
+            let blur = Blur::new(contents.keeps, contents.bounds.get(t), &cells, fences);
+            let fences = blur.as_ref().map_or(fences, Blur::has_epochs);
+            let epochs = 1 + usize::from(fences);
+            let marks = blur.as_ref().map_or(epochs, Blur::marks);
             let value = cells.iter().map(|c| {
                 let r = ranges.cells[*c as usize];
                 Request::strided(r.lo, r.hi, r.stride).bits
@@ -165,13 +172,13 @@ impl<'i> Machine<'i> {
                 stride: 1,
             };
             ask(Request::count(room as usize + 1));
-            ask(epochs);
+            ask(Request::count(epochs));
             for _ in 0..room {
                 ask(Request::count(cells.len()));
                 ask(value);
-                ask(epochs);
+                ask(Request::count(marks));
             }
-            wanted.push((cells, room));
+            wanted.push((cells, room, blur));
         }
         let (fields, words) = pack(&requests);
         let mut fields = fields.into_iter();
@@ -179,7 +186,7 @@ impl<'i> Machine<'i> {
         self.words = words;
         self.holder = take();
         self.cells = ranges.cells.iter().map(|_| take()).collect();
-        for (t, (cells, room)) in wanted.into_iter().enumerate() {
+        for (t, (cells, room, blur)) in wanted.into_iter().enumerate() {
             let mut thread = Compiled {
                 location: take(),
                 registers: ranges.registers[t].iter().map(|_| take()).collect(),
@@ -191,6 +198,8 @@ impl<'i> Machine<'i> {
                 private: vec![false; cells.len()],
                 cells,
                 sorted: self.model == MemoryModel::Pso,
+                loose: blur.as_ref().map_or(0, |b| b.loose),
+                blur: blur.map(Box::new),
                 ..Buffer::default()
             };
             for _ in 0..room {
@@ -207,6 +216,7 @@ impl<'i> Machine<'i> {
         t: usize,
         view: &View,
         reductions: Reductions,
+        contents: &Contents,
         sharing: &Sharing,
     ) -> Result<(), Refusal> {
         let thread = &self.instance.threads[t];
@@ -243,7 +253,8 @@ impl<'i> Machine<'i> {
         }
         let me = &mut self.threads[t];
         me.nodes = nodes;
-        if reductions.chaining {
+        // A buffer that keeps a few in order would keep others if these left early.
+        if reductions.chaining && !contents.keeps.is_abstract() {
             let buffer = &mut me.buffer;
             for (private, c) in buffer.private.iter_mut().zip(&buffer.cells) {
                 let c = *c as usize;
@@ -329,6 +340,7 @@ impl<'i> Machine<'i> {
             Action::Fence(_) if sc => Op::Nothing,
             Action::Fence(Fence::Full) => Op::Fence,
             Action::Fence(Fence::Store) if self.model == MemoryModel::Tso => Op::Nothing,
+            Action::Fence(Fence::Store) if !self.threads[t].buffer.has_epochs() => Op::Nothing,
             Action::Fence(Fence::Store) => Op::StoreFence,
             Action::AtomicBegin => Op::AtomicBegin,
             Action::AtomicEnd => Op::AtomicEnd,

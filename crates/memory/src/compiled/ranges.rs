@@ -87,28 +87,20 @@ const ROUNDS: usize = 24;
 /// Steps and cells looked at before the guess must do.
 const WORK: usize = 1 << 24;
 
+/// Values of a register or cell that are few.
+const FEW: u64 = 1 << 12;
+
+/// Whether registers and cells take few values each, whatever the order of steps. `false` may mean
+/// that this is not known.
+pub fn are_few(instance: &Instance) -> bool {
+    let (guess, closed) = Guess::infer(instance);
+    let mut all = guess.cells.iter().chain(guess.registers.iter().flatten());
+    closed && all.all(|i| i.hi.abs_diff(i.lo) < FEW)
+}
+
 impl Ranges {
     pub fn infer(instance: &Instance) -> Self {
-        let initial = |init: Initial, ty: Type| match (init, ty.bounds()) {
-            (Initial::Value(v), _) => Interval { lo: v, hi: v },
-            (Initial::Any, Some((lo, hi))) => Interval { lo, hi },
-            (Initial::Any, None) => Interval::FULL,
-        };
-        let cells = instance.cells.iter().map(|c| initial(c.init, c.ty));
-        let registers = instance.threads.iter().map(|t| {
-            let registers = t.registers.iter();
-            registers.map(|r| initial(r.init, r.ty)).collect()
-        });
-        let mut guess = Guess {
-            cells: cells.collect(),
-            registers: registers.collect(),
-        };
-        let mut work = 0;
-        for _ in 0..ROUNDS {
-            if !guess.round(instance, &mut work) || work > WORK {
-                break;
-            }
-        }
+        let (guess, _) = Guess::infer(instance);
         let ranges = |all: &[Interval]| all.iter().map(|i| Range::of(*i)).collect();
         Ranges {
             cells: ranges(&guess.cells),
@@ -150,6 +142,35 @@ impl Ranges {
 }
 
 impl Guess {
+    /// Intervals, and whether no step leads out of them.
+    fn infer(instance: &Instance) -> (Self, bool) {
+        let initial = |init: Initial, ty: Type| match (init, ty.bounds()) {
+            (Initial::Value(v), _) => Interval { lo: v, hi: v },
+            (Initial::Any, Some((lo, hi))) => Interval { lo, hi },
+            (Initial::Any, None) => Interval::FULL,
+        };
+        let cells = instance.cells.iter().map(|c| initial(c.init, c.ty));
+        let registers = instance.threads.iter().map(|t| {
+            let registers = t.registers.iter();
+            registers.map(|r| initial(r.init, r.ty)).collect()
+        });
+        let mut guess = Guess {
+            cells: cells.collect(),
+            registers: registers.collect(),
+        };
+        let mut work = 0;
+        for _ in 0..ROUNDS {
+            let changed = guess.round(instance, &mut work);
+            if work > WORK {
+                break;
+            }
+            if !changed {
+                return (guess, true);
+            }
+        }
+        (guess, false)
+    }
+
     fn round(&mut self, instance: &Instance, work: &mut usize) -> bool {
         let mut changed = false;
         for (t, thread) in instance.threads.iter().enumerate() {

@@ -16,6 +16,8 @@ pub enum Stuck {
     Blocked,
     /// The buffer has no room.
     Full,
+    /// The buffer has no room because the layout has too few slots.
+    Short,
     /// A value does not fit its field.
     Narrow(Box<(Slot, i64)>),
     Flaw(Box<Flaw>),
@@ -38,6 +40,8 @@ pub enum Found {
     },
     /// The layout must be widened.
     Narrow(Slot, i64),
+    /// The layout must have more slots for the thread's buffer.
+    Short(ThreadId),
 }
 
 /// What a search must know beyond its states.
@@ -161,6 +165,9 @@ impl Machine<'_> {
         // Inside an atomic block the buffer is empty.
         if self.may_write(state, t) {
             let buffer = &thread.buffer;
+            if buffer.blur.is_some() {
+                return self.expand_blurred(state, t, scratch, notes, sink);
+            }
             for i in 0..buffer.len(state) {
                 if !buffer.may_drain(state, i) {
                     if !buffer.sorted {
@@ -171,6 +178,36 @@ impl Machine<'_> {
                 copy(scratch, state);
                 sink.begin();
                 self.drain(scratch, t, i, sink);
+                self.finish(scratch, t, notes, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The drains of a buffer that forgets: with and without the entry.
+    #[inline(never)]
+    fn expand_blurred<S: Sink>(
+        &self,
+        state: &[u64],
+        t: usize,
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        let buffer = &self.threads[t].buffer;
+        for i in 0..buffer.len(state) {
+            let leaves = buffer.leaves(state, i);
+            if leaves.removed {
+                copy(scratch, state);
+                sink.begin();
+                self.drain(scratch, t, i, sink);
+                self.finish(scratch, t, notes, sink)?;
+            }
+            if leaves.kept {
+                copy(scratch, state);
+                sink.begin();
+                let entry = (buffer.which[i].raw(state), buffer.value[i].raw(state));
+                self.arrive(scratch, t, entry, true, sink);
                 self.finish(scratch, t, notes, sink)?;
             }
         }
@@ -263,6 +300,7 @@ impl Machine<'_> {
                 notes.full[t] = true;
                 Ok(())
             }
+            Stuck::Short => Err(Found::Short(ThreadId::new(t))),
             Stuck::Narrow(narrow) => Err(Found::Narrow(narrow.0, narrow.1)),
             Stuck::Flaw(flaw) if flaw.is_machine_limit() => {
                 notes.overflow.get_or_insert((ThreadId::new(t), edge.step));
@@ -298,9 +336,21 @@ impl Machine<'_> {
 
     #[inline]
     fn drain<S: Sink>(&self, state: &mut [u64], t: usize, i: usize, sink: &mut S) {
-        let buffer = &self.threads[t].buffer;
-        let (which, raw) = buffer.take(state, i);
-        let cell = buffer.cells[which as usize];
+        let entry = self.threads[t].buffer.take(state, i);
+        self.arrive(state, t, entry, false, sink);
+    }
+
+    /// An entry reaches memory.
+    #[inline]
+    fn arrive<S: Sink>(
+        &self,
+        state: &mut [u64],
+        t: usize,
+        (which, raw): (u64, u64),
+        keep: bool,
+        sink: &mut S,
+    ) {
+        let cell = self.threads[t].buffer.cells[which as usize];
         let field = self.cells[cell as usize];
         sink.touch(field);
         field.set_raw(state, raw);
@@ -308,7 +358,7 @@ impl Machine<'_> {
             thread: ThreadId::new(t),
             cell: CellId(cell),
             value: field.decode(raw),
-            keep: false,
+            keep,
         });
     }
 
@@ -355,9 +405,7 @@ impl Machine<'_> {
             Op::Put(place, value) => {
                 let (c, raw) = self.stored(state, place, value)?;
                 let which = thread.buffer.position(c).ok_or(Stuck::Full)?;
-                if !thread.buffer.put(state, which, raw) {
-                    return Err(Stuck::Full);
-                }
+                thread.buffer.put(state, which, raw)?;
             }
             Op::Write {
                 place,

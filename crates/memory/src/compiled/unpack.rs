@@ -3,42 +3,94 @@
 use super::pack::Field;
 use super::run::{Found, Notes, Sink};
 use super::{Machine, Observed, Ranges, Slot};
-use crate::content::Exact;
+use crate::content::{AtMostK, Content, Entry, Exact, Multiset, NewestK, OldestK, Set};
 use crate::event::Start;
 use crate::layout::{Epochs, Layout, Pso, Sc, Tso};
 use crate::reference::State;
 use std::collections::BTreeMap;
 use wattle_model::{CellId, LocationId, ThreadId};
 
-/// A layout whose exact buffers can be read off packed states.
+/// A content that can be read off a row of entries, oldest first as far as order is known.
+pub trait Row: Content {
+    /// The bound with which a buffer that takes the row's entries has this many in order.
+    fn bound(ordered: usize) -> Self::Bound;
+}
+
+impl Row for Exact {
+    fn bound(_: usize) {}
+}
+
+impl Row for Set {
+    fn bound(_: usize) {}
+}
+
+impl Row for Multiset {
+    fn bound(_: usize) {}
+}
+
+impl Row for OldestK {
+    fn bound(ordered: usize) -> usize {
+        ordered
+    }
+}
+
+impl Row for NewestK {
+    fn bound(ordered: usize) -> usize {
+        ordered
+    }
+}
+
+impl Row for AtMostK {
+    fn bound(ordered: usize) -> usize {
+        ordered
+    }
+}
+
+/// An entry of a packed buffer.
+#[derive(Clone, Copy)]
+struct Pending {
+    entry: Entry,
+    /// Opens an epoch.
+    opens: bool,
+    /// Its order is forgotten.
+    loose: bool,
+}
+
+fn rebuild<C: Row>(entries: &[Pending]) -> C {
+    let bound = C::bound(entries.iter().filter(|p| !p.loose).count());
+    let mut content = C::empty(bound);
+    for p in entries {
+        let put = content.put(bound, p.entry);
+        debug_assert!(put.is_ok(), "the bound is as large as the row");
+    }
+    content
+}
+
+/// A layout whose buffers can be read off packed states.
 pub trait Unpack: Layout {
-    fn buffer(machine: &Machine<'_>, state: &[u64], t: usize) -> Self::Buffer<Exact>;
+    fn buffer<C: Row>(machine: &Machine<'_>, state: &[u64], t: usize) -> Self::Buffer<C>;
 }
 
 impl Unpack for Sc {
-    fn buffer(_: &Machine<'_>, _: &[u64], _: usize) {}
+    fn buffer<C: Row>(_: &Machine<'_>, _: &[u64], _: usize) {}
 }
 
 impl Unpack for Tso {
-    fn buffer(machine: &Machine<'_>, state: &[u64], t: usize) -> Exact {
-        let entries = machine.entries(state, t);
-        Exact(entries.into_iter().map(|(c, v, _)| (c, v)).collect())
+    fn buffer<C: Row>(machine: &Machine<'_>, state: &[u64], t: usize) -> C {
+        rebuild(&machine.entries(state, t))
     }
 }
 
 impl Unpack for Pso {
-    fn buffer(machine: &Machine<'_>, state: &[u64], t: usize) -> Epochs<Exact> {
-        let mut epochs: Vec<BTreeMap<CellId, Exact>> = Vec::new();
-        for (cell, value, mark) in machine.entries(state, t) {
-            if mark || epochs.is_empty() {
-                epochs.push(BTreeMap::new());
-            }
-            if let Some(epoch) = epochs.last_mut() {
-                epoch.entry(cell).or_default().0.push((cell, value));
-            }
-        }
+    fn buffer<C: Row>(machine: &Machine<'_>, state: &[u64], t: usize) -> Epochs<C> {
+        let entries = machine.entries(state, t);
+        let epochs = entries.chunk_by(|_, next| !next.opens).map(|epoch| {
+            let contents = epoch.chunk_by(|a, b| a.entry.0 == b.entry.0);
+            let contents = contents.map(|c| (c[0].entry.0, rebuild(c)));
+            contents.collect::<BTreeMap<CellId, C>>()
+        });
         Epochs {
-            epochs,
+            epochs: epochs.collect(),
             fenced: machine.threads[t].buffer.fenced.raw(state) == 1,
         }
     }
@@ -87,8 +139,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The state of a machine that differs in ranges and buffer sizes, all of which are at least as
-    /// large here.
+    /// The state of a machine that differs in ranges and numbers of slots, all of which are at least
+    /// as large here.
     pub fn translate(&self, old: &Machine<'_>, from: &[u64], to: &mut [u64]) {
         to.fill(0);
         self.holder.set_raw(to, old.holder.raw(from));
@@ -137,20 +189,23 @@ impl Machine<'_> {
         }
     }
 
-    /// Pending stores, oldest first; `true` where a new epoch begins.
-    fn entries(&self, state: &[u64], t: usize) -> Vec<(CellId, i64, bool)> {
+    /// Pending stores, in the order of the row.
+    fn entries(&self, state: &[u64], t: usize) -> Vec<Pending> {
         let buffer = &self.threads[t].buffer;
-        (0..buffer.len(state))
-            .map(|i| {
-                let cell = buffer.cells[buffer.which[i].index(state)];
-                let value = self.cells[cell as usize].decode(buffer.value[i].raw(state));
-                (CellId(cell), value, buffer.mark[i].raw(state) == 1)
-            })
-            .collect()
+        let pending = (0..buffer.len(state)).map(|i| {
+            let cell = buffer.cells[buffer.which[i].index(state)];
+            let value = self.cells[cell as usize].decode(buffer.value[i].raw(state));
+            Pending {
+                entry: (CellId(cell), value),
+                opens: buffer.opens(state, i),
+                loose: buffer.forgets() && buffer.is_loose(state, i),
+            }
+        });
+        pending.collect()
     }
 
     /// The state as the reference machine has it (dead registers show an arbitrary value).
-    pub fn unpack<L: Unpack>(&self, state: &[u64]) -> State<L::Buffer<Exact>> {
+    pub fn unpack<L: Unpack, C: Row>(&self, state: &[u64]) -> State<L::Buffer<C>> {
         let threads = self.threads.iter();
         State {
             locations: threads
@@ -162,7 +217,7 @@ impl Machine<'_> {
                 .collect(),
             memory: self.cells.iter().map(|c| c.get(state)).collect(),
             buffers: (0..self.threads.len())
-                .map(|t| L::buffer(self, state, t))
+                .map(|t| L::buffer::<C>(self, state, t))
                 .collect(),
             holder: self.holder.index(state).checked_sub(1).map(ThreadId::new),
         }

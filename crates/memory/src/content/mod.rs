@@ -4,10 +4,12 @@
 //! drains that are possible, and tell whether it is empty. Exact contents answer exactly; an
 //! abstract content may offer more drains than any exact buffer it stands for, never fewer.
 
+mod kind;
 mod multiset;
 mod ordered;
 mod set;
 
+pub use kind::{ContentKind, Contents, EXACT, Keeps};
 pub use multiset::Multiset;
 pub use ordered::{AtMostK, NewestK, OldestK};
 pub use set::Set;
@@ -51,6 +53,12 @@ pub trait Content: Clone + Debug + Eq + Ord + Hash {
     /// How many epochs of stores a PSO buffer of this kind keeps apart. Contents that must stay
     /// finite forget the order beyond this: the newest epochs are merged, which only adds drains.
     fn epochs(bound: Self::Bound) -> usize {
+        let _ = bound;
+        usize::MAX
+    }
+
+    /// How many entries of a cell a PSO buffer of this kind takes, all epochs together.
+    fn room(bound: Self::Bound) -> usize {
         let _ = bound;
         usize::MAX
     }

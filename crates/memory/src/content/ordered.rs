@@ -154,6 +154,10 @@ impl Content for AtMostK {
         self.0.is_empty()
     }
 
+    fn room(k: usize) -> usize {
+        k
+    }
+
     fn entries(&self) -> Vec<Entry> {
         self.0.entries()
     }

@@ -280,7 +280,9 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
         match &step.action {
             Action::Skip | Action::AtomicBegin | Action::AtomicEnd | Action::Fence(Fence::Full) => {
             }
-            Action::Fence(Fence::Store) => L::store_fence::<C>(&mut next.buffers[me]),
+            Action::Fence(Fence::Store) => {
+                L::store_fence::<C>(&mut next.buffers[me], &self.bounds[me]);
+            }
             Action::Assign { register, value } => {
                 let v = self.eval(state, t, value)?;
                 set(&mut next, *register, v)?;

@@ -5,6 +5,7 @@ use crate::common::{Taste, rng, sample};
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
 use wattle_memory::compiled::{Flaw, Machine, Ranges, Reductions, View};
+use wattle_memory::content::EXACT;
 use wattle_model::Instance;
 use wattle_search::Order;
 use wattle_search::explore::{Ended, Look, Search};
@@ -51,7 +52,8 @@ fn both(
     let mut ranges = Ranges::infer(instance);
     let slots = vec![3; instance.threads.len()];
     loop {
-        let machine = Machine::new(instance, model, &view, reductions, &ranges, &slots).ok()?;
+        let machine =
+            Machine::new(instance, model, &view, reductions, &EXACT, &ranges, &slots).ok()?;
         let plain = search(&machine, order, false)?;
         if let Ended::Narrow(slot, value) = plain.ended {
             let short = search(&machine, order, true)?;

@@ -13,6 +13,7 @@ use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
 use wattle_extrapolate::Method;
+use wattle_memory::ContentKind;
 use wattle_model::Instance;
 use wattle_report::json::FileReport;
 use wattle_report::{html, json, text};
@@ -47,6 +48,10 @@ pub struct Arguments {
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
+    /// `newest=K` or `atmost=K`
+    #[arg(long, value_name = "CONTENT", default_value = "exact")]
+    content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof, and nothing beyond it
     #[arg(long, value_enum)]
     extrapolate: Option<Extrapolated>,
@@ -120,6 +125,7 @@ impl Arguments {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            content: self.content,
             extrapolate: self.extrapolate.map(|e| match e {
                 Extrapolated::Cubes => Method::Cubes,
                 Extrapolated::Predicates => Method::Predicates,
@@ -142,6 +148,9 @@ impl Arguments {
         let writes = self.trace.is_some() || self.certificate.is_some();
         if writes && files != 1 {
             return Some("--trace and --certificate need exactly one program".into());
+        }
+        if self.content != ContentKind::default() && self.engine != "explicit" {
+            return Some("--content is for --engine explicit".into());
         }
         let known = wattle::plan::names();
         if self.engine != "auto" && !known.contains(&self.engine.as_str()) {

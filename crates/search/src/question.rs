@@ -1,0 +1,161 @@
+//! A task's question, put to the compiled machine with any content.
+
+use crate::explore::{Ended, Look, Order, Search};
+use crate::rounds::{self, Cut, Plan, Sizes};
+use wattle_evidence::{Control, End, Limits, Progress, Reason, Stop, Task, Trace};
+use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
+use wattle_memory::reference::Refusal;
+use wattle_memory::{Contents, Event, Fault, MemoryModel};
+use wattle_model::graph::Action;
+use wattle_model::instance::Question;
+use wattle_model::{Instance, StepId, ThreadId};
+
+/// How to search, beyond what the task says.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner<'a> {
+    /// Who searches, for those who watch.
+    pub name: &'static str,
+    pub contents: &'a Contents,
+    pub reductions: Reductions,
+    pub order: Order,
+    /// Buffers that may grow without end are followed up to this many stores.
+    pub most_buffered: u32,
+}
+
+/// What the search found.
+pub enum Explored {
+    /// Nothing bad is reachable.
+    Closed,
+    /// Nothing bad is reachable within these limits.
+    Cut(Limits),
+    /// A run that ends badly; if the content forgets, perhaps not one of the real machine.
+    Bad(Trace),
+    /// Ran out of a budget.
+    Stopped(Stop),
+    /// No answer, and why.
+    Unclear(Reason),
+}
+
+/// Looks for a fault and for the question's target.
+pub fn explore(
+    task: &Task<'_>,
+    manner: &Manner<'_>,
+    sizes: &mut Sizes,
+    control: &Control<'_>,
+) -> Result<(Explored, Progress), Refusal> {
+    let instance = task.instance;
+    let view = View::of_question(instance, task.question());
+    let plan = Plan {
+        name: manner.name,
+        instance,
+        model: task.model,
+        contents: manner.contents,
+        view: &view,
+        reductions: manner.reductions,
+        order: manner.order,
+        most_buffered: manner.most_buffered,
+    };
+    let target = || Target {
+        question: task.question(),
+        condition: None,
+    };
+    let outcome = rounds::run(&plan, sizes, control, target, |search, ended, _| {
+        trace(task.model, search, ended)
+    })?;
+    let other = |why: String| Explored::Unclear(Reason::Other(why));
+    let explored = match (outcome.ended, outcome.value) {
+        (Ended::Halted(_) | Ended::Fault { .. }, Some(run)) => Explored::Bad(run),
+        (Ended::Halted(_) | Ended::Fault { .. }, None) => {
+            other("a run could not be rebuilt".into())
+        }
+        (Ended::NoValue(_, flaw), _) => other(format!(
+            "the property has no value in a reachable state: {}",
+            flaw.kind(None)
+        )),
+        (Ended::Stopped(stop), _) => Explored::Stopped(stop),
+        (Ended::Narrow(..) | Ended::Short(_), _) => other("a value did not fit".into()),
+        (Ended::Exhausted, _) => match (outcome.overflow, outcome.cut) {
+            (Some((t, s)), _) => Explored::Unclear(Reason::MachineOverflow {
+                place: place(instance, t, s),
+            }),
+            (None, Cut::Buffers(limits)) => Explored::Cut(limits),
+            (None, Cut::Nothing) => Explored::Closed,
+        },
+    };
+    Ok((explored, outcome.effort))
+}
+
+/// The same run on the real machine, if it has it.
+pub fn realise(task: &Task<'_>, run: &Trace) -> Option<Trace> {
+    let mut trace = run.clone();
+    for event in &mut trace.events {
+        if let Event::Drain { keep, .. } = event {
+            *keep = false;
+        }
+    }
+    trace.check(task).is_ok().then_some(trace)
+}
+
+/// Looks for the question's target.
+struct Target<'i> {
+    question: Option<&'i Question>,
+    condition: Option<Code>,
+}
+
+impl Look for Target<'_> {
+    fn fit(&mut self, machine: &Machine<'_>) {
+        self.condition = self.question.map(|q| machine.condition(&q.target));
+    }
+
+    #[inline]
+    fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
+        let (Some(condition), Some(question)) = (&self.condition, self.question) else {
+            return Ok(false);
+        };
+        if question.only_final && !machine.is_final(state) {
+            return Ok(false);
+        }
+        Ok(machine.value(condition, state).map_err(|flaw| *flaw)? != 0)
+    }
+}
+
+/// The run a search found.
+fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<Trace> {
+    let (run, end) = match ended {
+        Ended::Halted(index) => (search.run_to(*index)?, End::Target),
+        Ended::Fault {
+            state,
+            thread,
+            step,
+            flaw,
+        } => {
+            let fault = fault(search.machine.instance, *thread, *step, *flaw);
+            (search.run_to_fault(*state)?, End::Fault(fault))
+        }
+        _ => return None,
+    };
+    Some(Trace {
+        model,
+        start: run.start,
+        events: run.events,
+        end,
+    })
+}
+
+pub(crate) fn fault(instance: &Instance, thread: ThreadId, step: StepId, flaw: Flaw) -> Fault {
+    let message = match &instance.thread(thread).step(step).action {
+        Action::Assert { message, .. } => message.as_deref(),
+        _ => None,
+    };
+    let kind = flaw.kind(message);
+    Fault { thread, step, kind }
+}
+
+/// A step, for a person.
+pub(crate) fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
+    let thread = instance.thread(t);
+    match thread.step(s).span.line {
+        0 => format!("thread {}", thread.name),
+        line => format!("thread {}, line {line}", thread.name),
+    }
+}
