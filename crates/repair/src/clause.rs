@@ -3,10 +3,13 @@
 //! A store is *overtaken* by a later access of its thread that takes effect before the store drains:
 //! a load (TSO, PSO) or a store of another cell (PSO). A fence at any location between the two stops
 //! the run; a fence anywhere else does not, because the thread can wait there until its buffer is
-//! empty without anybody noticing. So every repair has one of these sites.
+//! empty without anybody noticing. So every repair has one of these sites, or locks a
+//! read-modify-write that the run does not happen to execute as one step with an empty buffer before
+//! and after: any other lock leaves the run as it is.
 
 use crate::insert::Fenced;
 use crate::site::{Places, Site, SiteKind};
+use crate::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::Snapshot;
@@ -106,6 +109,68 @@ pub fn of_trace(
             if let Some(s) = fenced.step(family, m.step) {
                 clause.insert(site(family, SiteKind::Swap(s)));
             }
+        }
+    }
+    clause
+}
+
+/// The locks that may stop the run.
+pub fn locks(
+    fenced: &Fenced,
+    units: &[Vec<Unit>],
+    instance: &Instance,
+    trace: &Trace,
+    states: &[Snapshot],
+) -> BTreeSet<Site> {
+    let mut clause = BTreeSet::new();
+    // The unit each thread is in, and whether its last step is done (only its drains are missing).
+    let mut inside: Vec<Option<(&Unit, bool)>> = vec![None; instance.threads.len()];
+    for (i, event) in trace.events.iter().enumerate() {
+        let mine = event.thread();
+        let family = |t: usize| instance.threads[t].family;
+        let now = match event {
+            Event::Step { step, .. } => fenced.step(family(mine.index()), *step),
+            Event::Drain { .. } => None,
+        };
+        let drain = matches!(event, Event::Drain { .. });
+        for (t, slot) in inside.iter_mut().enumerate() {
+            let Some((unit, done)) = *slot else { continue };
+            let goes_on = match (t == mine.index(), done) {
+                (false, _) => false,
+                (true, true) => drain,
+                (true, false) => drain || now.is_some_and(|s| unit.contains(s)),
+            };
+            if !goes_on {
+                clause.insert(site(family(t), SiteKind::Lock(unit.entry)));
+                *slot = None;
+            }
+        }
+        let thread = &instance.threads[mine.index()];
+        let slot = &mut inside[mine.index()];
+        let mut of_family = units[thread.family.index()].iter();
+        let unit = now.and_then(|s| of_family.find(|u| u.contains(s)));
+        if let (Some(unit), Event::Step { step, .. }) = (unit, event) {
+            let step = &thread.steps[step.index()];
+            let origin = |l| fenced.location(thread.family, l);
+            if slot.is_none() && origin(step.source) == unit.entry {
+                if !states[i].buffers[mine.index()].is_empty() {
+                    clause.insert(site(thread.family, SiteKind::Lock(unit.entry)));
+                }
+                *slot = Some((unit, false));
+            }
+            if let Some((_, done)) = slot {
+                *done = !unit.inside.contains(&origin(step.target));
+            }
+        }
+        let drained = |s: &Snapshot| s.buffers[mine.index()].is_empty();
+        if matches!(slot, Some((_, true))) && states.get(i + 1).is_some_and(drained) {
+            *slot = None;
+        }
+    }
+    for (t, slot) in inside.iter().enumerate() {
+        if let Some((unit, _)) = slot {
+            let family = instance.threads[t].family;
+            clause.insert(site(family, SiteKind::Lock(unit.entry)));
         }
     }
     clause

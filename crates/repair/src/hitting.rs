@@ -10,6 +10,8 @@ pub struct Costs {
     pub fence: Option<u32>,
     pub store_fence: Option<u32>,
     pub swap: Option<u32>,
+    /// A read-modify-write made atomic. It changes what the program does under SC too.
+    pub lock: Option<u32>,
 }
 
 impl Default for Costs {
@@ -19,16 +21,26 @@ impl Default for Costs {
             fence: Some(100),
             store_fence: Some(99),
             swap: None,
+            lock: None,
         }
     }
 }
 
 impl Costs {
+    /// As few as possible, and read-modify-writes may be locked; a fence that does is preferred.
+    pub fn with_locks() -> Self {
+        Costs {
+            lock: Some(101),
+            ..Costs::default()
+        }
+    }
+
     pub fn of(&self, site: Site) -> Option<u32> {
         match site.kind {
             SiteKind::Fence(_) => self.fence,
             SiteKind::StoreFence(_) => self.store_fence,
             SiteKind::Swap(_) => self.swap,
+            SiteKind::Lock(_) => self.lock,
         }
     }
 

@@ -1,6 +1,7 @@
-//! A program with fences in.
+//! A program with fences and locks in.
 
 use crate::site::{Site, SiteKind};
+use crate::unit::{self, Unit};
 use std::collections::BTreeSet;
 use wattle_model::graph::{Action, Location};
 use wattle_model::program::{Family, Step};
@@ -51,13 +52,24 @@ fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin 
             .collect(),
     };
     let mut fences: Vec<(LocationId, Fence)> = Vec::new();
-    let mut swaps = Vec::new();
+    let (mut swaps, mut entries) = (Vec::new(), BTreeSet::new());
     for site in sites {
         match site {
             SiteKind::Fence(l) => fences.push((l, Fence::Full)),
             SiteKind::StoreFence(l) => fences.push((l, Fence::Store)),
             SiteKind::Swap(s) => swaps.push(s),
+            SiteKind::Lock(l) => {
+                entries.insert(l);
+            }
         }
+    }
+    let mut locked = unit::of_family(family);
+    locked.retain(|u| entries.contains(&u.entry));
+    // What is locked needs no fence inside.
+    swaps.retain(|s| !locked.iter().any(|u| u.contains(*s)));
+    fences.retain(|(l, _)| !locked.iter().any(|u| u.inside.contains(l)));
+    for unit in &locked {
+        lock(family, unit, &mut origin);
     }
     for s in swaps {
         swap(family, s, &mut origin);
@@ -110,6 +122,26 @@ fn swap(family: &mut Family, s: StepId, origin: &mut Origin) {
         None,
         origin,
     );
+}
+
+/// The whole unit becomes one atomic block.
+fn lock(family: &mut Family, unit: &Unit, origin: &mut Origin) {
+    let begun = fresh(family, unit.entry, origin);
+    for s in &unit.steps {
+        let step = &mut family.steps[s.index()];
+        if step.source == unit.entry {
+            step.source = begun;
+        }
+        let target = step.target;
+        if !unit.inside.contains(&target) {
+            let done = fresh(family, unit.entry, origin);
+            family.steps[s.index()].target = done;
+            let end = Action::AtomicEnd;
+            push(family, done, target, end, unit.span, None, origin);
+        }
+    }
+    let begin = Action::AtomicBegin;
+    push(family, unit.entry, begun, begin, unit.span, None, origin);
 }
 
 fn fresh(family: &mut Family, like: LocationId, origin: &mut Origin) -> LocationId {

@@ -1,18 +1,22 @@
-//! Which fences: implicit hitting sets over any engine.
+//! Which fences and locks: implicit hitting sets over any engine.
 //!
 //! A violating run that SC forbids is stopped by a fence at any location where some thread goes from
 //! a pending store to an access that overtakes it; every repair must stop every such run. So: take a
 //! cheapest set of fences that stops all runs seen so far, check the program with it, learn from the
 //! run that is left, and go on ([`mod@repair`]). What comes out is optimal; going on without the sets
-//! already found gives all minimal ones.
+//! already found gives all minimal ones. Where the number of threads is open, small instances give the
+//! runs, and what they leave is decided by a proof for any number ([`Checker::beyond`]).
 
 pub mod clause;
 pub mod hitting;
 pub mod insert;
 pub mod repair;
 pub mod site;
+pub mod unit;
 
 pub use hitting::Costs;
 pub use insert::{Fenced, fenced};
-pub use repair::{Check, Checker, Fix, Needed, Outcome, Query, Robust, Violation, repair};
+pub use repair::{
+    Beyond, Check, Checker, Fix, Needed, Outcome, Query, Robust, Run, Violation, repair,
+};
 pub use site::{Site, SiteKind};

@@ -4,6 +4,7 @@ use crate::clause;
 use crate::hitting::{Costs, cheapest};
 use crate::insert::{Fenced, fenced};
 use crate::site::{Places, Site};
+use crate::unit::{self, Unit};
 use std::collections::BTreeSet;
 use wattle_evidence::{Control, Reason, Task, Trace};
 use wattle_memory::MemoryModel;
@@ -15,13 +16,13 @@ use wattle_robust::{Attack, Finding, Goal, Options};
 #[derive(Clone, Debug)]
 pub enum Check {
     Holds,
-    Violated(Violation),
+    Violated(Run),
     Undecided(Reason),
 }
 
 /// A run the goal forbids.
 #[derive(Clone, Debug)]
-pub enum Violation {
+pub enum Run {
     /// Of a property, by index into the instance's questions (none: a fault).
     Trace {
         trace: Trace,
@@ -30,9 +31,34 @@ pub enum Violation {
     Attack(Box<Attack>),
 }
 
+/// A run and the number of threads it belongs to.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    pub counts: Counts,
+    pub run: Run,
+}
+
+/// What is known of more threads than the instance has.
+#[derive(Clone, Debug)]
+pub enum Beyond {
+    /// There is nothing more to ask, or it is proved.
+    Holds,
+    Violated(Violation),
+    /// Instances with up to so many threads hold; nothing is proved about more.
+    UpTo {
+        threads: u32,
+        reason: Reason,
+    },
+}
+
 /// Whoever decides whether a program meets the goal.
 pub trait Checker {
     fn check(&self, instance: &Instance, model: MemoryModel, control: &Control<'_>) -> Check;
+
+    /// Asked of programs whose instance holds, if it does not stand for all there are.
+    fn beyond(&self, _: &Program, _: MemoryModel, _: &Control<'_>) -> Beyond {
+        Beyond::Holds
+    }
 }
 
 /// Robustness and triangular-race freedom.
@@ -44,7 +70,7 @@ impl Checker for Robust {
         let goal = self.0;
         match wattle_robust::search(instance, Options::new(goal, model), control) {
             Finding::Free { .. } => Check::Holds,
-            Finding::Found { attack, .. } => Check::Violated(Violation::Attack(attack)),
+            Finding::Found { attack, .. } => Check::Violated(Run::Attack(attack)),
             Finding::Undecided { reason, .. } => Check::Undecided(reason),
         }
     }
@@ -76,10 +102,17 @@ pub enum Outcome {
         unfinished: Option<Reason>,
         checks: u64,
     },
-    /// The goal is missed under SC already: no fence can help.
+    /// The goal is missed under SC already: no fence can help, nor a lock if locks are allowed.
     BrokenUnderSc(Violation),
     /// A run is left that no fence of the allowed kinds stops.
     Impossible(Violation),
+    /// Good for instances with up to so many threads; not proved for any number.
+    UpTo {
+        fix: Box<Fix>,
+        threads: u32,
+        reason: Reason,
+        checks: u64,
+    },
     Undecided {
         reason: Reason,
         checks: u64,
@@ -115,11 +148,13 @@ pub fn repair(
         checker,
         control,
         places: Places::new(query.program),
+        units: unit::units(query.program),
         clauses: Vec::new(),
         checks: 0,
     };
     let mut good: Vec<BTreeSet<Site>> = Vec::new();
     let mut fixes = Vec::new();
+    let mut unproved: Option<(BTreeSet<Site>, Fenced, u32, Reason)> = None;
     let unfinished = loop {
         let candidate = match cheapest(&work.clauses, &good, &query.costs, control) {
             Ok(Some(candidate)) => candidate,
@@ -138,12 +173,32 @@ pub fn repair(
                 }
             }
             Tried::Learned => {}
+            Tried::UpTo(program, threads, reason) => {
+                good.push(candidate.clone());
+                unproved.get_or_insert((candidate, program, threads, reason));
+                if !query.all {
+                    break None;
+                }
+            }
             Tried::BrokenUnderSc(v) => return Ok(Outcome::BrokenUnderSc(v)),
             Tried::Impossible(v) => return Ok(Outcome::Impossible(v)),
             Tried::Undecided(reason) => break Some(reason),
         }
     };
     let checks = work.checks;
+    if fixes.is_empty()
+        && let Some((sites, program, threads, reason)) = unproved
+    {
+        let fix = Box::new(work.fix(sites, program)?);
+        let checks = work.checks;
+        return Ok(Outcome::UpTo {
+            fix,
+            threads,
+            reason,
+            checks,
+        });
+    }
+    let unfinished = unfinished.or(unproved.map(|(_, _, _, reason)| reason));
     if fixes.is_empty() {
         let nothing = "no set of fences of the allowed kinds is left".to_string();
         let reason = unfinished.unwrap_or(Reason::Other(nothing));
@@ -161,54 +216,109 @@ struct Work<'q, 'c> {
     checker: &'q dyn Checker,
     control: &'q Control<'c>,
     places: Places,
+    units: Vec<Vec<Unit>>,
     clauses: Vec<BTreeSet<Site>>,
     checks: u64,
 }
 
 enum Tried {
     Good(Fenced),
+    UpTo(Fenced, u32, Reason),
     Learned,
     BrokenUnderSc(Violation),
     Impossible(Violation),
     Undecided(Reason),
 }
 
+/// The answers of [`Checker::check`] and [`Checker::beyond`] in one.
+enum Judged {
+    Holds,
+    UpTo(u32, Reason),
+    Violated(Violation),
+    Undecided(Reason),
+}
+
 impl Work<'_, '_> {
+    /// The instance, and then what it does not show.
+    fn judge(&mut self, program: &Program, model: MemoryModel) -> Result<Judged, InstanceError> {
+        let instance = program.instantiate(&self.query.counts)?;
+        self.checks += 1;
+        Ok(match self.checker.check(&instance, model, self.control) {
+            Check::Violated(run) => Judged::Violated(Violation {
+                counts: self.query.counts.clone(),
+                run,
+            }),
+            Check::Undecided(reason) => Judged::Undecided(reason),
+            Check::Holds => match self.checker.beyond(program, model, self.control) {
+                Beyond::Holds => Judged::Holds,
+                Beyond::Violated(v) => Judged::Violated(v),
+                Beyond::UpTo { threads, reason } => Judged::UpTo(threads, reason),
+            },
+        })
+    }
+
     fn try_set(&mut self, sites: &BTreeSet<Site>) -> Result<Tried, InstanceError> {
         let program = fenced(self.query.program, sites);
-        let instance = program.program.instantiate(&self.query.counts)?;
-        self.checks += 1;
-        let violation = match self
-            .checker
-            .check(&instance, self.query.model, self.control)
-        {
-            Check::Holds => return Ok(Tried::Good(program)),
-            Check::Undecided(reason) => return Ok(Tried::Undecided(reason)),
-            Check::Violated(v) => v,
+        let violation = match self.judge(&program.program, self.query.model)? {
+            Judged::Holds => return Ok(Tried::Good(program)),
+            Judged::UpTo(threads, reason) => return Ok(Tried::UpTo(program, threads, reason)),
+            Judged::Undecided(reason) => return Ok(Tried::Undecided(reason)),
+            Judged::Violated(v) => v,
         };
         if self.clauses.is_empty() {
+            let instance = program.program.instantiate(&violation.counts)?;
             self.checks += 1;
             match self.checker.check(&instance, MemoryModel::Sc, self.control) {
                 Check::Holds => {}
-                Check::Violated(v) => return Ok(Tried::BrokenUnderSc(v)),
+                Check::Violated(run) => {
+                    let counts = violation.counts.clone();
+                    let broken = Violation { counts, run };
+                    return match self.learn(&program, sites, &broken, MemoryModel::Sc)? {
+                        Ok(true) => Ok(Tried::Learned),
+                        Ok(false) => Ok(Tried::BrokenUnderSc(broken)),
+                        Err(reason) => Ok(Tried::Undecided(reason)),
+                    };
+                }
                 Check::Undecided(reason) => return Ok(Tried::Undecided(reason)),
             }
         }
-        let clause = match &violation {
-            Violation::Attack(a) => clause::of_attack(&program, &self.places, &instance, a),
-            Violation::Trace { trace, question } => {
+        match self.learn(&program, sites, &violation, self.query.model)? {
+            Ok(true) => Ok(Tried::Learned),
+            Ok(false) => Ok(Tried::Impossible(violation)),
+            Err(reason) => Ok(Tried::Undecided(reason)),
+        }
+    }
+
+    /// Keeps what stops the run, unless nothing usable does.
+    fn learn(
+        &mut self,
+        program: &Fenced,
+        sites: &BTreeSet<Site>,
+        violation: &Violation,
+        model: MemoryModel,
+    ) -> Result<Result<bool, Reason>, InstanceError> {
+        let instance = program.program.instantiate(&violation.counts)?;
+        let clause = match &violation.run {
+            Run::Attack(a) => clause::of_attack(program, &self.places, &instance, a),
+            Run::Trace { trace, question } => {
                 let task = Task {
                     instance: &instance,
-                    model: self.query.model,
+                    model,
                     question: *question,
                     deadlock: false,
                 };
                 let tight = clause::tighten(&task, trace);
                 match tight.check(&task) {
-                    Ok(states) => clause::of_trace(&program, &self.places, &task, &tight, &states),
+                    Ok(states) => {
+                        let mut clause =
+                            clause::of_trace(program, &self.places, &task, &tight, &states);
+                        let units = &self.units;
+                        clause.extend(clause::locks(program, units, &instance, &tight, &states));
+                        clause
+                    }
                     Err(e) => {
                         let why = format!("a violating run did not replay: {e:?}");
-                        return Ok(Tried::Undecided(Reason::Other(why)));
+                        return Ok(Err(Reason::Other(why)));
                     }
                 }
             }
@@ -216,10 +326,10 @@ impl Work<'_, '_> {
         let usable = clause.iter().any(|s| self.query.costs.of(*s).is_some());
         // A set that stops the run cannot have left it: the two rules would contradict each other.
         if !usable || !clause.is_disjoint(sites) {
-            return Ok(Tried::Impossible(violation));
+            return Ok(Ok(false));
         }
         self.clauses.push(clause);
-        Ok(Tried::Learned)
+        Ok(Ok(true))
     }
 
     fn fix(&mut self, sites: BTreeSet<Site>, program: Fenced) -> Result<Fix, InstanceError> {
@@ -228,16 +338,12 @@ impl Work<'_, '_> {
             let mut others = sites.clone();
             others.remove(site);
             let weaker = fenced(self.query.program, &others);
-            let instance = weaker.program.instantiate(&self.query.counts)?;
-            self.checks += 1;
-            let check = self
-                .checker
-                .check(&instance, self.query.model, self.control);
+            let judged = self.judge(&weaker.program, self.query.model)?;
             needed.push(Needed {
                 site: *site,
-                without: match check {
-                    Check::Violated(v) => Some(v),
-                    Check::Holds | Check::Undecided(_) => None,
+                without: match judged {
+                    Judged::Violated(v) => Some(v),
+                    Judged::Holds | Judged::UpTo(..) | Judged::Undecided(_) => None,
                 },
                 fenced: weaker,
             });

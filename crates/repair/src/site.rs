@@ -1,4 +1,4 @@
-//! Where a fence can go, and what it is.
+//! Where a fence or a lock can go, and what it is.
 //!
 //! A site belongs to a family: a fence there is in all its threads. Many locations are equally good:
 //! if every way to a location comes, without a store in between, through another one, a fence there
@@ -24,6 +24,8 @@ pub enum SiteKind {
     StoreFence(LocationId),
     /// The store becomes an atomic exchange: it needs an empty buffer and goes to memory at once.
     Swap(StepId),
+    /// The read-modify-write that starts at the location becomes one atomic step.
+    Lock(LocationId),
 }
 
 impl SiteKind {
@@ -33,6 +35,7 @@ impl SiteKind {
             SiteKind::Fence(_) => "fence",
             SiteKind::StoreFence(_) => "fence store",
             SiteKind::Swap(_) => "swap",
+            SiteKind::Lock(_) => "lock",
         }
     }
 }

@@ -24,6 +24,7 @@ pub fn graph(instance: &Instance, marks: &[Mark]) -> String {
                 let kind = match mark {
                     Mark::Fence(t, l) if (*t, *l) == here => "fence",
                     Mark::StoreFence(t, l) if (*t, *l) == here => "fence store",
+                    Mark::Lock(t, l) if (*t, *l) == here => "lock",
                     _ => continue,
                 };
                 let _ = write!(label, "\n{kind}");

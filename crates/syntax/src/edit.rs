@@ -26,6 +26,8 @@ pub enum Edit {
     StoreFence(LocationId),
     /// The store becomes atomic.
     Swap(StepId),
+    /// The read-modify-write with this text becomes atomic.
+    Lock(Span),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +85,14 @@ pub fn insert_fences(
         };
         let word = word(language, fence.what)?;
         match (fence.what, placing) {
+            (Edit::Lock(span), _) => {
+                let span = Some(span).filter(|s| s.is_some()).ok_or_else(no_place)?;
+                let (at, end, new) = atomic(language, text, span).ok_or_else(no_place)?;
+                replaced.insert(at, (end, new));
+            }
             (Edit::Swap(s), _) => {
                 let step = family.steps.get(s.index()).ok_or_else(no_place)?;
-                let (at, end, new) = swap(language, text, step.span).ok_or_else(no_place)?;
+                let (at, end, new) = atomic(language, text, step.span).ok_or_else(no_place)?;
                 replaced.insert(at, (end, new));
             }
             (Edit::Fence(l) | Edit::StoreFence(l), Placing::BeforeStatements) => {
@@ -151,6 +158,9 @@ fn word(language: Language, what: Edit) -> Result<String, EditError> {
         (Language::Bitchaku | Language::Imp, Edit::Swap(_)) => {
             return Err(missing("atomic store"));
         }
+        (Language::Bitchaku | Language::Imp | Language::Trencher, Edit::Lock(_)) => {
+            return Err(missing("atomic statement"));
+        }
         // A full fence does what a store fence does, and more.
         (Language::Litmus, Edit::StoreFence(_)) => "MFENCE",
         (Language::X86, Edit::StoreFence(_)) => "mfence",
@@ -201,8 +211,8 @@ fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usiz
     }
 }
 
-/// The store's text, and what makes it atomic.
-fn swap(language: Language, text: &str, span: Span) -> Option<(usize, usize, String)> {
+/// The statement's text, and what makes it atomic.
+fn atomic(language: Language, text: &str, span: Span) -> Option<(usize, usize, String)> {
     let (start, mut end) = (span.start as usize, span.end as usize);
     let statement = text.get(start..end)?;
     match language {
@@ -216,6 +226,8 @@ fn swap(language: Language, text: &str, span: Span) -> Option<(usize, usize, Str
             Some((start, end, format!("atomic {{ {statement} }}")))
         }
         Language::Rmm => Some((start, start, "locked ".to_string())),
+        Language::X86 => Some((start, start, "lock ".to_string())),
+        Language::Litmus => Some((start, start, "LOCK ".to_string())),
         _ => None,
     }
 }
@@ -290,6 +302,7 @@ fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<Strin
                 let step = family.steps.get(s.index()).ok_or_else(no_place)?;
                 locked.insert(step.span.line);
             }
+            Edit::Lock(_) => return Err(no_place()),
         }
     }
     let mut words: BTreeSet<&str> = text.split_whitespace().collect();

@@ -18,7 +18,8 @@ use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, Program, Type};
 use wattle_params::certificate::certificate;
 use wattle_params::compile::Unsupported;
-use wattle_params::lower::lower;
+use wattle_params::lower::faithful::{Comparison, Limits, compare};
+use wattle_params::lower::{Lowered, lower};
 use wattle_params::machine::{Event, Machine};
 use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
@@ -62,7 +63,10 @@ pub fn program(
         control,
         (outcome, stopped),
     )?;
-    if !lowered.notes.is_empty() && matches!(finding.judged.verdict, Verdict::Holds { .. }) {
+    if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
+        if finding.judged.checked {
+            faithful(program, &lowered, model, question, control)?;
+        }
         finding.warnings.extend(lowered.notes);
     }
     // What wraps around in the program did not in the proof; the first line has to say so.
@@ -73,6 +77,34 @@ pub fn program(
         }
     }
     Ok(finding)
+}
+
+/// Runs small instances of the program and of the system it was translated to side by side: a proof
+/// about a system that does not do what the program does is none.
+pub fn faithful(
+    program: &Program,
+    lowered: &Lowered,
+    model: MemoryModel,
+    question: Option<usize>,
+    control: &Control<'_>,
+) -> Result<(), Unsound> {
+    let limits = Limits {
+        states: 3_000,
+        program_states: 6_000,
+        buffer: 2,
+    };
+    let stop = || control.stop().is_some();
+    for threads in 1..=3 {
+        match compare(program, lowered, question, model, threads, limits, &stop) {
+            Comparison::Same { .. } => {}
+            Comparison::TooLarge => break,
+            Comparison::Different(what) => {
+                let engine = ENGINE;
+                return Err(Unsound { engine, what });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The data of proofs about wrap-around numbers.

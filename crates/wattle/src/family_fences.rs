@@ -1,16 +1,21 @@
-//! Fences for any number of threads: found for two threads of each open family, proved for all.
+//! Fences and locks for any number of threads.
 //!
-//! A bug of two threads is a bug of any number, so no cheaper set can do, and every fence that two
-//! threads need is needed. What two threads do not show is left to the proof; without one there is no
-//! answer.
+//! Instances with two threads in each open family give the runs to stop: a bug of two threads is a bug
+//! of any number. What two threads leave is asked of the proof for any number; a run with more threads
+//! that it finds is learned from like the others. Only a proof that was audited makes a repair; without
+//! one the answer says up to how many threads it was checked.
 
 use crate::families;
-use crate::fences::{FenceError, FenceOptions, fences};
+use crate::fences::{Safety, cannot_repair};
 use crate::options::{Options, ThreadCount};
-use wattle_evidence::{Control, Reason, Verdict};
+use std::cell::RefCell;
+use wattle_evidence::{Broken, Control, Unsound, Verdict};
 use wattle_memory::MemoryModel;
-use wattle_model::{Count, Program, PropertyKind};
-use wattle_repair::Outcome;
+use wattle_model::{Count, Counts, Instance, Program, PropertyKind};
+use wattle_repair::{Beyond, Check, Checker, Run, Violation};
+
+/// Instances with so many threads in each open family are checked where there is no proof.
+const FEW: [u32; 2] = [2, 3];
 
 /// The families that have any number of threads, as the options say or the program does.
 pub fn open_families(program: &Program, options: &Options) -> Vec<String> {
@@ -24,81 +29,112 @@ pub fn open_families(program: &Program, options: &Options) -> Vec<String> {
     open.map(|f| f.name.clone()).collect()
 }
 
-/// The options with two threads in each open family.
-pub fn with_two(program: &Program, options: &Options) -> Options {
-    let mut two = options.clone();
+/// The counts with so many threads in each open family.
+pub fn counts(program: &Program, options: &Options, n: u32) -> Counts {
+    let mut counts = options.counts();
     for name in open_families(program, options) {
-        two.threads.insert(name, ThreadCount::Fixed(2));
+        counts.0.insert(name, n);
     }
-    two
+    counts
 }
 
-pub fn for_any(
-    program: &Program,
-    wanted: &FenceOptions,
-    options: &Options,
-    control: &Control<'_>,
-) -> Result<Outcome, FenceError> {
-    let outcome = fences(program, wanted, &with_two(program, options), control)?;
-    let Outcome::Fixed {
-        fixes,
-        mut unfinished,
-        checks,
-    } = outcome
-    else {
-        return Ok(outcome);
-    };
-    let mut proved = Vec::new();
-    for fix in fixes {
-        match holds(&fix.fenced.program, wanted.model, options, control)? {
-            None => proved.push(fix),
-            Some(why) => {
-                let why = format!("enough for two threads, not proved for any number: {why}");
-                unfinished = unfinished.or(Some(Reason::Other(why)));
-            }
-        }
-    }
-    Ok(match (proved.is_empty(), unfinished) {
-        (true, Some(reason)) => Outcome::Undecided { reason, checks },
-        (_, unfinished) => Outcome::Fixed {
-            fixes: proved,
-            unfinished,
-            checks,
-        },
-    })
+/// The counts of the smallest instances that are repaired.
+pub fn least(program: &Program, options: &Options) -> Counts {
+    counts(program, options, FEW[0])
 }
 
-/// What keeps the properties from being proved for any number of threads, if anything does.
-fn holds(
-    program: &Program,
-    model: MemoryModel,
-    options: &Options,
-    control: &Control<'_>,
-) -> Result<Option<String>, FenceError> {
-    let mut program = program.clone();
-    for name in open_families(&program, options) {
-        if let Some(family) = program.family_named(&name) {
-            program.families[family.index()].count = Count::Any;
-        }
+/// Whether the properties hold for any number of threads.
+pub struct Families<'o> {
+    pub safety: Safety<'o>,
+    pub options: &'o Options,
+    pub unsound: &'o RefCell<Option<Unsound>>,
+}
+
+impl Checker for Families<'_> {
+    fn check(&self, instance: &Instance, model: MemoryModel, control: &Control<'_>) -> Check {
+        self.safety.check(instance, model, control)
     }
-    let asked = program.properties.iter().enumerate();
-    let asked = asked.filter(|(_, p)| p.kind != PropertyKind::Reachable);
-    let mut questions: Vec<Option<usize>> = asked.map(|(i, _)| Some(i)).collect();
-    if questions.is_empty() {
-        questions.push(None);
-    }
-    for question in questions {
-        let finding = families::program(&program, model, question, options, control, &mut None)
-            .map_err(FenceError::Unsound)?;
-        let why = match finding.judged.verdict {
-            Verdict::Holds { .. } => continue,
-            Verdict::Violated { .. } => "more threads break it still".to_string(),
-            Verdict::Bounded { .. } => "only checked up to a bound".to_string(),
-            Verdict::Undecided { reason, .. } => {
-                wattle_report::text::reason(&reason, finding.seconds)
-            }
+
+    fn beyond(&self, program: &Program, model: MemoryModel, control: &Control<'_>) -> Beyond {
+        // Where time is limited, some of it is kept for larger instances.
+        let stage = control.remaining().map(|left| control.stage(left / 3 * 2));
+        let reason = match self.proved(program, model, stage.as_ref().unwrap_or(control)) {
+            Ok(()) => return Beyond::Holds,
+            Err(Unproved::Violated(v)) => return Beyond::Violated(v),
+            Err(Unproved::Open(reason)) => reason,
         };
-        return Ok(Some(why));
+        let mut threads = FEW[0];
+        for n in &FEW[1..] {
+            let counts = counts(program, self.options, *n);
+            let Ok(instance) = program.instantiate(&counts) else {
+                break;
+            };
+            match self.safety.check(&instance, model, control) {
+                Check::Holds => threads = *n,
+                Check::Violated(run) => return Beyond::Violated(Violation { counts, run }),
+                Check::Undecided(_) => break,
+            }
+        }
+        Beyond::UpTo { threads, reason }
     }
-    Ok(None)
+}
+
+enum Unproved {
+    Violated(Violation),
+    Open(wattle_evidence::Reason),
+}
+
+impl Families<'_> {
+    /// Every property for any number of threads.
+    fn proved(
+        &self,
+        program: &Program,
+        model: MemoryModel,
+        control: &Control<'_>,
+    ) -> Result<(), Unproved> {
+        let mut program = program.clone();
+        for name in open_families(&program, self.options) {
+            if let Some(family) = program.family_named(&name) {
+                program.families[family.index()].count = Count::Any;
+            }
+        }
+        let asked = program.properties.iter().enumerate();
+        let asked = asked.filter(|(_, p)| p.kind != PropertyKind::Reachable);
+        let mut questions: Vec<Option<usize>> = asked.map(|(i, _)| Some(i)).collect();
+        if questions.is_empty() {
+            questions.push(None);
+        }
+        for question in questions {
+            let mut shown = None;
+            let finding =
+                families::program(&program, model, question, self.options, control, &mut shown);
+            let finding = finding.map_err(|unsound| {
+                let what = unsound.what.clone();
+                *self.unsound.borrow_mut() = Some(unsound);
+                Unproved::Open(wattle_evidence::Reason::Other(what))
+            })?;
+            match (finding.judged.verdict, shown) {
+                (Verdict::Holds { .. }, _) => {}
+                (
+                    Verdict::Violated {
+                        because: Broken::Trace(trace),
+                    },
+                    Some(instance),
+                ) => {
+                    let mut counts = self.options.counts();
+                    for (f, family) in program.families.iter().enumerate() {
+                        if family.count == Count::Any {
+                            let of = instance.threads.iter().filter(|t| t.family.index() == f);
+                            let n = u32::try_from(of.count()).unwrap_or(u32::MAX);
+                            counts.0.insert(family.name.clone(), n);
+                        }
+                    }
+                    let run = Run::Trace { trace, question };
+                    return Err(Unproved::Violated(Violation { counts, run }));
+                }
+                (verdict, _) => return Err(Unproved::Open(cannot_repair(verdict))),
+            }
+        }
+        Ok(())
+    }
 }

@@ -1,15 +1,16 @@
 //! Fences for a program: the plan of engines as the judge, repair as the search.
 
+use crate::family_fences::{self, Families};
 use crate::options::Options;
-use crate::{family_fences, plan};
+use crate::plan;
 use std::cell::RefCell;
 use wattle_evidence::audit::audit_robustness;
 use wattle_evidence::{
     AuditError, AuditPolicy, Broken, Control, Reason, Refusal, Task, Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{Instance, InstanceError, Program, PropertyKind};
-use wattle_repair::{Check, Checker, Costs, Fix, Outcome, Query, Robust, SiteKind, Violation};
+use wattle_model::{FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span};
+use wattle_repair::{Check, Checker, Costs, Fix, Outcome, Query, Robust, Run, SiteKind, unit};
 use wattle_syntax::Language;
 use wattle_syntax::edit::{self, Edit, FenceEdit, Placing};
 
@@ -67,12 +68,14 @@ pub fn fences(
     {
         return Err(FenceError::OnlyReachable);
     }
-    if wanted.goal == Goal::Safety && !family_fences::open_families(program, options).is_empty() {
-        return family_fences::for_any(program, wanted, options, control);
-    }
+    let any =
+        wanted.goal == Goal::Safety && !family_fences::open_families(program, options).is_empty();
     let query = Query {
         program,
-        counts: options.counts(),
+        counts: match any {
+            true => family_fences::least(program, options),
+            false => options.counts(),
+        },
         model: wanted.model,
         costs: wanted.costs,
         all: wanted.all,
@@ -83,7 +86,13 @@ pub fn fences(
         unsound: &unsound,
     };
     let audited = Audited { unsound: &unsound };
+    let families = Families {
+        safety,
+        options,
+        unsound: &unsound,
+    };
     let checker: &dyn Checker = match wanted.goal {
+        Goal::Safety if any => &families,
         Goal::Safety => &safety,
         Goal::Robustness if options.audit == AuditPolicy::Always => &audited,
         Goal::Robustness => &Robust(wattle_robust::Goal::Robustness),
@@ -97,7 +106,8 @@ pub fn fences(
 }
 
 /// Whether the properties hold, by the plan.
-struct Safety<'o> {
+#[derive(Clone, Copy)]
+pub struct Safety<'o> {
     options: &'o Options,
     unsound: &'o RefCell<Option<Unsound>>,
 }
@@ -157,22 +167,28 @@ impl Checker for Safety<'_> {
                 Verdict::Holds { .. } => {}
                 Verdict::Violated {
                     because: Broken::Trace(trace),
-                } => return Check::Violated(Violation::Trace { trace, question }),
-                Verdict::Violated { .. } => {
-                    let why = "a violation without a run cannot be repaired".to_string();
-                    open = open.or(Some(Reason::Refused(Refusal::new(why))));
-                }
-                Verdict::Bounded { limits } => {
-                    let bound = limits.buffered_stores;
-                    let why = format!("checked only up to {bound} buffered stores");
-                    open = open.or(Some(Reason::Other(why)));
-                }
-                Verdict::Undecided { reason, .. } => open = open.or(Some(reason)),
+                } => return Check::Violated(Run::Trace { trace, question }),
+                verdict => open = open.or(Some(cannot_repair(verdict))),
             }
         }
         match open {
             Some(reason) => Check::Undecided(reason),
             None => Check::Holds,
+        }
+    }
+}
+
+/// Why neither a proof nor a run to learn from came out.
+pub(crate) fn cannot_repair(verdict: Verdict) -> Reason {
+    match verdict {
+        Verdict::Bounded { limits } => {
+            let bound = limits.buffered_stores;
+            Reason::Other(format!("checked only up to {bound} buffered stores"))
+        }
+        Verdict::Undecided { reason, .. } => reason,
+        Verdict::Holds { .. } | Verdict::Violated { .. } => {
+            let why = "a violation without a run cannot be repaired".to_string();
+            Reason::Refused(Refusal::new(why))
         }
     }
 }
@@ -200,6 +216,7 @@ pub fn write(
             SiteKind::Fence(l) => Edit::Fence(l),
             SiteKind::StoreFence(l) => Edit::StoreFence(l),
             SiteKind::Swap(s) => Edit::Swap(s),
+            SiteKind::Lock(l) => Edit::Lock(text_of(program, s.family, l)),
         },
     });
     let edits: Vec<FenceEdit> = edits.collect();
@@ -214,6 +231,13 @@ pub fn write(
         }
     }
     Err(problems.join("; "))
+}
+
+/// The text of the read-modify-write that starts at the location.
+fn text_of(program: &Program, family: FamilyId, entry: LocationId) -> Span {
+    let units = unit::of_family(program.family(family));
+    let found = units.iter().find(|u| u.entry == entry);
+    found.map_or(Span::NONE, |u| u.span)
 }
 
 #[expect(clippy::too_many_arguments, reason = "one attempt of `write`")]

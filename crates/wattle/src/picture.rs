@@ -81,6 +81,7 @@ pub fn marks(instance: &Instance, fix: &Fix) -> Vec<Mark> {
                 SiteKind::Fence(l) => Mark::Fence(t, l),
                 SiteKind::StoreFence(l) => Mark::StoreFence(t, l),
                 SiteKind::Swap(s) => Mark::Swap(t, s),
+                SiteKind::Lock(l) => Mark::Lock(t, l),
             });
         }
     }

@@ -1,6 +1,7 @@
 //! Expressions as formulas and linear terms. What depends on a condition is split into alternatives
 //! that exclude each other.
 
+use super::variables::{ALL, SOME};
 use super::{Lowering, Refused, different, equal, refuse};
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};
 use wattle_model::{Expr, Op1, Op2, RegionId, Span};
@@ -112,7 +113,19 @@ impl Lowering<'_> {
         let out = match e {
             Expr::Const(c) => vec![(Vec::new(), Val::Number(Linear::constant(*c)))],
             Expr::Atom(a) => vec![(Vec::new(), leaf(a)?)],
-            Expr::Unary(Op1::Wrap { .. }, a) => self.value(a, leaf, span)?,
+            Expr::Unary(op @ Op1::Wrap { .. }, a) => {
+                let mut out = self.value(a, leaf, span)?;
+                for (_, v) in &mut out {
+                    if let Val::Number(l) = v
+                        && l.parts.is_empty()
+                        && !symbolic(l.constant)
+                        && let Ok(wrapped) = op.apply(l.constant)
+                    {
+                        l.constant = wrapped;
+                    }
+                }
+                out
+            }
             Expr::Unary(Op1::Not, _) => self.both(e, leaf, span)?,
             Expr::Unary(op, a) => {
                 let mut out = Vec::new();
@@ -255,7 +268,7 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    fn is_value(&self, a: &Access, c: i64) -> Formula {
+    pub(super) fn is_value(&self, a: &Access, c: i64) -> Formula {
         let domain = &self.few[&a.cell];
         match self.finite(c).filter(|_| domain.contains(&c)) {
             Some(v) => equal(Term::Read(a.clone()), v),
@@ -345,7 +358,7 @@ impl Lowering<'_> {
                     )),
                 }
             }
-            (Val::Number(x), Val::Number(y)) => self.compare_numbers(op, x, y),
+            (Val::Number(x), Val::Number(y)) => self.compare_numbers(op, x, y, span),
             _ => Err(refuse(
                 span,
                 "a counter is compared in the middle of a step",
@@ -354,8 +367,15 @@ impl Lowering<'_> {
         }
     }
 
-    fn compare_numbers(&self, op: Op2, x: &Linear, y: &Linear) -> Result<Formula, Refused> {
+    fn compare_numbers(
+        &self,
+        op: Op2,
+        x: &Linear,
+        y: &Linear,
+        span: Span,
+    ) -> Result<Formula, Refused> {
         if x.parts.is_empty() && y.parts.is_empty() {
+            comparable(op, x.constant, y.constant, span)?;
             let holds = op.apply(x.constant, y.constant).is_ok_and(|v| v != 0);
             return Ok(if holds { Formula::TRUE } else { FALSE });
         }
@@ -365,7 +385,10 @@ impl Lowering<'_> {
                 .cloned()
         };
         match (finite(x), finite(y)) {
-            (Some(a), Some(b)) if matches!(op, Op2::Eq | Op2::Ne) => {
+            (Some(a), Some(b))
+                if matches!(op, Op2::Eq | Op2::Ne)
+                    && !self.few[&a.cell].iter().any(|c| symbolic(*c)) =>
+            {
                 let (a, b) = (Term::Read(a), Term::Read(b));
                 Ok(if op == Op2::Eq {
                     equal(a, b)
@@ -376,7 +399,7 @@ impl Lowering<'_> {
             (Some(a), _) => {
                 let mut cases = Vec::new();
                 for c in &self.few[&a.cell] {
-                    let rest = self.compare_numbers(op, &Linear::constant(*c), y)?;
+                    let rest = self.compare_numbers(op, &Linear::constant(*c), y, span)?;
                     if rest != FALSE {
                         cases.push(Formula::And(vec![self.is_value(&a, *c), rest]).simplified());
                     }
@@ -391,9 +414,12 @@ impl Lowering<'_> {
                     Op2::Ge => Op2::Le,
                     op => op,
                 };
-                self.compare_numbers(flipped, y, x)
+                self.compare_numbers(flipped, y, x, span)
             }
             (None, None) => {
+                if symbolic(x.constant) || symbolic(y.constant) {
+                    return Err(no_counter(span));
+                }
                 let (left, op, right) = match op {
                     Op2::Eq => (x, Comparison::Eq, y),
                     Op2::Ne => (x, Comparison::Ne, y),
@@ -509,6 +535,36 @@ fn number(v: &Val, span: Span) -> Result<Linear, Refused> {
             "use an ordinary number",
         )),
     }
+}
+
+/// Stands for a number of threads, or is computed from one.
+pub(super) fn symbolic(c: i64) -> bool {
+    c.abs() >= SOME / 2
+}
+
+/// A number of threads can be compared with 0 and with all of them. What else a comparison would say
+/// depends on the number.
+fn comparable(op: Op2, x: i64, y: i64, span: Span) -> Result<(), Refused> {
+    let known = |c: i64| !symbolic(c) || c == SOME || c == ALL;
+    let fine = match (symbolic(x), symbolic(y)) {
+        (false, false) => true,
+        (true, true) => known(x) && known(y) && (x, y) != (SOME, SOME),
+        // At least one thread is counted, so it is more than 0 and not less than 1.
+        (true, false) => known(x) && (y <= 0 || y == 1 && matches!(op, Op2::Lt | Op2::Ge)),
+        (false, true) => known(y) && (x <= 0 || x == 1 && matches!(op, Op2::Gt | Op2::Le)),
+    };
+    match fine {
+        true => Ok(()),
+        false => Err(no_counter(span)),
+    }
+}
+
+fn no_counter(span: Span) -> Refused {
+    refuse(
+        span,
+        "a number of threads is compared with something else than 0 and all threads",
+        "compare it with 0 or `count(…)`, or fix the number of threads",
+    )
 }
 
 fn too_large(span: Span) -> Refused {

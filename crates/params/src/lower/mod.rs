@@ -12,6 +12,7 @@
 
 mod counter;
 mod expr;
+pub mod faithful;
 mod paths;
 mod property;
 mod scan;
@@ -35,6 +36,7 @@ pub struct Lowered {
     pub system: ArraySystem,
     /// What the system does not model exactly, one sentence each.
     pub notes: Vec<String>,
+    meaning: faithful::Meaning,
 }
 
 pub type Refused = Unsupported;
@@ -58,6 +60,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
         observed: Vec::new(),
         broken: None,
         few: BTreeMap::new(),
+        ranges: BTreeMap::new(),
     };
     lowering.declare()?;
     lowering.observe(property);
@@ -66,6 +69,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     }
     lowering.bad(property)?;
     Ok(Lowered {
+        meaning: faithful::Meaning::of(&lowering),
         system: lowering.system,
         notes: lowering.notes,
     })
@@ -82,6 +86,8 @@ struct Lowering<'p> {
     broken: Option<u16>,
     /// The constants of each finite cell.
     few: BTreeMap<u16, Vec<i64>>,
+    /// The bounds of cells whose type has some; whatever leaves them breaks the thread.
+    ranges: BTreeMap<u16, (i64, i64)>,
 }
 
 impl Lowering<'_> {

@@ -1,18 +1,18 @@
 //! Transitions: symbolic execution along one memory step and the local steps after it, or along a
 //! whole atomic block.
 
-use super::expr::{Alternatives, Identity, Linear, Val};
+use super::expr::{Alternatives, Identity, Linear, Val, symbolic};
 use super::scan::{Every, Scan, contradictory, last, ordered, scan};
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wattle_model::array::{
-    Access, Branch, CellType, FenceKind, Formula, Term, ThreadTerm, Transition, Update,
-    UpdateIndex, Value,
+    Access, Branch, CellType, Comparison, FenceKind, Formula, Literal, Term, ThreadTerm,
+    Transition, Update, UpdateIndex, Value,
 };
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
-use wattle_model::{Expr, FamilyId, Length, LocationId, Place, RegionId, RegisterId, Span};
+use wattle_model::{Expr, FamilyId, Length, LocationId, Place, RegionId, RegisterId, Span, Type};
 
 /// The acting thread.
 pub const ME: ThreadTerm = ThreadTerm::Param(0);
@@ -124,16 +124,51 @@ impl Lowering<'_> {
             }
             return Ok(steps.peek().is_some());
         }
-        let location = &family.locations[path.at.index()];
-        let watched = location.labels.iter().any(|l| self.observed.contains(l));
         let again =
             path.visited.contains(&path.at) || path.visited.len() > LENGTH || !path.any.is_empty();
+        let local = !self.always_stops(f, path.at);
+        Ok(!again && local && (self.unnoticed(f, path) || self.never_stuck(f, path.at)))
+    }
+
+    /// Whether a thread stops at the location whatever it did before: it is observed, it is the end, or
+    /// something other than a local step follows.
+    pub(super) fn always_stops(&self, f: FamilyId, at: LocationId) -> bool {
+        let family = &self.program.families[f.index()];
+        let labels = &family.locations[at.index()].labels;
+        let mut steps = family.steps.iter().filter(|s| s.source == at).peekable();
         let local = |a: &Action<Local, Place>| match a {
             Action::Skip | Action::Assume(_) => true,
             Action::Assign { register, .. } => !self.register_observed(f, *register),
             _ => false,
         };
-        Ok(!watched && !again && steps.peek().is_some() && steps.all(|s| local(&s.action)))
+        labels.iter().any(|l| self.observed.contains(l))
+            || steps.peek().is_none()
+            || !steps.all(|s| local(&s.action))
+    }
+
+    /// Whether nobody can tell so far that the path was taken: a thread that is stuck after it might
+    /// as well be stuck before it.
+    fn unnoticed(&self, f: FamilyId, path: &Path) -> bool {
+        let seen = |r: &RegisterId| self.register_observed(f, *r);
+        path.writes.is_empty() && path.counters.is_empty() && !path.registers.keys().any(seen)
+    }
+
+    /// Whether one of the local steps from the location is always enabled.
+    fn never_stuck(&self, f: FamilyId, at: LocationId) -> bool {
+        let steps = || {
+            let all = self.program.families[f.index()].steps.iter();
+            all.filter(|s| s.source == at).map(|s| &s.action)
+        };
+        let assumed = |a| match a {
+            &Action::Assume(ref e) => Some(e),
+            _ => None,
+        };
+        let free = steps().any(|a| assumed(a).is_none());
+        let mut conditions = steps().filter_map(assumed);
+        free || conditions.any(|e| {
+            let not = e.clone().negate();
+            steps().filter_map(assumed).any(|other| *other == not)
+        })
     }
 
     fn extend(&mut self, f: FamilyId, path: Path) -> Result<Vec<Path>, Refused> {
@@ -335,17 +370,92 @@ impl Lowering<'_> {
     ) -> Result<Vec<Path>, Refused> {
         let holds = self.variables.of(Variable::Register(f, register)).clone();
         let mut out = Vec::new();
+        let ty = self.variables.type_of(Variable::Register(f, register));
         for (g, v) in list {
             for (h, v) in self.fit(v, &holds, span)? {
-                let mut p = path.clone();
-                p.guards.extend(g.iter().cloned());
-                p.guards.extend(h);
-                p.any.remove(&register);
-                p.registers.insert(register, v);
-                out.push(p);
+                for (range, v) in self.admit(ty, v, span)? {
+                    let mut p = path.clone();
+                    p.guards.extend(g.iter().chain(&h).cloned());
+                    p.guards.extend(range);
+                    match v {
+                        Some(v) => {
+                            p.any.remove(&register);
+                            p.registers.insert(register, v);
+                        }
+                        None => p.broken = true,
+                    }
+                    out.push(p);
+                }
             }
         }
         Ok(out)
+    }
+
+    /// A value as the type stores it, by cases; nothing where storing it is a fault.
+    fn admit(
+        &self,
+        ty: Type,
+        v: Val,
+        span: Span,
+    ) -> Result<Vec<(Vec<Formula>, Option<Val>)>, Refused> {
+        let fixed = |c: i64| {
+            let kept = if symbolic(c) { Some(c) } else { ty.admit(c) };
+            kept.map(|c| Val::Number(Linear::constant(c)))
+        };
+        let whole = |v: Val| Ok(vec![(Vec::new(), Some(v))]);
+        let l = match (ty, &v) {
+            (Type::Range { .. } | Type::Wrap { .. }, Val::Number(l)) => l.clone(),
+            (Type::Range { .. }, Val::Counter { .. }) => {
+                return Err(refuse(
+                    span,
+                    "a number of threads is kept in a variable with a range",
+                    "declare the variable without a range",
+                ));
+            }
+            _ => return whole(v),
+        };
+        if l.parts.is_empty() {
+            return Ok(vec![(Vec::new(), fixed(l.constant))]);
+        }
+        if let Some(a) = l.as_cell().filter(|a| self.few.contains_key(&a.cell)) {
+            let same = |c: &i64| symbolic(*c) || ty.admit(*c) == Some(*c);
+            let values = &self.few[&a.cell];
+            if values.iter().all(same) {
+                return whole(v);
+            }
+            let cases = values
+                .iter()
+                .map(|c| (vec![self.is_value(a, *c)], fixed(*c)));
+            return Ok(cases.collect());
+        }
+        let Type::Range { lo, hi } = ty else {
+            return whole(v);
+        };
+        if let Some(a) = l.as_cell()
+            && self
+                .ranges
+                .get(&a.cell)
+                .is_some_and(|r| lo <= r.0 && r.1 <= hi)
+        {
+            return whole(v);
+        }
+        let compare = |left: &Linear, op, right: &Linear| {
+            Formula::Atom(Literal {
+                left: left.term(),
+                op,
+                right: right.term(),
+            })
+        };
+        let (lo, hi) = (Linear::constant(lo), Linear::constant(hi));
+        let inside = vec![
+            compare(&lo, Comparison::Le, &l),
+            compare(&l, Comparison::Le, &hi),
+        ];
+        Ok(vec![
+            (inside, Some(v)),
+            (vec![compare(&l, Comparison::Lt, &lo)], None),
+            (vec![compare(&hi, Comparison::Lt, &l)], None),
+        ])
     }
 
     /// A value as a variable of this kind stores it.
@@ -359,6 +469,11 @@ impl Lowering<'_> {
                 span,
                 "thread identifiers and numbers are mixed",
                 "use `none` or another identifier",
+            )),
+            (Holds::Numbers, Val::Number(l)) if symbolic(l.constant) => Err(refuse(
+                span,
+                "a number of threads is stored among other numbers",
+                "count with `! as counter` or `= count(…)`, or fix the number of threads",
             )),
             (Holds::Numbers, Val::Number(l)) => {
                 match l.as_cell().filter(|a| self.few.contains_key(&a.cell)) {
@@ -384,7 +499,7 @@ impl Lowering<'_> {
     fn leaf(&self, f: FamilyId, path: &Path, l: &Local, span: Span) -> Result<Val, Refused> {
         match l {
             Local::SelfIndex => Ok(Val::Thread(Identity::Is(ME))),
-            Local::Count(_) => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+            Local::Count(_) => self.everybody(span),
             Local::AddressOf(_) => Err(refuse(
                 span,
                 "addresses are not treated for any number of threads",
@@ -406,6 +521,18 @@ impl Lowering<'_> {
                 )),
                 None => Ok(self.register(f, *r, ME)),
             },
+        }
+    }
+
+    /// The number of threads. Counters count all there are, so there must be one family only.
+    pub(super) fn everybody(&self, span: Span) -> Result<Val, Refused> {
+        match self.program.families.len() {
+            1 => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+            _ => Err(refuse(
+                span,
+                "the threads of one family among several are counted",
+                "counts are treated for programs with one family of threads",
+            )),
         }
     }
 
@@ -595,6 +722,7 @@ impl Lowering<'_> {
                 continue;
             }
             let holds = self.variables.of(Variable::Region(region)).clone();
+            let ty = self.variables.type_of(Variable::Region(region));
             for (g, v) in self.path_value(f, &p, value, span)? {
                 let mut p = p.clone();
                 p.guards.extend(g);
@@ -603,11 +731,19 @@ impl Lowering<'_> {
                     continue;
                 }
                 for (h, v) in self.fit(v, &holds, span)? {
-                    let mut p = p.clone();
-                    p.guards.extend(h);
-                    p.writes.retain(|(a, _)| *a != cell);
-                    p.writes.push((cell.clone(), v));
-                    out.push(p);
+                    for (range, v) in self.admit(ty, v, span)? {
+                        let mut p = p.clone();
+                        p.guards.extend(h.iter().cloned());
+                        p.guards.extend(range);
+                        match v {
+                            Some(v) => {
+                                p.writes.retain(|(a, _)| *a != cell);
+                                p.writes.push((cell.clone(), v));
+                            }
+                            None => p.broken = true,
+                        }
+                        out.push(p);
+                    }
                 }
             }
         }

@@ -92,7 +92,7 @@ impl Lowering<'_> {
                 let leaf = |l: &Local| match l {
                     Local::Register(r) => Ok(self.register(id, *r, ME)),
                     Local::SelfIndex => Ok(Val::Thread(Identity::Is(ME))),
-                    Local::Count(_) => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+                    Local::Count(_) => self.everybody(s.span),
                     Local::AddressOf(_) => Err(refuse(
                         s.span,
                         "addresses are not treated for any number of threads",
@@ -245,7 +245,7 @@ impl Lowering<'_> {
                     _ => Val::Number(Linear::cell(a)),
                 })
             }
-            Observation::Count(_) => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+            Observation::Count(_) => self.everybody(span),
             Observation::At(..) => Err(refuse(
                 span,
                 "a location inside arithmetic",

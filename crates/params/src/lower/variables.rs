@@ -1,6 +1,7 @@
 //! What each register and region holds: few constants, thread identifiers, a count of threads, or
 //! numbers. Found by following constants through the program until nothing changes.
 
+use super::expr::symbolic;
 use super::scan::scan;
 use super::{Lowering, Refused, access, equal, refuse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,7 @@ pub enum Holds {
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     pub holds: BTreeMap<Variable, Holds>,
+    types: BTreeMap<Variable, Type>,
     /// All constants of finite variables.
     pub values: Vec<i64>,
     /// The first cell of each variable (a thread variable has a second one for `none`).
@@ -48,6 +50,16 @@ impl Variables {
         for (r, region) in program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
             v.start(id, region.ty, &region.init, program);
+            if program.families.len() > 1 && *v.of(id) == Holds::Counter {
+                return Err(refuse(
+                    region.span,
+                    format!(
+                        "`{}` counts the threads of one family among several",
+                        region.name
+                    ),
+                    "counters are treated for programs with one family of threads",
+                ));
+            }
         }
         for (f, family) in program.families.iter().enumerate() {
             for (r, register) in family.registers.iter().enumerate() {
@@ -106,7 +118,25 @@ impl Variables {
                 all.map_or(Holds::Numbers, Holds::Few)
             }
         };
+        self.types.insert(id, ty);
+        let holds = self.admitted(id, holds);
         self.holds.insert(id, holds);
+    }
+
+    pub fn type_of(&self, id: Variable) -> Type {
+        self.types.get(&id).copied().unwrap_or(Type::Int)
+    }
+
+    /// Constants as the variable's type stores them; what it cannot store is a fault elsewhere.
+    fn admitted(&self, id: Variable, holds: Holds) -> Holds {
+        let ty = self.type_of(id);
+        match holds {
+            Holds::Few(set) => {
+                let keep = |c: i64| if symbolic(c) { Some(c) } else { ty.admit(c) };
+                Holds::Few(set.into_iter().filter_map(keep).collect())
+            }
+            other => other,
+        }
     }
 
     pub fn of(&self, id: Variable) -> &Holds {
@@ -159,6 +189,7 @@ impl Variables {
 
     fn join(&mut self, id: Variable, what: Holds) -> Result<(), String> {
         let old = self.of(id).clone();
+        let what = self.admitted(id, what);
         let new = match (old, what) {
             (Holds::Threads(a), Holds::Threads(b)) if a != b => {
                 return Err("identifiers of two families of threads are mixed".into());
@@ -293,6 +324,7 @@ impl Lowering<'_> {
         for (r, region) in program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
             let holds = self.variables.of(id).clone();
+            self.wraps(region.ty, &holds);
             let elements = match region.length {
                 Length::Array(n) if n <= 16 => n,
                 Length::Array(_) => {
@@ -351,12 +383,16 @@ impl Lowering<'_> {
                     span: register.span,
                 };
                 self.declare_one(one, init)?;
-                if matches!(register.ty, Type::Wrap { .. }) && holds == Holds::Numbers {
-                    self.note("wrap-around numbers are treated as mathematical integers");
-                }
+                self.wraps(register.ty, &holds);
             }
         }
         Ok(())
+    }
+
+    fn wraps(&mut self, ty: Type, holds: &Holds) {
+        if matches!(ty, Type::Wrap { .. }) && *holds == Holds::Numbers {
+            self.note("wrap-around numbers are treated as mathematical integers");
+        }
     }
 
     pub(super) fn note(&mut self, text: &str) {
@@ -391,6 +427,8 @@ impl Lowering<'_> {
                     weak,
                     span,
                 );
+                let ty = self.variables.type_of(id);
+                let first = first.and_then(|v| ty.admit(v));
                 if let Some(v) = first.and_then(|v| self.finite(v)) {
                     init.push(equal(Term::Read(access(cell, args)), v));
                 } else if let Holds::Few(set) = holds {
@@ -457,6 +495,9 @@ impl Lowering<'_> {
         }
         if let Holds::Few(set) = holds {
             self.few.insert(cell, set.iter().copied().collect());
+        }
+        if let Type::Range { lo, hi } = self.variables.type_of(id) {
+            self.ranges.insert(cell, (lo, hi));
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ pub enum Mark {
     StoreFence(ThreadId, LocationId),
     /// The store becomes atomic.
     Swap(ThreadId, StepId),
+    /// The read-modify-write that starts there becomes atomic.
+    Lock(ThreadId, LocationId),
 }
 
 const ROW: f64 = 32.0;
@@ -106,6 +108,9 @@ impl<'i> Panel<'i> {
                     }
                     Mark::StoreFence(of, at) if (*of, *at) == (t, l) => {
                         panel.rows.push(Row::Fence("fence store"));
+                    }
+                    Mark::Lock(of, at) if (*of, *at) == (t, l) => {
+                        panel.rows.push(Row::Fence("lock"));
                     }
                     _ => {}
                 }

@@ -164,7 +164,7 @@ fn fence_count(program: &Program, goal: Goal) -> String {
             .map_or("none".into(), |f| format!("{} fences", f.sites.len())),
         Ok(Outcome::BrokenUnderSc(_)) => "SC broken".into(),
         Ok(Outcome::Impossible(_)) => "impossible".into(),
-        Ok(Outcome::Undecided { .. }) => "undecided".into(),
+        Ok(Outcome::UpTo { .. } | Outcome::Undecided { .. }) => "undecided".into(),
         Err(_) => "error".into(),
     }
 }

@@ -1,4 +1,4 @@
-//! `wattle fences`: the cheapest fences that make a program right.
+//! `wattle fences`: the cheapest fences and locks that make a program right.
 
 use super::exit::Exit;
 use super::subject::File;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use wattle::family_fences;
 use wattle::fences::{FenceError, FenceOptions, Goal, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
-use wattle::{MemoryModel, Options, ThreadCount};
+use wattle::{Language, MemoryModel, Options, ThreadCount};
 use wattle_evidence::{AuditPolicy, Control, Task};
 use wattle_model::{Instance, Program};
-use wattle_repair::{Costs, Fix, Needed, Outcome, Site, SiteKind, Violation};
+use wattle_repair::{Costs, Fix, Needed, Outcome, Run, Site, SiteKind, Violation, unit};
 use wattle_report::json::FenceReport;
 use wattle_report::{json, table, text, why};
 
@@ -30,7 +30,9 @@ pub struct Arguments {
     /// All minimal sets instead of one of the cheapest
     #[arg(long)]
     all: bool,
-    /// What a kind costs: fence=N, store=N (store fence), swap=N (atomic store); 0 forbids it
+    /// What a kind costs: fence=N (100), store=N (store fence, 99), swap=N (atomic store), lock=N
+    /// (`lock` prefix or atomic read-modify-write; 101 for any number of threads, which is also broken
+    /// under SC without it); 0 forbids it
     #[arg(long, value_name = "KIND=N", value_parser = cost)]
     cost: Vec<(Kind, u32)>,
     /// Write the fenced program here, in the language of the input
@@ -78,6 +80,7 @@ pub enum Kind {
     Fence,
     Store,
     Swap,
+    Lock,
 }
 
 fn cost(text: &str) -> Result<(Kind, u32), String> {
@@ -88,7 +91,8 @@ fn cost(text: &str) -> Result<(Kind, u32), String> {
         "fence" => Kind::Fence,
         "store" | "fence-store" | "fence store" => Kind::Store,
         "swap" => Kind::Swap,
-        other => return Err(format!("`{other}` is none of fence, store, swap")),
+        "lock" => Kind::Lock,
+        other => return Err(format!("`{other}` is none of fence, store, swap, lock")),
     };
     let n = n
         .trim()
@@ -98,14 +102,19 @@ fn cost(text: &str) -> Result<(Kind, u32), String> {
 }
 
 impl Arguments {
-    fn costs(&self) -> Costs {
-        let mut costs = Costs::default();
+    /// Locks are looked for where the number of threads is open, and elsewhere if they have a cost.
+    fn costs(&self, any: bool) -> Costs {
+        let mut costs = match any {
+            true => Costs::with_locks(),
+            false => Costs::default(),
+        };
         for (kind, n) in &self.cost {
             let value = (*n > 0).then_some(*n);
             match kind {
                 Kind::Fence => costs.fence = value,
                 Kind::Store => costs.store_fence = value,
                 Kind::Swap => costs.swap = value,
+                Kind::Lock => costs.lock = value,
             }
         }
         costs
@@ -196,6 +205,7 @@ fn one(
         Exit::Input
     })?;
     options.threads = threads.into_iter().collect();
+    let any = !family_fences::open_families(program, &options).is_empty();
     let wanted = FenceOptions {
         model,
         goal: match arguments.goal {
@@ -203,7 +213,7 @@ fn one(
             GoalName::Robustness => Goal::Robustness,
             GoalName::Triangular => Goal::Triangular,
         },
-        costs: arguments.costs(),
+        costs: arguments.costs(any),
         all: arguments.all,
     };
     let line = progress::Line::new(arguments.json);
@@ -244,7 +254,13 @@ fn one(
     };
     let mut report = Report {
         program,
-        counts: family_fences::with_two(program, &options).counts(),
+        counts: family_fences::least(program, &options),
+        any,
+        asm: matches!(
+            source.language,
+            InputLanguage::Program(Language::X86 | Language::Litmus)
+        ),
+        locks: wanted.costs.lock.is_some(),
         model,
         seconds: control.elapsed().as_secs_f64(),
         written: None,
@@ -280,6 +296,12 @@ fn one(
 struct Report<'p> {
     program: &'p Program,
     counts: wattle_model::Counts,
+    /// The number of threads is open.
+    any: bool,
+    /// The language has `lock` prefixes.
+    asm: bool,
+    /// Locks were looked for.
+    locks: bool,
     model: MemoryModel,
     seconds: f64,
     written: Option<String>,
@@ -302,16 +324,12 @@ impl Report<'_> {
                 checks = *n;
                 complete = unfinished.is_none();
                 sets = fixes.iter().map(|f| self.fences(f)).collect::<Vec<_>>();
-                let _ = writeln!(
-                    out,
-                    "{}",
-                    headline(fixes, model, goal, wanted.all, complete)
-                );
+                let _ = writeln!(out, "{}", self.headline(fixes, wanted, complete));
                 for (i, (fix, set)) in fixes.iter().zip(&sets).enumerate() {
                     if wanted.all && !fix.sites.is_empty() {
                         let _ = writeln!(out, "set {} (cost {})", i + 1, fix.cost);
                     }
-                    set.iter().for_each(|f| out.push_str(&fence_line(f)));
+                    set.iter().for_each(|f| out.push_str(&self.fence_line(f)));
                 }
                 if let Some(r) = unfinished {
                     let why = text::reason(r, self.seconds);
@@ -320,12 +338,43 @@ impl Report<'_> {
                 }
                 (Exit::Holds, "holds")
             }
+            Outcome::UpTo {
+                fix,
+                threads,
+                reason: r,
+                checks: n,
+            } => {
+                checks = *n;
+                complete = false;
+                let set = self.fences(fix);
+                let what = self.count(fix);
+                let why = text::reason(r, self.seconds);
+                let _ = writeln!(
+                    out,
+                    "undecided: {what} for {goal} on {model} with up to {threads} threads, NOT \
+                     proved for any number: {why}"
+                );
+                set.iter().for_each(|f| out.push_str(&self.fence_line(f)));
+                reason = Some(format!(
+                    "checked with up to {threads} threads, not proved for any number: {why}"
+                ));
+                sets = vec![set];
+                (Exit::Undecided, "undecided")
+            }
             Outcome::BrokenUnderSc(v) => {
-                let _ = writeln!(out, "broken under SC already: no fence can help");
+                let why = match self.locks {
+                    true => "broken under SC already: no fence and no lock can help",
+                    false => "broken under SC already: no fence can help",
+                };
+                let _ = writeln!(out, "{why}");
                 let (shown, events) = self.violation(self.program, MemoryModel::Sc, v);
                 let _ = writeln!(out, "\n{shown}");
+                if !self.locks && lockable(self.program) {
+                    let hint = "`--cost lock=1` also tries to make read-modify-writes atomic";
+                    let _ = writeln!(out, "hint  {hint}");
+                }
                 trace = events;
-                reason = Some("broken under SC already: no fence can help".into());
+                reason = Some(why.into());
                 (Exit::Violated, "violated")
             }
             Outcome::Impossible(v) => {
@@ -409,7 +458,7 @@ impl Report<'_> {
     fn fence(&self, site: Site, needed: Option<&Needed>) -> FenceReport {
         let family = self.program.family(site.family);
         let (location, line) = match site.kind {
-            SiteKind::Fence(l) | SiteKind::StoreFence(l) => {
+            SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => {
                 let at = &family.locations[l.index()];
                 (
                     at.labels.first().cloned().unwrap_or(l.to_string()),
@@ -434,12 +483,15 @@ impl Report<'_> {
 
     /// What goes wrong without the fence.
     fn why(&self, needed: &Needed) -> String {
-        let Ok(instance) = needed.fenced.program.instantiate(&self.counts) else {
+        let Some(violation) = &needed.without else {
+            return "needed together with the others".to_string();
+        };
+        let program = &needed.fenced.program;
+        let Ok(instance) = program.instantiate(&violation.counts) else {
             return String::new();
         };
-        match &needed.without {
-            None => "needed together with the others".to_string(),
-            Some(Violation::Attack(a)) => {
+        match &violation.run {
+            Run::Attack(a) => {
                 let text = |event: usize| event_text(&instance, &a.events[event]);
                 format!(
                     "without it {} can do {} before its {} is in memory, and {} of another thread comes between",
@@ -449,7 +501,7 @@ impl Report<'_> {
                     text(a.conflict),
                 )
             }
-            Some(Violation::Trace { trace, question }) => {
+            Run::Trace { trace, question } => {
                 let task = Task {
                     instance: &instance,
                     model: self.model,
@@ -469,7 +521,8 @@ impl Report<'_> {
                         trace.events.len(),
                     ),
                     None => format!(
-                        "without it the program fails after {} events",
+                        "without it the program fails with {} threads after {} events",
+                        instance.threads.len(),
                         trace.events.len()
                     ),
                 }
@@ -484,11 +537,11 @@ impl Report<'_> {
         model: MemoryModel,
         v: &Violation,
     ) -> (String, Option<Vec<json::EventReport>>) {
-        let Ok(instance) = program.instantiate(&self.counts) else {
+        let Ok(instance) = program.instantiate(&v.counts) else {
             return (String::new(), None);
         };
-        match v {
-            Violation::Trace { trace, question } => {
+        match &v.run {
+            Run::Trace { trace, question } => {
                 let task = Task {
                     instance: &instance,
                     model,
@@ -498,9 +551,69 @@ impl Report<'_> {
                 let shown = text::trace_text(&task, trace, None, output::style());
                 (shown, json::events(&task, trace))
             }
-            Violation::Attack(_) => (String::new(), None),
+            Run::Attack(_) => (String::new(), None),
         }
     }
+
+    /// `2 fences and 1 lock prefix`
+    fn count(&self, fix: &Fix) -> String {
+        let is_lock = |s: &&Site| matches!(s.kind, SiteKind::Lock(_));
+        let locks = fix.sites.iter().filter(is_lock).count();
+        let lock = match self.asm {
+            true => ("lock prefix", "lock prefixes"),
+            false => ("atomic statement", "atomic statements"),
+        };
+        let some = |n: usize, (one, many): (&str, &str)| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {many}")),
+        };
+        let fences = some(fix.sites.len() - locks, ("fence", "fences"));
+        let parts: Vec<String> = fences.into_iter().chain(some(locks, lock)).collect();
+        match parts.is_empty() {
+            true => "nothing is needed".to_string(),
+            false => parts.join(" and "),
+        }
+    }
+
+    fn headline(&self, fixes: &[Fix], wanted: &FenceOptions, complete: bool) -> String {
+        let goal = wanted.goal.keyword();
+        let scope = match self.any && wanted.goal == Goal::Safety {
+            true => format!("{goal} on {} for any number of threads", self.model),
+            false => format!("{goal} on {}", self.model),
+        };
+        if fixes[0].sites.is_empty() {
+            return format!("no fence is needed for {scope}");
+        }
+        let fences = self.count(&fixes[0]);
+        match (wanted.all, complete, fixes.len()) {
+            (true, true, 1) => format!("{fences} for {scope}, and no other minimal set"),
+            (true, true, m) => {
+                format!("{m} minimal sets for {scope}, the cheapest has {fences}")
+            }
+            (true, false, m) => format!("{m} minimal sets found for {scope}"),
+            _ => format!("{fences} for {scope}, and fewer do not suffice"),
+        }
+    }
+
+    fn fence_line(&self, f: &FenceReport) -> String {
+        let place = match (f.line, f.kind.as_str()) {
+            (Some(line), "swap") => format!("the store in line {line} becomes atomic"),
+            (Some(line), "lock") if self.asm => format!("lock prefix in line {line}"),
+            (Some(line), "lock") => format!("the statement in line {line} becomes atomic"),
+            (Some(line), kind) => format!("{kind} before line {line}"),
+            (None, kind) => format!("{kind} at {}", f.location),
+        };
+        format!(
+            "  {:<10} {place} (at {})\n             {}\n",
+            f.thread, f.location, f.why
+        )
+    }
+}
+
+/// Whether some read-modify-write is not atomic.
+fn lockable(program: &Program) -> bool {
+    unit::units(program).iter().any(|units| !units.is_empty())
 }
 
 /// `` `x = 1` (line 3) ``
@@ -516,33 +629,4 @@ fn event_text(instance: &Instance, event: &wattle_memory::Event) -> String {
         }
         wattle_memory::Event::Drain { .. } => "a drain".to_string(),
     }
-}
-
-fn headline(fixes: &[Fix], model: MemoryModel, goal: &str, all: bool, complete: bool) -> String {
-    let n = fixes[0].sites.len();
-    let fences = match n {
-        0 => return format!("no fence is needed for {goal} on {model}"),
-        1 => "1 fence".to_string(),
-        n => format!("{n} fences"),
-    };
-    match (all, complete, fixes.len()) {
-        (true, true, 1) => format!("{fences} for {goal} on {model}, and no other minimal set"),
-        (true, true, m) => {
-            format!("{m} minimal sets for {goal} on {model}, the cheapest has {fences}")
-        }
-        (true, false, m) => format!("{m} minimal sets found for {goal} on {model}"),
-        _ => format!("{fences} for {goal} on {model}, and fewer do not suffice"),
-    }
-}
-
-fn fence_line(f: &FenceReport) -> String {
-    let place = match (f.line, f.kind.as_str()) {
-        (Some(line), "swap") => format!("the store in line {line} becomes atomic"),
-        (Some(line), kind) => format!("{kind} before line {line}"),
-        (None, kind) => format!("{kind} at {}", f.location),
-    };
-    format!(
-        "  {:<10} {place} (at {})\n             {}\n",
-        f.thread, f.location, f.why
-    )
 }

@@ -222,7 +222,7 @@ fn marks(
             "no fences repair this program; `wattle fences` says why",
             Exit::Violated,
         )),
-        Ok(Outcome::Undecided { .. }) => Err(refused(
+        Ok(Outcome::UpTo { .. } | Outcome::Undecided { .. }) => Err(refused(
             arguments,
             "no fence set was found; `wattle fences` says why",
             Exit::Undecided,

@@ -327,3 +327,102 @@ fn families_of_programs() {
         }
     }
 }
+
+/// The case studies of conchon-2017 that are correct with `lock`: without it, the repair is the original.
+#[test]
+fn lock_prefixes_for_any_number_of_threads() {
+    for name in ["spinlock", "mutex_cmpxchg", "sense_barrier"] {
+        let file = crate::support::root().join(format!("examples/x86/{name}.asm"));
+        let original = std::fs::read_to_string(file).expect("an example");
+        let (comment, code) = original.split_once("\nbegin").expect("a program");
+        let without = format!("{comment}\nbegin{}", code.replace("lock ", ""));
+        let program = wattle::parse(Language::X86, &without).program.unwrap();
+        let goal = FenceOptions {
+            costs: Costs::with_locks(),
+            ..wanted(MemoryModel::Tso, SAFETY, false)
+        };
+        let found = fixes(&program, &goal);
+        let kinds: Vec<SiteKind> = found[0].sites.iter().map(|s| s.kind).collect();
+        assert!(
+            matches!(kinds[..], [SiteKind::Lock(_)]),
+            "{name}: {kinds:?}"
+        );
+        let new = write(
+            Language::X86,
+            &without,
+            &program,
+            &found[0],
+            &goal,
+            &Options::default(),
+            &Control::unlimited(),
+        )
+        .unwrap();
+        assert_eq!(new.text, original, "{name}");
+    }
+}
+
+/// A lock and a fence, and what is not proved is not called a repair.
+#[test]
+fn repairs_of_families_are_proved_or_not_claimed() {
+    use crate::support::{Scratch, run};
+    let scratch = Scratch::new();
+    let lost = "\
+shared n, taken;
+thread t[*] {
+    local old;
+    loop {
+        old = taken;
+        taken = taken + 1;
+        critical: skip;
+    }
+}
+never t[i]@critical && t[j]@critical;
+";
+    // Nothing of the kind helps: every thread comes in.
+    let ran = run(&["fences", &scratch.file("lost.wtl", lost)]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("no fence and no lock can help"),
+        "{}",
+        ran.out
+    );
+
+    let counted = "\
+shared count: 0..7;
+thread t[*] {
+    local mine: 0..7;
+    count = count + 1;
+    mine = count;
+    assert mine > 0;
+}
+never count == 0 && t[i].mine > 0;
+";
+    let file = scratch.file("counted.wtl", counted);
+    let ran = run(&["fences", &file, "--timeout", "20s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+}
+
+/// With a fixed number of threads locks are looked for on request only.
+#[test]
+fn locks_for_a_fixed_number_of_threads() {
+    use crate::support::{Scratch, run};
+    let scratch = Scratch::new();
+    let text = "\
+shared count;
+thread p[2] { count = count + 1; }
+finally count == 2;
+";
+    let file = scratch.file("count.wtl", text);
+    let plain = run(&["fences", &file]);
+    assert_eq!(plain.code, 1, "{}{}", plain.out, plain.err);
+    assert!(plain.out.contains("--cost lock=1"), "{}", plain.out);
+    let out = scratch.path("fenced.wtl");
+    let ran = run(&["fences", &file, "--cost", "lock=1", "--write", &out]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.out
+            .contains("+thread p[2] { atomic { count = count + 1; } }"),
+        "{}",
+        ran.out
+    );
+}
