@@ -190,26 +190,53 @@ pub fn system_of(
     match subject {
         Subject::System(system) => Ok((**system).clone()),
         Subject::Program(program) => {
-            let mut program = program.clone();
-            for name in any {
-                let family = program.family_named(name);
-                let family = family.ok_or_else(|| format!("there is no family `{name}`"))?;
-                program.families[family.index()].count = Count::Any;
-            }
-            for (name, n) in counts {
-                if let Some(family) = program.family_named(name) {
-                    program.families[family.index()].count = Count::Fixed(*n);
-                }
-            }
-            if question.is_some_and(|q| q >= program.properties.len()) {
-                return Err("it answers a property which the program lacks".into());
-            }
-            let refused =
-                |u: Unsupported| format!("line {}: {} ({})", u.span.line, u.message, u.hint);
-            let lowered = lower(&program, question).map_err(refused)?;
-            Ok(lowered.system)
+            let program = opened(program, any, counts)?;
+            Ok(translated(&program, question)?.system)
         }
     }
+}
+
+/// Whether the system a proof is about does what the program does, where that can be seen.
+pub fn faithful_again(
+    program: &Program,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+    question: Option<usize>,
+    model: MemoryModel,
+    control: &Control<'_>,
+) -> Result<(), String> {
+    let program = opened(program, any, counts)?;
+    let lowered = translated(&program, question)?;
+    let same = faithful(&program, &lowered, model, question, control);
+    same.map_err(|unsound| unsound.what)
+}
+
+/// The program with its open and fixed families.
+fn opened(
+    program: &Program,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+) -> Result<Program, String> {
+    let mut program = program.clone();
+    for name in any {
+        let family = program.family_named(name);
+        let family = family.ok_or_else(|| format!("there is no family `{name}`"))?;
+        program.families[family.index()].count = Count::Any;
+    }
+    for (name, n) in counts {
+        if let Some(family) = program.family_named(name) {
+            program.families[family.index()].count = Count::Fixed(*n);
+        }
+    }
+    Ok(program)
+}
+
+fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, String> {
+    if question.is_some_and(|q| q >= program.properties.len()) {
+        return Err("it answers a property which the program lacks".into());
+    }
+    let refused = |u: Unsupported| format!("line {}: {} ({})", u.span.line, u.message, u.hint);
+    lower(program, question).map_err(refused)
 }
 
 /// An array-based system.

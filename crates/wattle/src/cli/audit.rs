@@ -81,6 +81,11 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
             let system = system.map_err(|e| fail(e, Exit::Input))?;
             kept.is_about(&system)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
+            if let Subject::Program(program) = &subject {
+                let (any, threads, question) = (&kept.any, &kept.threads, kept.question);
+                families::faithful_again(program, any, threads, question, kept.model, &control)
+                    .map_err(|e| fail(e, Exit::Unsound))?;
+            }
             audit_cubes_with(&solvers, &system, kept.model, cubes, &control)
         }
         (evidence, Subject::Program(program)) => {

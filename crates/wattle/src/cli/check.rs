@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::families;
 use wattle::input::{self, InputError, InputLanguage, Subject};
-use wattle::{Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
+use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_memory::ContentKind;
@@ -335,7 +335,12 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     let checked = match checked {
         Ok(checked) => checked,
         Err(e) => {
-            let message = Diagnostic::error(e.span(), e.to_string());
+            let message = match &e {
+                CheckError::AnyNumber { message, hint, .. } => {
+                    Diagnostic::error(e.span(), message.as_str()).hint(hint.as_str())
+                }
+                _ => Diagnostic::error(e.span(), e.to_string()),
+            };
             let messages = match e.span().is_some() {
                 true => vec![message.render(name, &source.text)],
                 false => Vec::new(),

@@ -140,3 +140,57 @@ never p[i]@here && t[j]@there;
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
     assert!(r.out.contains("any number of threads"), "{}", r.out);
 }
+
+/// The three kinds of input that any number of threads cannot have, as a person sees them.
+#[test]
+fn refusals_as_they_are_printed() {
+    let expect = |text: &str, wanted: expect_test::Expect| {
+        let s = Scratch::new();
+        let file = s.file("refused.wtl", text);
+        let r = run(&["check", &file]);
+        assert_eq!(r.code, 2, "{}{}", r.out, r.err);
+        wanted.assert_eq(&r.err.replace(&file, "refused.wtl"));
+    };
+    // Indexed in a way that cannot be treated.
+    expect(
+        "shared f[t], n: 0..1;\nthread t[*] {\n    f[n] = 1;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n",
+        expect_test::expect![[""]],
+    );
+    // Two families' identifiers mixed.
+    expect(
+        "shared owner: t = none;\nthread t[*] {\n    owner = self;\n    here: skip;\n}\nthread u[*] {\n    local mine: u;\n    mine = owner;\n}\nnever t[i]@here && t[j]@here;\n",
+        expect_test::expect![[""]],
+    );
+    // Arithmetic on identifiers.
+    expect(
+        "shared next: t = none;\nthread t[*] {\n    next = self + 1;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n",
+        expect_test::expect![[""]],
+    );
+    // Numbers of threads compared with something else.
+    expect(
+        "shared left = count(t);\nthread t[*] {\n    local r;\n    atomic { r = left; left = r - 1; }\n    r = left;\n    if r == 1 { here: skip; }\n}\nnever t[i]@here && t[j]@here;\n",
+        expect_test::expect![[""]],
+    );
+}
+
+/// What was once proved although two threads break it.
+#[test]
+fn small_instances_decide_what_any_number_does() {
+    let cases = [
+        // A thread that is stuck after a store has stored.
+        "shared x;\nthread t[*] {\n    local r;\n    x = 1;\n    assume r == 1;\n}\nnever x == 1;\n",
+        // A value outside its range is a fault.
+        "shared x: 0..1, y;\nthread t[*] {\n    local r;\n    r = 5;\n    x = r;\n    y = 1;\n}\nnever y == 2;\n",
+        "shared x: 0..100, y;\nthread t[*] {\n    x = x + 60;\n}\nnever y == 2;\n",
+        // What a stuck thread has read can be seen.
+        "shared x;\nthread t[*] {\n    local r;\n    x = 1;\n    r = x;\n    assume r == 0;\n}\nnever t[i].r == 1;\n",
+    ];
+    for text in cases {
+        let s = Scratch::new();
+        let file = s.file("program.wtl", text);
+        for model in ["sc", "tso", "pso"] {
+            let r = run(&["check", &file, "--model", model]);
+            assert_eq!(r.code, 1, "{model}\n{text}\n{}{}", r.out, r.err);
+        }
+    }
+}
