@@ -113,7 +113,7 @@ impl<'a> Compiled<'a> {
         }
         let model = match model {
             _ if !system.has_weak_cells() => MemoryModel::Sc,
-            MemoryModel::Pso if system.one_weak_cell() => MemoryModel::Tso,
+            MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
             model => model,
         };
         let mut compiled = Compiled {

@@ -56,7 +56,7 @@ pub fn audit_cubes_with(
     // Without weak cells there is no memory model to speak of.
     let model = match model {
         _ if !system.has_weak_cells() => MemoryModel::Sc,
-        MemoryModel::Pso if system.one_weak_cell() => MemoryModel::Tso,
+        MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
         model => model,
     };
     let rules = Rules::new(system, model);

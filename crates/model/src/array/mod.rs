@@ -19,6 +19,7 @@
 //! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all threads.
 
 mod display;
+mod order;
 mod visit;
 
 use crate::graph::Fence;
@@ -258,12 +259,6 @@ impl ArraySystem {
     /// Whether some cell is weak: only then do memory models differ.
     pub fn has_weak_cells(&self) -> bool {
         self.cells.iter().any(|c| c.weak)
-    }
-
-    /// Whether all weak memory is one cell. Then PSO is TSO: stores of different cells cannot pass.
-    pub fn one_weak_cell(&self) -> bool {
-        let mut weak = self.cells.iter().filter(|c| c.weak);
-        weak.next().is_some_and(|c| c.arity == 0) && weak.next().is_none()
     }
 
     /// Whether the transition reads a weak cell (guard, case conditions or values).
