@@ -3,7 +3,7 @@
 
 use crate::compile::{Compiled, Unsupported};
 use crate::concrete::{Run, along, concretise, replays};
-use crate::forward::{Limits, explore};
+use crate::forward::{Limits, bad_run};
 use crate::guess::Guesser;
 use crate::machine::{Candidates, Machine};
 use crate::search::{Effort, Finding, Proof, Root, Search};
@@ -106,10 +106,9 @@ impl<'a> Check<'a> {
             buffer: 6,
             depth: 200,
             starts: 2000,
-            walks: 0,
         };
-        let found = explore(&machine, &candidates, limits, true, &|| (self.stop)(0));
-        let (start, events) = found.bad?;
+        let found = bad_run(&machine, &candidates, limits, &|| (self.stop)(0));
+        let (start, events) = found?;
         let run = Run {
             threads,
             start,
@@ -239,9 +238,10 @@ impl<'a> Check<'a> {
                     buffer: *most,
                     depth: 60,
                     starts: 8,
-                    walks: self.options.sampled / 100,
                 };
-                let views = view::explore(&machine, &candidates, limits, &|| (self.stop)(0));
+                let walks = self.options.sampled / 100;
+                let stop = || (self.stop)(0);
+                let views = view::explore(&machine, &candidates, limits, walks, &stop);
                 guesser.add_sample(machine, views);
             }
         }

@@ -281,6 +281,7 @@ pub fn explore(
     machine: &Machine<'_>,
     candidates: &Candidates,
     limits: Limits,
+    walks: usize,
     stop: &dyn Fn() -> bool,
 ) -> Vec<View> {
     let (initial, _) = machine.initial(candidates);
@@ -322,7 +323,7 @@ pub fn explore(
         (seed >> 33) as usize % n.max(1)
     };
     let seen = list.len();
-    for _ in 0..limits.walks {
+    for _ in 0..walks {
         if stop() {
             break;
         }

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use wattle_evidence::{Control, audit_cubes};
 use wattle_memory::MemoryModel;
 use wattle_params::certificate::certificate;
-use wattle_params::forward::{Limits, explore};
+use wattle_params::forward::{Limits, bad_run};
 use wattle_params::machine::{Candidates, Machine};
 use wattle_params::{Options, Outcome, check, replays};
 
@@ -135,11 +135,8 @@ fn explicit(
         buffer: 4,
         depth: 40,
         starts: 64,
-        walks: 0,
     };
-    explore(&machine, &candidates, limits, true, &|| false)
-        .bad
-        .is_some()
+    bad_run(&machine, &candidates, limits, &|| false).is_some()
 }
 
 fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {

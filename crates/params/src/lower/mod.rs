@@ -10,7 +10,9 @@
 //! What cannot be treated is refused with its place: arithmetic on thread identifiers, identifiers
 //! of one family where another's are meant, indexes that are no thread of the family.
 
+mod access;
 mod counter;
+mod emit;
 mod expr;
 pub mod faithful;
 mod paths;
