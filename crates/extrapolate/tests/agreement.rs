@@ -98,6 +98,8 @@ fn cegar_agrees_with_explicit() {
         most_rounds: 60,
         hunt: 0,
         newest: n.is_multiple_of(4),
+        local: (n % 3) as usize,
+        templates: n.is_multiple_of(3),
     });
 }
 

@@ -70,7 +70,7 @@ impl Solvers {
             }
             Answer::Unsat(refutation) => {
                 let proof = refutation.proof.as_ref();
-                if !proof.is_some_and(|p| proof::check(query, p).is_ok()) {
+                if proof.is_none_or(|p| proof::check(query, p).is_err()) {
                     let why = "the solver's proof does not check";
                     return Err(AuditError::Other(why.into()));
                 }

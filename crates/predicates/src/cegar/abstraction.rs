@@ -1,18 +1,21 @@
-//! Boolean abstraction: an abstract state is a shape and the truth of every predicate that matters
-//! there. Successors are exact for that abstraction (every consistent combination of truth values,
-//! not their cartesian hull), so a refuted trace never comes back and no `enforce` is needed.
+//! Boolean abstraction: an abstract state is a shape and a cube, the truth of every predicate that is
+//! followed and matters there; what is left open may be either way, independently of the rest.
+//! Successors are exact for that abstraction (every consistent combination of truth values, not their
+//! cartesian hull; combinations that differ in one value are one cube), so a refuted trace never comes
+//! back and no `enforce` is needed. What a cube leaves open is split where a question depends on it.
 //!
 //! A predicate whose variables a move leaves alone keeps its value; one whose weakest precondition is
 //! a predicate already known takes that one's. Only what is left is asked of the solver, with those
 //! literals of the state that share variables with the question.
 
 use crate::reduce::expr::Unfit;
-use crate::reduce::{Pending, Shape, System};
+use crate::reduce::{Pending, Shape, Symbol, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_logic::{Answer, Formula, Native, Reason, Rel, Solver, Term, Var, not};
+use wattle_model::{LocationId, ThreadId};
 
 /// Why the abstraction has no answer.
 #[derive(Clone, Debug)]
@@ -34,21 +37,110 @@ impl From<Stop> for Halt {
     }
 }
 
+/// Truth values of the predicates that matter somewhere; open ones may be either way.
+pub type Cube = Vec<Option<bool>>;
+
+/// Whether whatever the second says, the first says no more: it covers all its states.
+pub fn covers(weaker: &[Option<bool>], stronger: &[Option<bool>]) -> bool {
+    let mut pairs = weaker.iter().zip(stronger);
+    pairs.all(|(w, s)| w.is_none() || w == s)
+}
+
+/// Cubes that differ in one literal become one without it: the same states in fewer cubes.
+pub fn merged(cubes: impl IntoIterator<Item = Cube>) -> Vec<Cube> {
+    let mut cubes: BTreeSet<Cube> = cubes.into_iter().collect();
+    if cubes.len() < 2 {
+        return cubes.into_iter().collect();
+    }
+    let width = cubes.first().map_or(0, Vec::len);
+    for i in 0..width {
+        let all: Vec<Cube> = cubes.iter().cloned().collect();
+        for cube in all {
+            if cube[i] != Some(false) || !cubes.contains(&cube) {
+                continue;
+            }
+            let mut other = cube.clone();
+            other[i] = Some(true);
+            if cubes.remove(&other) {
+                cubes.remove(&cube);
+                other[i] = None;
+                cubes.insert(other);
+            }
+        }
+    }
+    cubes.into_iter().collect()
+}
+
+/// Where a predicate is followed.
+enum Places {
+    Everywhere,
+    /// Where the threads it speaks of (by registers and pending stores) are.
+    At(BTreeSet<Place>),
+}
+
+type Place = Vec<(ThreadId, LocationId)>;
+
+/// Where the threads are that the variables speak of.
+fn place(system: &System<'_>, vars: &BTreeSet<Var>, at: &[LocationId]) -> Place {
+    let owners = vars.iter().filter_map(|v| match system.symbol(*v) {
+        Symbol::Register(t, _) | Symbol::Entry(t, _) => Some(t),
+        Symbol::Cell(_) | Symbol::Choice => None,
+    });
+    let owners: BTreeSet<ThreadId> = owners.collect();
+    owners.into_iter().map(|t| (t, at[t.index()])).collect()
+}
+
 #[derive(Default)]
 pub struct Predicates {
     pub all: Vec<Formula>,
+    places: Vec<Places>,
     vars: Vec<BTreeSet<Var>>,
     /// Both a predicate and its negation.
     index: FxHashMap<Formula, (usize, bool)>,
 }
 
 impl Predicates {
-    /// Takes the atoms of the formula; says whether one is new.
+    /// Takes the atoms of the formula everywhere; says whether one is new.
     pub fn add(&mut self, f: &Formula) -> bool {
+        self.add_where(f, None)
+    }
+
+    /// Takes the atoms of the formula where the threads are that they speak of; one that is wanted at
+    /// more than `local` places, and one that speaks of memory alone, is followed everywhere from then
+    /// on. Says whether one is new there.
+    pub fn add_at(
+        &mut self,
+        f: &Formula,
+        system: &System<'_>,
+        at: &[LocationId],
+        local: usize,
+    ) -> bool {
+        self.add_where(f, Some((system, at, local)))
+    }
+
+    fn add_where(
+        &mut self,
+        f: &Formula,
+        place_of: Option<(&System<'_>, &[LocationId], usize)>,
+    ) -> bool {
         let mut new = false;
         for atom in f.atoms() {
             let atom = Formula::Atom(atom);
-            if self.index.contains_key(&atom) {
+            let here = place_of.map(|(system, at, local)| {
+                let here = place(system, &atom.vars(), at);
+                (here, local)
+            });
+            if let Some((n, _)) = self.index.get(&atom) {
+                let places = &mut self.places[*n];
+                if let Places::At(known) = places {
+                    let few = here.is_some_and(|(here, local)| {
+                        new |= known.insert(here);
+                        known.len() <= local
+                    });
+                    if !few {
+                        *places = Places::Everywhere;
+                    }
+                }
                 continue;
             }
             let negation = not(&atom);
@@ -66,6 +158,10 @@ impl Predicates {
             self.index.insert(not(&positive), (n, false));
             self.index.insert(positive.clone(), (n, true));
             self.all.push(positive);
+            self.places.push(match here {
+                Some((here, local)) if local > 0 && !here.is_empty() => Places::At([here].into()),
+                _ => Places::Everywhere,
+            });
             new = true;
         }
         new
@@ -78,10 +174,15 @@ impl Predicates {
         }
     }
 
-    /// The predicates that matter in the shape.
+    /// The predicates that are followed and matter in the shape.
     pub fn relevant(&self, system: &System<'_>, shape: &Shape) -> Rc<[usize]> {
+        let followed = |p: &usize| match &self.places[*p] {
+            Places::Everywhere => true,
+            Places::At(places) => places.contains(&place(system, &self.vars[*p], &shape.locations)),
+        };
         let matters = |p: &usize| self.vars[*p].iter().all(|v| system.matters(shape, *v));
-        (0..self.all.len()).filter(matters).collect()
+        let all = 0..self.all.len();
+        all.filter(followed).filter(matters).collect()
     }
 }
 
@@ -243,7 +344,11 @@ impl Asker {
             };
             control.poll("cegar", progress)?;
         }
+        self.solver.set_deadline(control.deadline());
         match self.solver.check(query) {
+            Answer::Unknown(_) if control.stop().is_some() => {
+                Err(Halt::Stopped(control.stop().unwrap_or(Stop::Time)))
+            }
             Answer::Unknown(reason) => Err(Halt::Unknown(reason)),
             answer => Ok(answer),
         }
@@ -291,15 +396,39 @@ impl Asker {
         &mut self,
         plan: &Plan,
         predicates: &Predicates,
-        (before, bits): (&[usize], &[bool]),
+        (before, cube): (&[usize], &[Option<bool>]),
         control: &Control<'_>,
-    ) -> Result<Vec<Vec<bool>>, Halt> {
+    ) -> Result<Vec<Cube>, Halt> {
+        let mut after = Vec::new();
+        let mut ways = vec![cube.to_vec()];
+        for &i in plan.premises.iter().filter(|i| cube[**i].is_none()) {
+            let mut other = ways.clone();
+            ways.iter_mut().for_each(|w| w[i] = Some(false));
+            other.iter_mut().for_each(|w| w[i] = Some(true));
+            ways.append(&mut other);
+        }
+        for way in ways {
+            self.successors_of(plan, predicates, (before, &way), control, &mut after)?;
+        }
+        Ok(merged(after))
+    }
+
+    /// The same where all premises are known.
+    fn successors_of(
+        &mut self,
+        plan: &Plan,
+        predicates: &Predicates,
+        (before, cube): (&[usize], &[Option<bool>]),
+        control: &Control<'_>,
+        after: &mut Vec<Cube>,
+    ) -> Result<(), Halt> {
+        let bit = |i: usize| cube[i] == Some(true);
         let combinations: Combinations = if plan.open.is_empty() && plan.guard == Formula::True {
             Rc::new([Vec::new()])
         } else {
             let signed = |i: &usize| {
                 let n = before[*i] as i32 + 1;
-                if bits[*i] { n } else { -n }
+                if bit(*i) { n } else { -n }
             };
             let key = (plan.question, plan.premises.iter().map(signed).collect());
             match self.known.get(&key) {
@@ -307,7 +436,7 @@ impl Asker {
                 None => {
                     let mut base: Vec<Formula> = plan.domain.clone();
                     let premises = plan.premises.iter();
-                    base.extend(premises.map(|i| predicates.literal(before[*i], bits[*i])));
+                    base.extend(premises.map(|i| predicates.literal(before[*i], bit(*i))));
                     base.extend(plan.guard.conjuncts().iter().cloned());
                     let found: Combinations = self.combinations(&base, &plan.open, control)?.into();
                     self.known.insert(key, found.clone());
@@ -318,12 +447,13 @@ impl Asker {
         let value = |combination: &Vec<bool>| {
             let mut open = combination.iter();
             let sources = plan.sources.iter().map(|s| match s {
-                Source::Fixed(v) => *v,
-                Source::Copy(i, sign) => bits[*i] == *sign,
-                Source::Open => open.next().copied().unwrap_or(false),
+                Source::Fixed(v) => Some(*v),
+                Source::Copy(i, sign) => cube[*i].map(|v| v == *sign),
+                Source::Open => open.next().copied(),
             });
-            sources.collect::<Vec<bool>>()
+            sources.collect::<Cube>()
         };
-        Ok(combinations.iter().map(value).collect())
+        after.extend(combinations.iter().map(value));
+        Ok(())
     }
 }

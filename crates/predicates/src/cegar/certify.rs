@@ -1,5 +1,6 @@
 //! What a closed round proves, written down.
 
+use super::abstraction::{Cube, merged};
 use super::search::Search;
 use crate::reduce::ranges::Interval;
 use crate::reduce::{Shape, Symbol, System};
@@ -16,8 +17,8 @@ impl Search<'_> {
         let predicates: Option<Vec<_>> = predicates.map(|p| written(&self.system, p)).collect();
         let mut invariants = Vec::new();
         for (shape, (spot, states)) in self.by_spot() {
-            let cubes = merged(states);
-            let literals = |cube: &Vec<Option<bool>>| {
+            let cubes = merged(states.into_iter().cloned());
+            let literals = |cube: &Cube| {
                 let known = self.relevant[spot].iter().zip(cube);
                 let signed = known.filter_map(|(p, v)| {
                     let n = i32::try_from(*p).ok()? + 1;
@@ -38,31 +39,6 @@ impl Search<'_> {
             invariants,
         })
     }
-}
-
-/// Cubes that differ in one literal become one without it.
-fn merged(states: Vec<&[bool]>) -> Vec<Vec<Option<bool>>> {
-    let mut cubes: std::collections::BTreeSet<Vec<Option<bool>>> = states
-        .into_iter()
-        .map(|s| s.iter().map(|b| Some(*b)).collect())
-        .collect();
-    let width = cubes.first().map_or(0, Vec::len);
-    for i in 0..width {
-        let all: Vec<Vec<Option<bool>>> = cubes.iter().cloned().collect();
-        for cube in all {
-            if cube[i] != Some(false) || !cubes.contains(&cube) {
-                continue;
-            }
-            let mut other = cube.clone();
-            other[i] = Some(true);
-            if cubes.remove(&other) {
-                cubes.remove(&cube);
-                other[i] = None;
-                cubes.insert(other);
-            }
-        }
-    }
-    cubes.into_iter().collect()
 }
 
 /// What the certificate says of all values.

@@ -12,21 +12,22 @@
 //! that only the blur allows makes it finer (`coarse`); when k has grown to its limit and that is not
 //! enough the answer is `bounded`, never "unreachable".
 //!
-//! Deviations: predicates are followed where their variables matter (registers that are live, entries
-//! that are there) instead of in a map from locations; the truth of all of them is one abstract
-//! state, so subsumption (Alg. 1 line 10) is equality. Fences (case 2) are the business of `repair`,
-//! over all traces instead of one.
+//! A predicate is first followed only where the threads are when a trace needs it, and everywhere once
+//! it was needed at several places; and only where its variables matter (registers that are live,
+//! entries that are there). Fences (case 2) are the business of `repair`, over all traces instead of
+//! one.
 
 pub mod abstraction;
 pub mod certify;
 mod coarse;
 pub mod refine;
 mod search;
+mod templates;
 
 use crate::reduce::System;
 use crate::reduce::blur::Blur;
 use abstraction::Halt;
-use search::{Outcome, Search};
+use search::{Manner, Outcome, Search};
 use std::time::Duration;
 use wattle_evidence::{
     Answer, Certificate, Control, End, Engine, Limits, Progress, Reason, Refusal, Task, Trace,
@@ -50,6 +51,11 @@ pub struct Cegar {
     pub hunt: u64,
     /// Blurred buffers keep the newest stores exact rather than the oldest.
     pub newest: bool,
+    /// A predicate is followed only where the threads were when a trace needed it, until it was needed
+    /// at more places than this; then everywhere.
+    pub local: usize,
+    /// Whether comparisons of variables are tried before interpolants.
+    pub templates: bool,
 }
 
 impl Default for Cegar {
@@ -60,6 +66,8 @@ impl Default for Cegar {
             most_rounds: 400,
             hunt: 8 << 20,
             newest: false,
+            local: 1,
+            templates: true,
         }
     }
 }
@@ -85,7 +93,7 @@ impl Engine for Cegar {
         }
         let system = |k| System::new(task.instance, task.model, task.question(), k);
         let mut blur = Blur::new(task.instance, 1, self.newest);
-        let mut search = Search::new(system(1));
+        let mut search = Search::new(system(1), self.manner());
         // While this grows buffers are exact and overflow; then they are blurred.
         let mut exact = 1;
         for round in 0..self.most_rounds {
@@ -147,6 +155,13 @@ impl Engine for Cegar {
 }
 
 impl Cegar {
+    fn manner(&self) -> Manner {
+        Manner {
+            local: self.local,
+            templates: self.templates,
+        }
+    }
+
     /// A run that a short concrete search finds: long before the abstraction would exclude all
     /// spurious traces that are no longer. What that search proves is not asked.
     fn hunted(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Answer> {
@@ -165,7 +180,8 @@ impl Cegar {
     /// it does not prove it within the budget.
     pub fn predicates(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Vec<Formula>> {
         self.accepts(task).ok()?;
-        let mut search = Search::new(System::new(task.instance, task.model, task.question(), 1));
+        let system = System::new(task.instance, task.model, task.question(), 1);
+        let mut search = Search::new(system, self.manner());
         for _ in 0..self.most_rounds {
             match search.round(task, control, true) {
                 Ok(Outcome::Excluded) => {}

@@ -193,8 +193,10 @@ fn relational_start(system: &System<'_>) -> Option<Formula> {
     let instance = system.instance;
     let mut groups: BTreeMap<i64, Vec<Var>> = BTreeMap::new();
     let mut parts = Vec::new();
+    let (first, _) = system.initial();
+    let open = system.unbounded_variables(&first);
     let mut place = |v: Var, init: Initial, ty: Type| match (init, ty) {
-        (Initial::Value(c), Type::Int) => groups.entry(c).or_default().push(v),
+        (Initial::Value(c), _) if open.contains(&v) => groups.entry(c).or_default().push(v),
         (Initial::Value(c), _) => parts.push(eq(v, c)),
         (Initial::Any, ty) => parts.push(crate::reduce::admits(ty, &Term::from(v))),
     };

@@ -1,10 +1,12 @@
-//! One round: all abstract states with the predicates known so far, breadth first.
+//! One round: all abstract states with the predicates known so far, breadth first. A state that an
+//! already kept one at the same control state covers is left out (abdulla-2012, Alg. 1 line 10).
 
-use super::abstraction::{Asker, Halt, Plan, Predicates};
+use super::abstraction::{Asker, Cube, Halt, Plan, Predicates, covers, merged};
 use super::coarse::{Finding, look};
 use super::refine::{Refined, refine};
+use super::templates;
 use crate::reduce::{Move, Next, Shape, System};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use wattle_evidence::{Control, Progress, Task};
@@ -36,7 +38,7 @@ struct Spot {
 
 pub struct Node {
     pub spot: usize,
-    pub bits: Vec<bool>,
+    pub cube: Cube,
     parent: Option<(usize, usize)>,
 }
 
@@ -46,7 +48,17 @@ struct Plans {
     target: Option<Rc<Plan>>,
 }
 
+/// How predicates are found and where they are followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// A predicate wanted at more places than this is followed everywhere.
+    pub local: usize,
+    /// Whether templates are tried before interpolants.
+    pub templates: bool,
+}
+
 pub struct Search<'i> {
+    manner: Manner,
     pub system: System<'i>,
     /// The system with exact buffers, where those of `system` are blurred.
     exact: Option<System<'i>>,
@@ -60,7 +72,7 @@ pub struct Search<'i> {
 }
 
 impl<'i> Search<'i> {
-    pub fn new(system: System<'i>) -> Self {
+    pub fn new(system: System<'i>, manner: Manner) -> Self {
         let mut predicates = Predicates::default();
         for hint in &system.instance.predicates {
             if let Some(f) = system.hint(hint) {
@@ -69,6 +81,7 @@ impl<'i> Search<'i> {
         }
         let exact = system.blur.is_some();
         Search {
+            manner,
             exact: exact.then(|| system.clone().unbounded(None)),
             system,
             predicates,
@@ -87,7 +100,7 @@ impl<'i> Search<'i> {
             predicates: self.predicates,
             asker: self.asker,
             explored: self.explored,
-            ..Search::new(system)
+            ..Search::new(system, self.manner)
         }
     }
 
@@ -156,7 +169,7 @@ impl<'i> Search<'i> {
         self.relevant.clear();
         self.asker.new_round();
         let mut plans: Vec<Option<Plans>> = Vec::new();
-        let mut seen: FxHashSet<(usize, Vec<bool>)> = FxHashSet::default();
+        let mut kept = Kept::default();
         let mut overflow = None;
         let (shape, initial) = self.system.initial();
         let spot = self.number(task, &shape)?;
@@ -166,10 +179,12 @@ impl<'i> Search<'i> {
             .map(|p| self.predicates.all[*p].clone())
             .collect();
         let base = initial.conjuncts().to_vec();
-        for bits in self.asker.combinations(&base, &open, control)? {
-            seen.insert((spot, bits.clone()));
+        let first = self.asker.combinations(&base, &open, control)?;
+        let first = first.into_iter().map(|c| c.into_iter().map(Some).collect());
+        for cube in merged(first) {
+            kept.keep(spot, &cube);
             let parent = None;
-            self.nodes.push(Node { spot, bits, parent });
+            self.nodes.push(Node { spot, cube, parent });
         }
         let mut next = 0;
         while next < self.nodes.len() {
@@ -178,7 +193,10 @@ impl<'i> Search<'i> {
             if n.is_multiple_of(256) {
                 control.poll("cegar", self.effort())?;
             }
-            let (spot, bits) = (self.nodes[n].spot, self.nodes[n].bits.clone());
+            let (spot, cube) = (self.nodes[n].spot, self.nodes[n].cube.clone());
+            if kept.is_covered_since(spot, &cube) {
+                continue;
+            }
             self.expand(task, spot)?;
             if plans.len() < self.spots.len() {
                 plans.resize_with(self.spots.len(), || None);
@@ -188,7 +206,7 @@ impl<'i> Search<'i> {
                 Some(here) => here,
                 None => self.plan(spot, &before),
             };
-            let state = (&*before, bits.as_slice());
+            let state = (&*before, cube.as_slice());
             if let Some(plan) = &here.target
                 && self.possible(plan, state, control)?
             {
@@ -215,11 +233,11 @@ impl<'i> Search<'i> {
                 let values = self
                     .asker
                     .successors(plan, &self.predicates, state, control)?;
-                for bits in values {
-                    if seen.insert((to, bits.clone())) {
+                for cube in values {
+                    if kept.keep(to, &cube) {
                         self.nodes.push(Node {
                             spot: to,
-                            bits,
+                            cube,
                             parent: Some((n, m)),
                         });
                     }
@@ -272,7 +290,7 @@ impl<'i> Search<'i> {
     fn possible(
         &mut self,
         plan: &Plan,
-        state: (&[usize], &[bool]),
+        state: (&[usize], &[Option<bool>]),
         control: &Control<'_>,
     ) -> Result<bool, Halt> {
         let after = self
@@ -289,14 +307,17 @@ impl<'i> Search<'i> {
         control: &Control<'_>,
     ) -> Result<Outcome, Halt> {
         let mut moves = Vec::new();
+        let mut path = vec![node];
         let mut at = node;
         while let Some((parent, m)) = self.nodes[at].parent {
             let spot = self.nodes[parent].spot;
             let listed = self.spots[spot].moves.as_deref().unwrap_or_default();
             moves.push(&listed[m].0);
+            path.push(parent);
             at = parent;
         }
         moves.reverse();
+        path.reverse();
         let (_, initial) = self.system.initial();
         let found = match &self.exact {
             Some(exact) => look(&self.system, exact, &moves, last, step, control)?,
@@ -305,17 +326,33 @@ impl<'i> Search<'i> {
                 Finding::Refined(found)
             }
         };
-        let formulas = match found {
+        let mut formulas = match found {
             Finding::Refined(Refined::Run(start, events)) => {
                 return Ok(Outcome::Run(start, events));
             }
             Finding::Refined(Refined::Excluded(formulas)) => formulas,
             Finding::Coarse { cuts, threads } => return Ok(Outcome::Coarse { cuts, threads }),
         };
+        let shape = |n: &usize| &self.spots[self.nodes[*n].spot].shape;
+        if self.manner.templates {
+            let states = path.iter().map(|n| (shape(n), self.known(*n)));
+            let states: Vec<_> = states.collect();
+            let excluded = templates::exclude(&self.system, &states, &moves, last, control)?;
+            if let Some(sequence) = excluded {
+                formulas.insert(0, sequence);
+            }
+        }
+        let places: Vec<_> = path.iter().map(|n| shape(n).locations.clone()).collect();
         for sequence in formulas {
             let mut new = false;
-            for f in &sequence {
-                new |= self.predicates.add(f);
+            for (i, f) in sequence.iter().enumerate() {
+                new |= match places.get(i) {
+                    Some(at) => {
+                        let local = self.manner.local;
+                        self.predicates.add_at(f, &self.system, at, local)
+                    }
+                    None => self.predicates.add(f),
+                };
             }
             if new {
                 return Ok(Outcome::Excluded);
@@ -324,15 +361,46 @@ impl<'i> Search<'i> {
         Err(Halt::Other("a spurious trace gave no new predicate".into()))
     }
 
+    /// What an abstract state says.
+    fn known(&self, node: usize) -> Vec<Formula> {
+        let node = &self.nodes[node];
+        let relevant = self.relevant[node.spot].iter().zip(&node.cube);
+        let known = relevant.filter_map(|(p, v)| Some(self.predicates.literal(*p, (*v)?)));
+        known.collect()
+    }
+
     /// The abstract states reached, by control state.
-    pub fn by_spot(&self) -> BTreeMap<&Shape, (usize, Vec<&[bool]>)> {
-        let mut found: BTreeMap<&Shape, (usize, Vec<&[bool]>)> = BTreeMap::new();
+    pub fn by_spot(&self) -> BTreeMap<&Shape, (usize, Vec<&Cube>)> {
+        let mut found: BTreeMap<&Shape, (usize, Vec<&Cube>)> = BTreeMap::new();
         for node in &self.nodes {
             let at = found.entry(&self.spots[node.spot].shape);
             at.or_insert_with(|| (node.spot, Vec::new()))
                 .1
-                .push(&node.bits);
+                .push(&node.cube);
         }
         found
+    }
+}
+
+/// The cubes kept at every spot.
+#[derive(Default)]
+struct Kept(FxHashMap<usize, Vec<Cube>>);
+
+impl Kept {
+    /// Keeps the cube unless one that is there covers it; says which.
+    fn keep(&mut self, spot: usize, cube: &Cube) -> bool {
+        let there = self.0.entry(spot).or_default();
+        if there.iter().any(|k| covers(k, cube)) {
+            return false;
+        }
+        // What it covers stays reached, but need not be looked at again.
+        there.retain(|k| !covers(cube, k));
+        there.push(cube.clone());
+        true
+    }
+
+    /// Whether the cube was kept, and then one that covers it.
+    fn is_covered_since(&self, spot: usize, cube: &Cube) -> bool {
+        !self.0.get(&spot).is_some_and(|there| there.contains(cube))
     }
 }

@@ -243,18 +243,37 @@ impl<'i> System<'i> {
         }
     }
 
+    /// The variables that matter in the shape and have no least or no greatest value.
+    pub fn unbounded_variables(&self, shape: &Shape) -> Vec<Var> {
+        let threads = self.instance.threads.len();
+        let longest = shape.pending.iter().map(|p| p.slots.len()).max();
+        let end = self.choice + 1 + (longest.unwrap_or(0) * threads) as u32;
+        let open = |v: &Var| {
+            let interval = self.interval(shape, *v);
+            interval.is_some_and(|i| i.lo.is_none() || i.hi.is_none())
+        };
+        let all = (0..end).map(Var).filter(|v| self.matters(shape, *v));
+        all.filter(open).collect()
+    }
+
     /// What every value of the variable keeps to in the shape.
     pub fn domain(&self, shape: &Shape, v: Var) -> Formula {
-        let interval = match self.symbol(v) {
-            Symbol::Register(t, r) => self.ranges.registers[t.index()][r.index()],
-            Symbol::Cell(c) => self.ranges.cells[c.index()],
-            Symbol::Choice => return Formula::True,
-            Symbol::Entry(t, i) => match shape.pending[t.index()].slots.get(i) {
-                Some(slot) => self.ranges.cells[slot.cell.index()],
-                None => return Formula::True,
-            },
-        };
-        inside(interval, &Term::from(v))
+        match self.interval(shape, v) {
+            Some(interval) => inside(interval, &Term::from(v)),
+            None => Formula::True,
+        }
+    }
+
+    fn interval(&self, shape: &Shape, v: Var) -> Option<Interval> {
+        match self.symbol(v) {
+            Symbol::Register(t, r) => Some(self.ranges.registers[t.index()][r.index()]),
+            Symbol::Cell(c) => Some(self.ranges.cells[c.index()]),
+            Symbol::Choice => None,
+            Symbol::Entry(t, i) => {
+                let slot = shape.pending[t.index()].slots.get(i)?;
+                Some(self.ranges.cells[slot.cell.index()])
+            }
+        }
     }
 
     /// What every value of a register or a cell keeps to.
