@@ -14,6 +14,7 @@ mod robust;
 mod solvers;
 
 pub use cubes::{audit_cubes, audit_cubes_with};
+pub use load_buffers::audit_crowd;
 pub use robust::audit_robustness;
 pub use solvers::Solvers;
 

@@ -21,7 +21,9 @@ pub use encoding::Coded;
 pub use inductive::{
     Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
-pub use load_buffers::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
+pub use load_buffers::{
+    LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
+};
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
 

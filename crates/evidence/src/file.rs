@@ -7,7 +7,8 @@
 //!
 //! `program` is the [`fingerprint`] of the instance; `threads` are the counts that were not the
 //! program's own; `any` the families that were given any number of threads (for a proof about any
-//! number, `program` is the fingerprint of the array-based system); `question` is the number of the property, counted from 0 (null: only assertions
+//! number, `program` is the fingerprint of the array-based system, or of the instance whose threads
+//! stand for all); `question` is the number of the property, counted from 0 (null: only assertions
 //! and faults were looked for).
 
 use crate::certificate::Certificate;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Counts, Instance};
+use wattle_model::{Counts, Crowd, Instance};
 
 const VERSION: u32 = 1;
 
@@ -104,9 +105,34 @@ impl<E: Kept> EvidenceFile<E> {
         }
     }
 
-    /// Evidence about any number of threads.
+    /// Evidence about any number of threads, as an array-based system.
     pub fn of_system(
         system: &ArraySystem,
+        counts: &Counts,
+        any: Vec<String>,
+        model: MemoryModel,
+        question: Option<usize>,
+        evidence: E,
+    ) -> Self {
+        let program = fingerprint_of_system(system);
+        Self::of_any(program, counts, any, model, question, evidence)
+    }
+
+    /// Evidence about any number of threads that nothing tells apart.
+    pub fn of_crowd(
+        crowd: &Crowd,
+        counts: &Counts,
+        any: Vec<String>,
+        model: MemoryModel,
+        question: Option<usize>,
+        evidence: E,
+    ) -> Self {
+        let program = fingerprint(&crowd.instance);
+        Self::of_any(program, counts, any, model, question, evidence)
+    }
+
+    fn of_any(
+        program: String,
         counts: &Counts,
         any: Vec<String>,
         model: MemoryModel,
@@ -116,7 +142,7 @@ impl<E: Kept> EvidenceFile<E> {
         EvidenceFile {
             format: E::FORMAT.to_string(),
             version: VERSION,
-            program: fingerprint_of_system(system),
+            program,
             threads: counts.0.clone(),
             any,
             model,
@@ -129,6 +155,14 @@ impl<E: Kept> EvidenceFile<E> {
     /// Whether it is about this system.
     pub fn is_about(&self, system: &ArraySystem) -> Result<(), FileError> {
         match fingerprint_of_system(system) == self.program {
+            true => Ok(()),
+            false => Err(FileError::OtherProgram),
+        }
+    }
+
+    /// Whether it is about this crowd.
+    pub fn is_about_crowd(&self, crowd: &Crowd) -> Result<(), FileError> {
+        match fingerprint(&crowd.instance) == self.program {
             true => Ok(()),
             false => Err(FileError::OtherProgram),
         }

@@ -7,6 +7,7 @@
 
 pub mod array;
 pub mod canonical;
+pub mod crowd;
 pub mod expr;
 pub mod graph;
 pub mod ids;
@@ -18,6 +19,7 @@ pub mod span;
 pub mod ty;
 pub mod validate;
 
+pub use crowd::{Crowd, NotAlike, Roles};
 pub use expr::{ArithmeticError, Expr, Op1, Op2};
 pub use graph::{Fence, Location};
 pub use ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};

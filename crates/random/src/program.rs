@@ -46,6 +46,8 @@ pub struct Shape {
     pub any: bool,
     /// Two threads of one family instead of two families, now and then.
     pub families: bool,
+    /// The first family has any number of threads, which nothing tells apart.
+    pub crowd: bool,
     pub properties: bool,
 }
 
@@ -66,6 +68,7 @@ impl Default for Shape {
             wraps: true,
             any: true,
             families: true,
+            crowd: false,
             properties: true,
         }
     }
@@ -93,8 +96,13 @@ pub fn program(seed: u64, shape: &Shape) -> Program {
     }
     let mut threads = 1 + rng.below(shape.threads.max(1));
     while threads > 0 {
-        let double = shape.families && threads >= 2 && rng.one_in(5);
-        let count = if double { Count::Fixed(2) } else { Count::One };
+        let crowd = shape.crowd && program.families.is_empty();
+        let double = !crowd && shape.families && threads >= 2 && rng.one_in(5);
+        let count = match (crowd, double) {
+            (true, _) => Count::Any,
+            (_, true) => Count::Fixed(2),
+            _ => Count::One,
+        };
         threads -= if double { 2 } else { 1 };
         let name = format!("p{}", program.families.len());
         let family = Maker::new(&mut rng, shape, &program.regions).family(name, count);
@@ -420,7 +428,7 @@ impl<'m> Maker<'m> {
         let c = Expr::Const(self.rng.between(0, self.shape.greatest));
         let op = *self.rng.pick(&[Op2::Eq, Op2::Ne, Op2::Lt, Op2::Ge]);
         let test = Expr::binary(op, self.leaf(), c);
-        if self.rng.one_in(8) {
+        if !self.shape.crowd && self.rng.one_in(8) {
             let other = Expr::binary(Op2::Eq, Expr::Atom(Local::SelfIndex), self.leaf());
             let op = *self.rng.pick(&[Op2::And, Op2::Or]);
             return Expr::binary(op, test, other);

@@ -16,12 +16,17 @@ pub(crate) fn add(rng: &mut Rng, greatest: i64, program: &mut Program) {
             let more = atom(rng, greatest, program, &mut indices);
             expr = Expr::binary(op, expr, more);
         }
-        let kind = *rng.pick(&[
+        let kinds = [
             PropertyKind::Never,
             PropertyKind::Always,
             PropertyKind::Finally,
             PropertyKind::Reachable,
-        ]);
+        ];
+        // Of any number of threads one cannot ask whether all have ended.
+        let kind = match program.is_parameterised() {
+            true => *rng.pick(&kinds[..2]),
+            false => *rng.pick(&kinds),
+        };
         if rng.one_in(4) {
             expr = Expr::unary(Op1::Not, expr);
         }

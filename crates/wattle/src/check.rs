@@ -111,7 +111,7 @@ pub fn check_with(
         Err(e) => return Err(CheckError::Instance(e)),
     };
     if instance.is_none() {
-        families::treated(program)?;
+        families::treated(program, options)?;
     }
     let questions: Vec<Option<usize>> = match program.properties.len() {
         0 => vec![None],
@@ -179,6 +179,17 @@ pub(crate) fn one(
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
     let outcome = plan::run(task, options, control)?;
+    Ok(tell(task, outcome, before, options, control))
+}
+
+/// What a person wants to know about an answer.
+pub(crate) fn tell(
+    task: &Task<'_>,
+    outcome: plan::Outcome,
+    before: &[Result<Finding, Unsound>],
+    options: &Options,
+    control: &Control<'_>,
+) -> Finding {
     let mut finding = Finding {
         model: task.model,
         question: task.question,
@@ -215,7 +226,7 @@ pub(crate) fn one(
             finding.why = explain::explain(task, trace, sc, options, control);
         }
     }
-    Ok(finding)
+    finding
 }
 
 /// Array-based systems, for any number of threads.

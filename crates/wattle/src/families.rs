@@ -1,21 +1,28 @@
 //! Any number of threads: programs with open families and array-based systems.
 //!
-//! A violation with some number of threads is shown on an instance, by the engines for instances. A
+//! `params` treats threads that are told apart and unbounded integers, and tries small instances
+//! first; `exact` decides finite data where nothing tells threads apart, under SC and TSO. Both run
+//! side by side ([`crate::plan`]). A violation with some number of threads is shown on an instance, a
 //! proof is audited before it is told.
 
+mod program;
+
+pub use program::program;
+
 use crate::check::CheckError;
+use crate::family_fences::open_families;
 use crate::input::Subject;
 use crate::options::{Options, ThreadCount};
-use crate::{check, resources};
+use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use wattle_evidence::{
     AuditError, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, Stop, Task, Unsound, Verdict, audit_cubes,
+    Reason, Refusal, Scope, Stop, Unsound, Verdict, audit_cubes,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, Program, Type};
+use wattle_model::{Count, Instance, Program, Span};
 use wattle_params::certificate::certificate;
 use wattle_params::compile::Unsupported;
 use wattle_params::lower::faithful::{Comparison, Limits, compare};
@@ -24,59 +31,26 @@ use wattle_params::machine::{Event, Machine};
 use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
 
-const ENGINE: &str = "params";
+pub const PARAMS: &str = "params";
+pub const EXACT: &str = "exact";
 
 /// Whether the program as such can be treated for any number of threads; what cannot be said of one of
 /// its properties is told with that property.
-pub fn treated(program: &Program) -> Result<(), CheckError> {
-    let refused = |u: Unsupported| CheckError::AnyNumber {
-        span: u.span,
-        message: u.message,
-        hint: u.hint,
+pub fn treated(program: &Program, options: &Options) -> Result<(), CheckError> {
+    let by_params = lower(program, None)
+        .map(|_| ())
+        .map_err(|u| (u.span, u.message, u.hint));
+    let by_exact = (program.crowd(None).map(|_| ())).map_err(|n| (n.span, n.message, n.hint));
+    let result = match options.engine.as_deref() {
+        Some(EXACT) => by_exact,
+        Some(PARAMS) => by_params,
+        _ => by_params.or_else(|why| by_exact.map_err(|_| why)),
     };
-    lower(program, None).map(|_| ()).map_err(refused)
-}
-
-/// One property of a program with an open number of threads. The instance that shows a violation
-/// is kept in `shown`.
-pub fn program(
-    program: &Program,
-    model: MemoryModel,
-    question: Option<usize>,
-    options: &Options,
-    control: &Control<'_>,
-    shown: &mut Option<Instance>,
-) -> Result<Finding, Unsound> {
-    let lowered = match lower(program, question) {
-        Ok(lowered) => lowered,
-        Err(u) => return Ok(open(model, question, options, refusal(&u))),
-    };
-    let (outcome, stopped) = decide(&lowered.system, model, control);
-    if let Outcome::Violated(run) = &outcome {
-        return violated(program, model, question, options, control, run, shown);
-    }
-    let mut finding = found(
-        &lowered.system,
-        model,
-        question,
-        options,
-        control,
-        (outcome, stopped),
-    )?;
-    if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
-        if finding.judged.checked {
-            faithful(program, &lowered, model, question, control)?;
-        }
-        finding.warnings.extend(lowered.notes);
-    }
-    // What wraps around in the program did not in the proof; the first line has to say so.
-    if wraps(program) {
-        finding.scope.data = MATHEMATICAL.into();
-        if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
-            scope.data = MATHEMATICAL.into();
-        }
-    }
-    Ok(finding)
+    result.map_err(|(span, message, hint)| CheckError::AnyNumber {
+        span,
+        message,
+        hint,
+    })
 }
 
 /// Runs small instances of the program and of the system it was translated to side by side: a proof
@@ -99,7 +73,7 @@ pub fn faithful(
             Comparison::Same { .. } => {}
             Comparison::TooLarge => break,
             Comparison::Different(what) => {
-                let engine = ENGINE;
+                let engine = PARAMS;
                 return Err(Unsound { engine, what });
             }
         }
@@ -107,52 +81,33 @@ pub fn faithful(
     Ok(())
 }
 
-/// The data of proofs about wrap-around numbers.
-const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";
-
-fn wraps(program: &Program) -> bool {
-    let cells = program.regions.iter().map(|r| r.ty);
-    let registers = program.families.iter().flat_map(|f| f.registers.iter());
-    let mut types = cells.chain(registers.map(|r| r.ty));
-    types.any(|ty| matches!(ty, Type::Wrap { .. }))
-}
-
-/// Shows a violation on the program itself: with as many threads as the run has, or a few more (a
-/// counter that leaves its range counts as a violation of the system, not of the program).
-fn violated(
-    program: &Program,
-    model: MemoryModel,
-    question: Option<usize>,
-    options: &Options,
-    control: &Control<'_>,
-    run: &Run,
-    shown: &mut Option<Instance>,
-) -> Result<Finding, Unsound> {
-    let least = u32::from(run.threads);
-    for n in least..=least.max(3) {
-        let kept = shown.take();
-        let Some(instance) = kept.clone().or_else(|| with_threads(program, options, n)) else {
-            break;
-        };
-        let task = Task {
-            instance: &instance,
-            model,
-            question,
-            deadlock: options.deadlock,
-        };
-        let finding = check::one(&task, &[], options, control)?;
-        if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
-            *shown = Some(instance);
-            return Ok(finding);
-        }
-        if kept.is_some() {
-            *shown = kept;
-            break;
+/// Why a proof that was audited with this result is not told.
+fn not_audited(
+    engine: &'static str,
+    result: Result<(), AuditError>,
+) -> Result<Option<Reason>, Unsound> {
+    match result {
+        Ok(()) => Ok(None),
+        Err(AuditError::Stopped(stop)) => Ok(Some(Reason::Stopped {
+            stop,
+            stage: format!("the audit of the proof by {engine}"),
+        })),
+        Err(AuditError::Refused(why)) => Ok(Some(Reason::Other(format!(
+            "{engine} has a proof, but it cannot be audited: {why}"
+        )))),
+        Err(e) => {
+            let what = e.to_string();
+            Err(Unsound { engine, what })
         }
     }
-    let why =
-        "the search for any number of threads found a violation that small instances do not show";
-    Ok(open(model, question, options, Reason::Other(why.into())))
+}
+
+/// Whether the subject has any number of threads, with these options.
+pub fn is_open(subject: &Subject, options: &Options) -> bool {
+    match subject {
+        Subject::System(_) => true,
+        Subject::Program(program) => !open_families(program, options).is_empty(),
+    }
 }
 
 /// A proof with what `wattle audit` needs to find out what it is about.
@@ -160,24 +115,52 @@ pub fn kept(
     subject: &Subject,
     options: &Options,
     finding: &Finding,
-    cubes: &Certificate,
+    proof: &Certificate,
 ) -> Result<EvidenceFile<Certificate>, String> {
     let open = options.threads.iter();
     let any: Vec<String> = open
         .filter(|(_, n)| **n == ThreadCount::Any)
         .map(|(name, _)| name.clone())
         .collect();
-    let system = system_of(subject, &any, &options.counts().0, finding.question)?;
     let (model, question) = (finding.model, finding.question);
     let counts = options.counts();
+    if let (Certificate::LoadBuffers(_), Subject::Program(program)) = (proof, subject) {
+        let program = opened(program, &any, &counts.0)?;
+        let crowd = program.crowd(question).map_err(|n| n.message)?;
+        let proof = proof.clone();
+        return Ok(EvidenceFile::of_crowd(
+            &crowd, &counts, any, model, question, proof,
+        ));
+    }
+    let system = system_of(subject, &any, &counts.0, question)?;
     Ok(EvidenceFile::of_system(
         &system,
         &counts,
         any,
         model,
         question,
-        cubes.clone(),
+        proof.clone(),
     ))
+}
+
+/// The program with its open and fixed families.
+pub fn opened(
+    program: &Program,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+) -> Result<Program, String> {
+    let mut program = program.clone();
+    for name in any {
+        let family = program.family_named(name);
+        let family = family.ok_or_else(|| format!("there is no family `{name}`"))?;
+        program.families[family.index()].count = Count::Any;
+    }
+    for (name, n) in counts {
+        if let Some(family) = program.family_named(name) {
+            program.families[family.index()].count = Count::Fixed(*n);
+        }
+    }
+    Ok(program)
 }
 
 /// The array-based system that a proof about any number of threads is about.
@@ -209,26 +192,6 @@ pub fn faithful_again(
     let lowered = translated(&program, question)?;
     let same = faithful(&program, &lowered, model, question, control);
     same.map_err(|unsound| unsound.what)
-}
-
-/// The program with its open and fixed families.
-fn opened(
-    program: &Program,
-    any: &[String],
-    counts: &BTreeMap<String, u32>,
-) -> Result<Program, String> {
-    let mut program = program.clone();
-    for name in any {
-        let family = program.family_named(name);
-        let family = family.ok_or_else(|| format!("there is no family `{name}`"))?;
-        program.families[family.index()].count = Count::Any;
-    }
-    for (name, n) in counts {
-        if let Some(family) = program.family_named(name) {
-            program.families[family.index()].count = Count::Fixed(*n);
-        }
-    }
-    Ok(program)
 }
 
 fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, String> {
@@ -273,14 +236,15 @@ fn decide(
     control: &Control<'_>,
 ) -> (Outcome, Option<Stop>) {
     let stopped = Cell::new(None);
-    let most = Cell::new(0usize);
-    let stop = |held: usize| {
-        most.set(most.get().max(held));
+    // What was done, for whoever runs beside it; cubes held may well become fewer.
+    let polls = Cell::new(0u64);
+    let stop = |_: usize| {
+        polls.set(polls.get() + 1);
         let progress = Progress {
-            states: most.get() as u64,
+            states: polls.get(),
             ..Progress::default()
         };
-        match control.poll(ENGINE, progress) {
+        match control.poll(PARAMS, progress) {
             Ok(()) => false,
             Err(s) => {
                 stopped.set(Some(s));
@@ -311,20 +275,7 @@ fn found(
                 true => audit_cubes(system, model, &cubes, control).map(|_| ()),
                 false => Ok(()),
             };
-            let reason = match result {
-                Ok(()) => None,
-                Err(AuditError::Stopped(stop)) => Some(Reason::Stopped {
-                    stop,
-                    stage: format!("the audit of the proof by {ENGINE}"),
-                }),
-                Err(AuditError::Refused(why)) => Some(Reason::Other(format!(
-                    "{ENGINE} has a proof, but it cannot be audited: {why}"
-                ))),
-                Err(e) => {
-                    let (engine, what) = (ENGINE, e.to_string());
-                    return Err(Unsound { engine, what });
-                }
-            };
+            let reason = not_audited(PARAMS, result)?;
             match reason {
                 None => Verdict::Holds {
                     scope: finding.scope.clone(),
@@ -343,7 +294,7 @@ fn found(
             let reason = match stopped {
                 Some(stop) => Reason::Stopped {
                     stop,
-                    stage: ENGINE.into(),
+                    stage: PARAMS.into(),
                 },
                 None => Reason::Other(why),
             };
@@ -353,7 +304,7 @@ fn found(
             }
         }
         Outcome::Refused(u) => Verdict::Undecided {
-            reason: refusal(&u),
+            reason: refusal(u.span, &u.message, &u.hint),
             so_far: Progress::default(),
         },
     };
@@ -404,9 +355,9 @@ fn tell(system: &ArraySystem, model: MemoryModel, run: &Run) -> Vec<String> {
     lines
 }
 
-fn refusal(u: &Unsupported) -> Reason {
-    let why = format!("{} ({})", u.message, u.hint);
-    Reason::Refused(Refusal::new(why).at(u.span, &u.hint))
+fn refusal(span: Span, message: &str, hint: &str) -> Reason {
+    let why = format!("{message} ({hint})");
+    Reason::Refused(Refusal::new(why).at(span, hint))
 }
 
 /// The program's instance with so many threads in each open family.
@@ -436,7 +387,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
             },
             checked: true,
         },
-        engine: ENGINE,
+        engine: PARAMS,
         seconds: 0.0,
         states: 0,
         peak_memory: resources::peak_memory(),

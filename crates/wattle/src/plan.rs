@@ -5,8 +5,9 @@
 //! which close buffers and integers that have no bound ([`race`]). An engine that does not decide
 //! leaves the field to the others.
 
-mod race;
+pub(crate) mod race;
 
+use crate::families;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
@@ -121,7 +122,8 @@ fn explicit(options: &Options) -> Explicit {
 /// The names that `--engine` knows.
 pub fn names() -> Vec<&'static str> {
     let all = engines(&Options::default());
-    all.iter().map(|e| e.engine.name()).collect()
+    let fixed = all.iter().map(|e| e.engine.name());
+    fixed.chain([families::PARAMS]).collect()
 }
 
 /// A judged answer and who gave it.
@@ -140,6 +142,10 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         None => entry.auto,
     };
     let mut refusals: Vec<Refusal> = Vec::new();
+    if options.engine.as_deref() == Some(families::PARAMS) {
+        let why = format!("{}: it is for any number of threads", families::PARAMS);
+        refusals.push(Refusal::new(why));
+    }
     let mut willing: Vec<&Entry> = Vec::new();
     for entry in engines.iter().filter(|e| wanted(e)) {
         match entry.engine.accepts(task) {
@@ -163,7 +169,7 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
                 engine: entry.engine.as_ref(),
                 tick,
             });
-        let runners: Vec<Runner<'_>> = runners.collect();
+        let runners: Vec<Runner<&dyn Engine>> = runners.collect();
         let ended = race(&runners, control, |runner, control| {
             ask(runner.engine, task, options, control)
         });

@@ -5,15 +5,12 @@
 //! of everything from which a bad configuration can be reached; it ends because the order is a
 //! well-quasi-order (or the budget does).
 
-use rustc_hash::FxHashMap;
+use crate::parts::{Part, Parts};
 use std::collections::VecDeque;
-use std::hash::Hash;
 use wattle_evidence::{Control, Progress, Stop};
 
 pub trait System {
     type Config: Clone;
-    /// Configurations with different keys are compared only if `keys_covering` lists them.
-    type Key: Clone + Eq + Hash;
     /// How a predecessor leads to its configuration.
     type Move: Clone;
 
@@ -21,11 +18,8 @@ pub trait System {
     fn predecessors(&self, config: &Self::Config) -> Vec<(Self::Move, Self::Config)>;
     fn covers(&self, general: &Self::Config, special: &Self::Config) -> bool;
     fn is_initial(&self, config: &Self::Config) -> bool;
-    fn key(&self, config: &Self::Config) -> Self::Key;
-    /// The pattern a key belongs to (for instance, which threads are left open).
-    fn pattern(&self, key: &Self::Key) -> u64;
-    /// The key that a more general configuration of this pattern would have; `None` if none can.
-    fn generalise(&self, key: &Self::Key, pattern: u64) -> Option<Self::Key>;
+    /// What the configuration is made of, sorted: one that covers it is made of some of these.
+    fn parts(&self, config: &Self::Config) -> Vec<Part>;
     fn size(&self, config: &Self::Config) -> usize;
 }
 
@@ -47,8 +41,7 @@ pub enum Found {
 pub struct Search<'s, S: System> {
     system: &'s S,
     pub nodes: Vec<Node<S>>,
-    by_key: FxHashMap<S::Key, Vec<u32>>,
-    patterns: Vec<u64>,
+    parts: Parts,
     bytes: u64,
 }
 
@@ -57,10 +50,13 @@ impl<'s, S: System> Search<'s, S> {
         Search {
             system,
             nodes: Vec::new(),
-            by_key: FxHashMap::default(),
-            patterns: Vec::new(),
+            parts: Parts::default(),
             bytes: 0,
         }
+    }
+
+    pub fn system(&self) -> &'s S {
+        self.system
     }
 
     pub fn run(&mut self, name: &'static str, control: &Control<'_>) -> Result<Found, Stop> {
@@ -79,7 +75,7 @@ impl<'s, S: System> Search<'s, S> {
             if count.is_multiple_of(64) {
                 control.poll(name, self.progress(queue.len()))?;
             }
-            if self.nodes[n as usize].dead {
+            if self.is_outdone(n) {
                 continue;
             }
             let config = self.nodes[n as usize].config.clone();
@@ -91,6 +87,10 @@ impl<'s, S: System> Search<'s, S> {
                     queue.push_back(m);
                 }
             }
+        }
+        // What was done early may have been outdone since.
+        for n in 0..self.nodes.len() as u32 {
+            self.is_outdone(n);
         }
         Ok(Found::Closed)
     }
@@ -108,32 +108,40 @@ impl<'s, S: System> Search<'s, S> {
         self.nodes.iter().filter(|n| !n.dead).map(|n| &n.config)
     }
 
+    /// Whether a later, more general configuration covers this one.
+    fn is_outdone(&mut self, n: u32) -> bool {
+        let node = &self.nodes[n as usize];
+        let parts = self.system.parts(&node.config);
+        let dead = node.dead || self.is_covered(&parts, &node.config, n);
+        if dead && !self.nodes[n as usize].dead {
+            self.parts.exactly(&parts).retain(|m| *m != n);
+            self.nodes[n as usize].dead = true;
+        }
+        dead
+    }
+
+    /// Whether a configuration other than number `but` covers this one.
+    fn is_covered(&self, parts: &[Part], config: &S::Config, but: u32) -> bool {
+        let covers =
+            |n: u32| n != but && self.system.covers(&self.nodes[n as usize].config, config);
+        self.parts.any_within(parts, covers)
+    }
+
     /// Adds the configuration unless the basis covers it already.
     fn add(&mut self, config: S::Config, next: Option<(u32, S::Move)>) -> Option<u32> {
-        let key = self.system.key(&config);
-        for pattern in &self.patterns {
-            let Some(general) = self.system.generalise(&key, *pattern) else {
-                continue;
-            };
-            let known = self.by_key.get(&general).map_or(&[][..], Vec::as_slice);
-            let covers = |n: &u32| self.system.covers(&self.nodes[*n as usize].config, &config);
-            if known.iter().any(covers) {
-                return None;
-            }
-        }
+        let parts = self.system.parts(&config);
         let n = self.nodes.len() as u32;
-        let same_key = self.by_key.entry(key.clone()).or_default();
+        if self.is_covered(&parts, &config, n) {
+            return None;
+        }
+        let same = self.parts.exactly(&parts);
         let nodes = &mut self.nodes;
-        same_key.retain(|m| {
+        same.retain(|m| {
             let covered = self.system.covers(&config, &nodes[*m as usize].config);
             nodes[*m as usize].dead |= covered;
             !covered
         });
-        same_key.push(n);
-        let pattern = self.system.pattern(&key);
-        if !self.patterns.contains(&pattern) {
-            self.patterns.push(pattern);
-        }
+        same.push(n);
         self.bytes += (self.system.size(&config) + 2 * size_of::<Node<S>>()) as u64;
         self.nodes.push(Node {
             config,

@@ -9,9 +9,10 @@ pub mod backward;
 pub mod dual;
 pub mod local;
 pub mod multiset;
+mod parts;
 mod pending;
 mod start;
 pub mod targets;
 
-pub use dual::Exact;
+pub use dual::{Exact, crowd};
 pub use multiset::Multiset;

@@ -2,6 +2,7 @@
 
 use wattle_evidence::certificate::LocalState;
 use wattle_memory::automaton::{Automata, Automaton, LocalId};
+use wattle_model::CellId;
 
 /// A known local state, or one of two ways not to know it. Most bad states speak of two threads;
 /// leaving the others open keeps the search small.
@@ -69,32 +70,19 @@ pub fn others_without_lock(automata: &Automata, locals: &mut [Local], t: usize) 
     true
 }
 
-/// Which threads are left open, two bits a thread; past 32 threads patterns may be shared, which
-/// costs time, not soundness.
-pub fn pattern(locals: &[Local]) -> u64 {
-    let bits = locals.iter().map(|l| match l {
-        Local::At(_) => 0u64,
-        Local::Free => 1,
-        Local::Any => 2,
-    });
-    let bits = bits.take(32).enumerate();
-    bits.fold(0, |all, (i, b)| all | (b << (2 * i)))
+/// Makes a constraint ask for the value; `false` if it asks for another.
+pub fn agree(known: &mut Option<i64>, value: i64) -> bool {
+    known.replace(value).is_none_or(|k| k == value)
 }
 
-/// The locals as a more general configuration of this pattern would have them.
-pub fn generalise(automata: &Automata, locals: &[Local], pattern: u64) -> Option<Vec<Local>> {
-    let mut general = locals.to_vec();
-    for (i, l) in general.iter_mut().enumerate().take(32) {
-        let wanted = match (pattern >> (2 * i)) & 3 {
-            0 if matches!(l, Local::At(_)) => continue,
-            0 => return None,
-            1 => Local::Free,
-            _ => Local::Any,
-        };
-        if !wanted.covers(*l, &automata.threads[i]) {
-            return None;
-        }
-        *l = wanted;
-    }
-    Some(general)
+/// Makes the memory after an atomic block the one before it; `false` if the block cannot have left
+/// it so.
+pub fn found(
+    memory: &mut [Option<i64>],
+    reads: &[(CellId, i64)],
+    writes: &[(CellId, i64)],
+) -> bool {
+    let written = (writes.iter()).all(|(c, v)| agree(&mut memory[c.index()], *v));
+    writes.iter().for_each(|(c, _)| memory[c.index()] = None);
+    written && reads.iter().all(|(c, v)| agree(&mut memory[c.index()], *v))
 }

@@ -5,7 +5,7 @@ use wattle_evidence::Task;
 use wattle_memory::FaultKind;
 use wattle_memory::automaton::{Automata, LocalId};
 use wattle_model::instance::Fact;
-use wattle_model::{CellId, Expr, Op2, ThreadId};
+use wattle_model::{CellId, Expr, Op2, Roles, ThreadId};
 
 /// One way to be bad: local states, and memory where it matters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,9 +21,9 @@ pub struct Target {
 /// More bad configurations than this are not worth starting from.
 const MAX_TARGETS: usize = 1 << 18;
 
-/// Every way to be bad: the question's target and every fault. An error says why there are too many
-/// or why one has no value.
-pub fn targets(task: &Task<'_>, automata: &Automata) -> Result<Vec<Target>, String> {
+/// Every way to be bad: the question's target and every fault (of one thread of each role). An error
+/// says why there are too many or why one has no value.
+pub fn targets(task: &Task<'_>, roles: &Roles, automata: &Automata) -> Result<Vec<Target>, String> {
     let threads = task.instance.threads.len();
     let cells = task.instance.cells.len();
     let open = Target {
@@ -33,7 +33,8 @@ pub fn targets(task: &Task<'_>, automata: &Automata) -> Result<Vec<Target>, Stri
         fault: None,
     };
     let mut all = Vec::new();
-    for (t, automaton) in automata.threads.iter().enumerate() {
+    for t in roles.all() {
+        let automaton = &automata.threads[t];
         for (q, state) in automaton.states.iter().enumerate() {
             if state.fault.is_some() {
                 let mut target = open.clone();

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use wattle_memory::{Fault, FaultKind};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Fact, Initial, Thread};
-use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId, ThreadId, Type};
+use wattle_model::{
+    CellId, Expr, Fence, Instance, LocationId, RegisterId, Roles, StepId, ThreadId, Type,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Local {
@@ -97,14 +99,23 @@ pub struct Alone {
 const MAX_STATES: usize = 1 << 17;
 
 impl Alone {
-    pub fn unfold(task: &Task<'_>, control: &Control<'_>) -> Result<Alone, AuditError> {
+    /// Threads of one role have the same local states: the property may look at any of them.
+    pub fn unfold(
+        task: &Task<'_>,
+        roles: &Roles,
+        control: &Control<'_>,
+    ) -> Result<Alone, AuditError> {
         let instance = task.instance;
         let mut values = Vec::new();
         for cell in &instance.cells {
             values.push(initial(cell.init, cell.ty)?.into_iter().collect());
         }
         let needed: Vec<_> = (instance.threads.iter().enumerate())
-            .map(|(t, thread)| needed(thread, &registers_read(task, ThreadId::new(t))))
+            .map(|(t, thread)| {
+                let alike = (0..instance.threads.len()).filter(|u| roles.of(*u) == roles.of(t));
+                let read = alike.flat_map(|u| registers_read(task, ThreadId::new(u)));
+                needed(thread, &read.collect::<Vec<_>>())
+            })
             .collect();
         // Again and again with the values found so far, until there are no new ones.
         loop {
@@ -152,13 +163,7 @@ impl Alone {
             let mut initial = thread.initial.iter();
             initial.any(|q| local_covers(l, &q.certified()))
         });
-        let begins = |(m, cell): (&Option<i64>, &wattle_model::instance::Cell)| {
-            m.is_none_or(|v| match cell.init {
-                Initial::Value(w) => v == w,
-                Initial::Any => cell.ty.admit(v) == Some(v),
-            })
-        };
-        starts && memory.iter().zip(&task.instance.cells).all(begins)
+        starts && memory_may_start(task, memory)
     }
 
     /// Whether the thread can have a store of the cell pending there at all: only if some way to
@@ -198,6 +203,17 @@ impl Alone {
         });
         cells.into_iter().collect()
     }
+}
+
+/// Whether memory can look like this (where given) at the start.
+pub fn memory_may_start(task: &Task<'_>, memory: &[Option<i64>]) -> bool {
+    let begins = |(m, cell): (&Option<i64>, &wattle_model::instance::Cell)| {
+        m.is_none_or(|v| match cell.init {
+            Initial::Value(w) => v == w,
+            Initial::Any => cell.ty.admit(v) == Some(v),
+        })
+    };
+    memory.iter().zip(&task.instance.cells).all(begins)
 }
 
 /// The threads a condition looks at.

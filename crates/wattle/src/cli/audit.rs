@@ -8,7 +8,9 @@ use std::time::Duration;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
-use wattle_evidence::{AuditError, Certificate, Control, Solvers, audit_cubes_with, audit_with};
+use wattle_evidence::{
+    AuditError, Certificate, Control, Solvers, audit_crowd, audit_cubes_with, audit_with,
+};
 use wattle_model::PropertyKind;
 
 #[derive(Debug, Args)]
@@ -75,8 +77,17 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
         .with_timeout(arguments.timeout)
         .with_cancel(&flags)
         .with_sink(&sink);
-    let result = match (&kept.evidence, &subject) {
-        (Certificate::Cubes(cubes), _) => {
+    // The program with the numbers of threads the evidence is about, if some are open.
+    let open = match &subject {
+        Subject::Program(program) => {
+            let program = families::opened(program, &kept.any, &kept.threads);
+            let program = program.map_err(|e| fail(e, Exit::Input))?;
+            program.is_parameterised().then_some(program)
+        }
+        Subject::System(_) => None,
+    };
+    let result = match (&kept.evidence, &subject, &open) {
+        (Certificate::Cubes(cubes), ..) => {
             let system = families::system_of(&subject, &kept.any, &kept.threads, kept.question);
             let system = system.map_err(|e| fail(e, Exit::Input))?;
             kept.is_about(&system)
@@ -88,13 +99,20 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
             }
             audit_cubes_with(&solvers, &system, kept.model, cubes, &control)
         }
-        (evidence, Subject::Program(program)) => {
+        (Certificate::LoadBuffers(basis), _, Some(program)) => {
+            let crowd = program.crowd(kept.question);
+            let crowd = crowd.map_err(|n| fail(n.message, Exit::Input))?;
+            kept.is_about_crowd(&crowd)
+                .map_err(|e| fail(e.to_string(), Exit::Input))?;
+            audit_crowd(program, kept.model, kept.question, basis, &control)
+        }
+        (evidence, Subject::Program(program), _) => {
             let instance = arguments.file.instance(program, &kept.counts())?;
             let task = kept.task(&instance);
             let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
             audit_with(&solvers, &task, evidence, &control)
         }
-        (_, Subject::System(_)) => {
+        (_, Subject::System(_), _) => {
             let reason = "it is not about an array-based system";
             return Err(fail(reason.into(), Exit::Input));
         }

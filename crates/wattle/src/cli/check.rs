@@ -27,7 +27,7 @@ pub struct Arguments {
     /// The memory model
     #[arg(long, value_enum, default_value_t = Model::Tso)]
     model: Model,
-    /// The engine; `auto` runs a plan
+    /// The engine; `auto` runs a plan (for any number of threads: `params` and `exact`)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     engine: String,
     /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number
@@ -464,7 +464,7 @@ fn keep(
         let mut text = None;
         if let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?))) {
             text = match (c, &checked.instance) {
-                (Certificate::Cubes(_), _) => {
+                _ if families::is_open(subject, options) => {
                     Some(families::kept(subject, options, f, c)?.to_json())
                 }
                 (_, None) => None,

@@ -11,11 +11,11 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use wattle_evidence::{Control, Engine, Pace, Progress, Stop};
+use wattle_evidence::{Control, Pace, Progress, Stop};
 
 /// One who runs.
-pub struct Runner<'e> {
-    pub engine: &'e dyn Engine,
+pub struct Runner<E> {
+    pub engine: E,
     /// What the work from one poll to the next counts, in virtual microseconds.
     pub tick: u64,
 }
@@ -61,10 +61,10 @@ struct Track<'t> {
 }
 
 /// Runs all and gives how they ended, or only how the winner did.
-pub fn race<T: Ended + Send>(
-    runners: &[Runner<'_>],
+pub fn race<E: Sync, T: Ended + Send>(
+    runners: &[Runner<E>],
     control: &Control<'_>,
-    run: impl Fn(&Runner<'_>, &Control<'_>) -> T + Sync,
+    run: impl Fn(&Runner<E>, &Control<'_>) -> T + Sync,
 ) -> Vec<(usize, T)> {
     if let [only] = runners {
         return vec![(0, run(only, control))];
@@ -236,7 +236,7 @@ impl Clock<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wattle_evidence::{Answer, Reason, Refusal, Task};
+    use wattle_evidence::{Answer, Engine, Reason, Refusal, Task};
 
     /// Polls so often, waits so long at each, and then decides or not.
     struct Fake {
@@ -300,7 +300,7 @@ mod tests {
                 decides: *decides,
             })
             .collect();
-        let runners: Vec<Runner<'_>> = fakes
+        let runners: Vec<Runner<&Fake>> = fakes
             .iter()
             .map(|engine| Runner { engine, tick: 1000 })
             .collect();

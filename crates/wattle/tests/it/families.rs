@@ -57,6 +57,111 @@ fn proofs_are_audited_and_kept() {
     }
 }
 
+/// `exact` by name: its proofs are audited and kept like those of `params`.
+#[test]
+fn exact_proves_for_any_number() {
+    let s = Scratch::new();
+    let lock = s.file("lock.wtl", LOCK);
+    let broken = s.file("broken.wtl", BROKEN);
+    for model in ["sc", "tso"] {
+        let proof = s.path("proof.json");
+        let by_exact = ["--model", model, "--engine", "exact"];
+        let kept = ["--certificate", &proof];
+        let r = run(&[&["check", &lock][..], &by_exact, &kept].concat());
+        assert_eq!(r.code, 0, "{model} {}{}", r.out, r.err);
+        assert!(r.out.contains("any number of threads"), "{}", r.out);
+        assert!(r.out.contains("(proved by exact, audited)"), "{}", r.out);
+        let r = run(&["audit", &lock, &proof]);
+        assert_eq!(r.code, 0, "{model} {}", r.err);
+        assert!(r.out.contains("load buffers"), "{}", r.out);
+        assert_eq!(run(&["audit", &broken, &proof]).code, 2);
+        // Every configuration is needed.
+        let text = std::fs::read_to_string(&proof).expect("written");
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let size = json["evidence"]["basis"].as_array().map_or(0, Vec::len);
+        assert!(size > 2, "{text}");
+        for n in (0..size).step_by(size.div_ceil(5)) {
+            let mut less = json.clone();
+            if let Some(basis) = less["evidence"]["basis"].as_array_mut() {
+                basis.remove(n);
+            }
+            let less = s.file("less.json", less.to_string());
+            let r = run(&["audit", &lock, &less]);
+            assert_eq!(r.code, 4, "{model} without {n}: {}", r.err);
+        }
+        let r = run(&[&["check", &broken][..], &by_exact].concat());
+        assert_eq!(r.code, 1, "{model} {}{}", r.out, r.err);
+        assert!(r.out.contains("t0@critical, t1@critical"), "{}", r.out);
+    }
+}
+
+/// Refused with the place: what tells threads apart, data that is not finite, PSO.
+#[test]
+fn what_exact_cannot_have() {
+    let cells = "shared f[thread];\nthread t[*] { f[self] = 1; here: skip; }\nnever t[i]@here && f[i] == 0;\n";
+    let number = "shared x;\nthread t[*] {\n    x = self;\n}\nnever x == 7;\n";
+    let total = "shared x;\nthread t[*] {\n    x = count(t);\n}\nnever x == 7;\n";
+    let s = Scratch::new();
+    let by_exact = ["--engine", "exact"];
+    for (text, place) in [(cells, "1"), (number, "3"), (total, "3")] {
+        let file = s.file("refused.wtl", text);
+        let r = run(&[&["check", &file][..], &by_exact].concat());
+        assert_eq!(r.code, 2, "{}{}", r.out, r.err);
+        let place = format!("refused.wtl:{place}");
+        assert!(r.err.contains(&place), "{place}: {}", r.err);
+    }
+    let integers =
+        "shared x: int;\nthread t[*] { local r: int; r = fetch_add(x, 1); }\nnever x < 0;\n";
+    let integers = s.file("integers.wtl", integers);
+    let r = run(&[&["check", &integers][..], &by_exact].concat());
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    assert!(r.out.contains("too many values"), "{}", r.out);
+    let lock = s.file("lock.wtl", LOCK);
+    let r = run(&[&["check", &lock][..], &by_exact, &["--model", "pso"]].concat());
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    assert!(r.out.contains("SC and TSO only"), "{}", r.out);
+    // Others are for a fixed number, and `params` only for any.
+    let r = run(&["check", &lock, "--engine", "coherent"]);
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    let r = run(&["check", &lock, "--threads", "t=2", "--engine", "params"]);
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+}
+
+/// Where `params` does not go, `auto` has the answer of `exact`, after a look at small instances; the
+/// number of threads is told.
+#[test]
+fn auto_asks_both() {
+    let example = |name: &str| {
+        root()
+            .join("examples/families")
+            .join(name)
+            .display()
+            .to_string()
+    };
+    let r = run(&["check", &example("slots.wtl"), "--model", "tso"]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(r.out.contains("(proved by exact, audited)"), "{}", r.out);
+    for model in ["sc", "tso", "pso"] {
+        let r = run(&["check", &example("slots-broken.wtl"), "--model", model]);
+        assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+        assert!(r.out.contains("t0@using, t1@using"), "{}", r.out);
+    }
+    // Three threads are needed to fill two seats and see it.
+    let s = Scratch::new();
+    let seats = "shared n: 0..3;
+thread t[*] {
+    local m: 0..3;
+    atomic { m = n; assume m < 3; n = m + 1; }
+    assert m < 2;
+}
+";
+    let seats = s.file("seats.wtl", seats);
+    let r = run(&["check", &seats, "--engine", "exact", "--json"]);
+    assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    let json: serde_json::Value = serde_json::from_str(&r.out).expect("JSON");
+    assert_eq!(json["scope"]["threads"], "3 threads", "{}", r.out);
+}
+
 /// The system a program is translated to, as a file of its own, has the program's verdict.
 #[test]
 fn cubicle_files_mean_the_same() {

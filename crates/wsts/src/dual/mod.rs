@@ -1,4 +1,5 @@
-//! `exact`: TSO for finite data, sound and complete, by load buffers instead of store buffers.
+//! `exact`: TSO for finite data, sound and complete, by load buffers instead of store buffers, for a
+//! fixed number of threads and for any number of threads that nothing tells apart ([`crowd`]).
 //!
 //! Each thread has a FIFO from memory to it. A store writes memory at once and appends an *own*
 //! message to the writer's FIFO; at any time memory may append the current value of a cell to any
@@ -8,10 +9,14 @@
 //! Bouajjani and Ngo, "The benefits of duality in verifying concurrent programs under TSO", 2016).
 //!
 //! Ordered by subwords between newest own messages this is a well-structured system, so backward
-//! search from the bad states ends. Three things differ from the paper:
+//! search from the bad states ends. A configuration lists the threads it needs and says nothing of
+//! the others: of a thread of the program there is at most one to list, of a family of any number of
+//! threads there are as many as one likes, and the lists are compared as multisets. Extra threads
+//! disturb nobody (but for the lock, of which a configuration may say that no other thread holds it).
+//! When a thread that is not listed acts, it is listed before. Three things differ from the paper:
 //!
-//! - Memory, local states and own values are constraints that may be left open, so that one
-//!   configuration stands for many.
+//! - Memory and own values are constraints that may be left open, and threads need not be listed, so
+//!   that one configuration stands for many.
 //! - Own messages that a newer own message of the same cell hides are never needed and never kept.
 //! - A property may read memory in the middle of a run. Memory here is ahead of the threads' views,
 //!   so such a bad state is reached in two phases: a *snapshot* of memory is taken; after it no
@@ -19,18 +24,22 @@
 //!   still pending in the bad state).
 
 mod config;
+pub mod crowd;
 mod predecessors;
 mod trace;
 
-pub use config::{Config, Message};
+pub use config::{Config, Listed, Message};
 
 use crate::backward::{Found, Search};
 use crate::targets::targets;
 use predecessors::LoadBuffers;
+use trace::Stage;
 use wattle_evidence::{
-    Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Stop, Task,
+    Answer, Certificate, Control, End, Engine, Progress, Reason, Refusal, Stop, Task, Trace,
 };
+use wattle_memory::automaton::Automata;
 use wattle_memory::{FaultKind, MemoryModel};
+use wattle_model::Roles;
 
 pub struct Exact;
 
@@ -65,42 +74,76 @@ impl Engine for Exact {
 }
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
-    let automata = task.unfold(NAME, false, control)?;
-    let bad = targets(task, &automata).map_err(Reason::Other)?;
-    let system = LoadBuffers::new(&automata, &bad);
+    let roles = Roles::fixed(task.instance);
+    decide_roles(task, &roles, control, |automata, search, first| {
+        let listed = &search.nodes[first as usize].config.threads;
+        let seats: Vec<usize> = listed.iter().map(|t| t.role).collect();
+        let stage = Stage {
+            task: *task,
+            automata,
+            seats: &seats,
+        };
+        let trace = trace::concrete(&stage, search, first).map_err(Reason::Other)?;
+        no_overflow(task, trace)
+    })
+    .map(|found| match found {
+        Outcome::Reached(trace, effort) => Answer::Reached { trace, effort },
+        Outcome::Unreachable(certificate, effort) => Answer::Unreachable {
+            certificate,
+            effort,
+        },
+        Outcome::Stopped(stop, effort) => Answer::Undecided {
+            reason: out_of(stop, &effort),
+            effort,
+        },
+    })
+}
+
+/// How a search ended; a run is told as `R`.
+enum Outcome<R> {
+    Reached(R, Progress),
+    Unreachable(Certificate, Progress),
+    Stopped(Stop, Progress),
+}
+
+/// The search; `show` makes a run of what it found, from the node with this number on.
+fn decide_roles<R>(
+    task: &Task<'_>,
+    roles: &Roles,
+    control: &Control<'_>,
+    show: impl FnOnce(&Automata, &Search<'_, LoadBuffers<'_>>, u32) -> Result<R, Reason>,
+) -> Result<Outcome<R>, Reason> {
+    let automata = task.unfold_roles(NAME, false, roles, control)?;
+    let bad = targets(task, roles, &automata).map_err(Reason::Other)?;
+    let buffered = task.model != MemoryModel::Sc;
+    let system = LoadBuffers::new(&automata, roles, &bad, buffered);
     let mut search = Search::new(&system);
     let found = search.run(NAME, control);
     let effort = search.progress(0);
-    match found {
-        Err(stop) => Ok(stopped(stop, effort)),
-        Ok(Found::Closed) => Ok(Answer::Unreachable {
-            certificate: Certificate::LoadBuffers(config::certificate(&automata, search.basis())),
-            effort,
-        }),
-        Ok(Found::Initial(n)) => {
-            let trace = trace::concrete(task, &automata, &search, n).map_err(Reason::Other)?;
-            if let wattle_evidence::End::Fault(fault) = &trace.end
-                && fault.kind == FaultKind::MachineOverflow
-            {
-                let thread = task.instance.thread(fault.thread);
-                let place = format!(
-                    "`{}` line {}",
-                    thread.name,
-                    thread.step(fault.step).span.line
-                );
-                return Err(Reason::MachineOverflow { place });
-            }
-            Ok(Answer::Reached { trace, effort })
+    Ok(match found {
+        Err(stop) => Outcome::Stopped(stop, effort),
+        Ok(Found::Closed) => {
+            let basis = config::certificate(&automata, search.basis());
+            Outcome::Unreachable(Certificate::LoadBuffers(basis), effort)
         }
-    }
+        Ok(Found::Initial(n)) => Outcome::Reached(show(&automata, &search, n)?, effort),
+    })
 }
 
-fn stopped(stop: Stop, effort: Progress) -> Answer {
-    Answer::Undecided {
-        reason: Reason::Stopped {
-            stop,
-            stage: format!("{NAME} ({} configurations)", effort.states),
-        },
-        effort,
+/// An overflow of the machine's numbers is no violation.
+fn no_overflow(task: &Task<'_>, trace: Trace) -> Result<Trace, Reason> {
+    if let End::Fault(fault) = &trace.end
+        && fault.kind == FaultKind::MachineOverflow
+    {
+        let thread = task.instance.thread(fault.thread);
+        let line = thread.step(fault.step).span.line;
+        let place = format!("`{}` line {line}", thread.name);
+        return Err(Reason::MachineOverflow { place });
     }
+    Ok(trace)
+}
+
+fn out_of(stop: Stop, effort: &Progress) -> Reason {
+    let stage = format!("{NAME} ({} configurations)", effort.states);
+    Reason::Stopped { stop, stage }
 }

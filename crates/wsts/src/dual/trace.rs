@@ -15,15 +15,28 @@ use wattle_memory::Event;
 use wattle_memory::automaton::{Act, Automata};
 use wattle_model::{CellId, ThreadId};
 
+/// Where a run is to be shown: an instance with enough threads for it.
+pub struct Stage<'a> {
+    pub task: Task<'a>,
+    /// The automata of the instance's own threads.
+    pub automata: &'a Automata,
+    /// By position in the run's first configuration: which thread it is.
+    pub seats: &'a [usize],
+}
+
 pub fn concrete(
-    task: &Task<'_>,
-    automata: &Automata,
+    stage: &Stage<'_>,
     search: &Search<'_, LoadBuffers<'_>>,
     first: u32,
 ) -> Result<Trace, String> {
+    let (task, automata) = (&stage.task, stage.automata);
     let initial = &search.nodes[first as usize].config;
-    let start = start(task, automata, &initial.memory, &initial.locals);
-    let mut run = Run::new(automata);
+    let mut locals = vec![Local::Any; automata.threads.len()];
+    for (thread, seat) in initial.threads.iter().zip(stage.seats) {
+        locals[*seat] = Local::At(thread.at);
+    }
+    let start = start(task, automata, &initial.memory, &locals);
+    let mut run = Run::new(stage, search.system().buffered);
     let mut n = first;
     let mut after = false;
     while let Some((next, how)) = &search.nodes[n as usize].next {
@@ -33,9 +46,9 @@ pub fn concrete(
     }
     let bad = &search.nodes[n as usize].config;
     let mut events = run.events();
-    let fault = bad.locals.iter().enumerate().find_map(|(t, l)| match l {
-        Local::At(q) => automata.threads[t].states[*q as usize].fault.clone(),
-        _ => None,
+    let fault = (bad.threads.iter().zip(stage.seats)).find_map(|(thread, seat)| {
+        let state = &automata.threads[*seat].states[thread.at as usize];
+        state.fault.clone()
     });
     let end = match fault {
         None => End::Target,
@@ -76,6 +89,8 @@ pub fn concrete(
 
 struct Run<'a> {
     automata: &'a Automata,
+    seats: &'a [usize],
+    buffered: bool,
     /// Per thread: its load buffer, each message with the time it was sent.
     buffers: Vec<VecDeque<(Message, u64)>>,
     /// Per thread: when its last step happened with store buffers.
@@ -87,10 +102,12 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(automata: &'a Automata) -> Self {
-        let threads = automata.threads.len();
+    fn new(stage: &Stage<'a>, buffered: bool) -> Self {
+        let threads = stage.automata.threads.len();
         Run {
-            automata,
+            automata: stage.automata,
+            seats: stage.seats,
+            buffered,
             buffers: vec![VecDeque::new(); threads],
             clock: vec![0; threads],
             now: 0,
@@ -104,17 +121,18 @@ impl<'a> Run<'a> {
         match *how {
             Move::Snapshot => {}
             Move::Lose { thread } => {
-                self.buffers[thread].pop_front();
+                self.buffers[self.seats[thread]].pop_front();
             }
             Move::Send { thread, cell } => {
                 // The value is not needed: only when it was sent.
-                self.buffers[thread].push_back((Message::Sent(cell, 0), self.now));
+                let seat = self.seats[thread];
+                self.buffers[seat].push_back((Message::Sent(cell, 0), self.now));
             }
             Move::Edge {
                 thread,
                 edge,
                 consumed,
-            } => self.edge(thread, edge, consumed, after)?,
+            } => self.edge(self.seats[thread], edge, consumed, after)?,
         }
         Ok(())
     }
@@ -128,6 +146,8 @@ impl<'a> Run<'a> {
                 .position(|(m, _)| matches!(m, Message::Own(c, _) if *c == cell))
         };
         match &edge.act {
+            // Under SC everything happens when it happens.
+            _ if !self.buffered => self.clock[t] = self.now,
             Act::Load(cell, _) if own(buffer, *cell).is_none() => {
                 let (_, sent) = *buffer.front().ok_or("a load had no message to read")?;
                 self.clock[t] = self.clock[t].max(sent);

@@ -24,7 +24,7 @@ use wattle_evidence::{
 };
 use wattle_memory::automaton::Automata;
 use wattle_memory::{Event, MemoryModel};
-use wattle_model::ThreadId;
+use wattle_model::{Roles, ThreadId};
 
 pub struct Multiset;
 
@@ -57,7 +57,7 @@ impl Engine for Multiset {
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
     let automata = task.unfold(NAME, false, control)?;
-    let bad = targets(task, &automata).map_err(Reason::Other)?;
+    let bad = targets(task, &Roles::fixed(task.instance), &automata).map_err(Reason::Other)?;
     let only_final = task.question().is_some_and(|q| q.only_final);
     let system = Multisets::new(&automata, &bad, only_final).map_err(Reason::Other)?;
     let mut search = Search::new(&system);

@@ -2,7 +2,8 @@
 
 use super::config::{Bag, Config};
 use crate::backward::System;
-use crate::local::{Local, generalise, pattern};
+use crate::local::{Local, agree, found};
+use crate::parts::{Part, part};
 use crate::pending::{Pending, matters_when_open};
 use crate::targets::Target;
 use wattle_memory::automaton::{Act, Automata};
@@ -148,12 +149,7 @@ impl<'a> Multisets<'a> {
                 if !empty || !self.others_without_lock(&mut before, t) {
                     return;
                 }
-                let memory = &mut before.memory;
-                let written = writes
-                    .iter()
-                    .all(|(c, v)| agree(&mut memory[c.index()], *v));
-                writes.iter().for_each(|(c, _)| memory[c.index()] = None);
-                if written && reads.iter().all(|(c, v)| agree(&mut memory[c.index()], *v)) {
+                if found(&mut before.memory, reads, writes) {
                     out.push((how, before));
                 }
             }
@@ -191,17 +187,8 @@ impl<'a> Multisets<'a> {
     }
 }
 
-/// Makes a constraint ask for the value; `false` if it asks for another.
-fn agree(known: &mut Option<i64>, value: i64) -> bool {
-    let agrees = known.is_none_or(|k| k == value);
-    *known = Some(value);
-    agrees
-}
-
 impl System for Multisets<'_> {
     type Config = Config;
-    /// Local states, and of which cells something is pending.
-    type Key = (Vec<Local>, Vec<bool>);
     type Move = Move;
 
     fn bad(&self) -> Vec<Config> {
@@ -242,17 +229,17 @@ impl System for Multisets<'_> {
                 .all(|(l, a)| a.initial.iter().any(|q| l.contains(*q, a)))
     }
 
-    fn key(&self, config: &Config) -> Self::Key {
+    /// Known local states, and of which cells something is pending.
+    fn parts(&self, config: &Config) -> Vec<Part> {
         let pending = config.bags.iter().flatten().map(Option::is_some);
-        (config.locals.clone(), pending.collect())
-    }
-
-    fn pattern(&self, (locals, _): &Self::Key) -> u64 {
-        pattern(locals)
-    }
-
-    fn generalise(&self, (locals, pending): &Self::Key, pattern: u64) -> Option<Self::Key> {
-        Some((generalise(self.automata, locals, pattern)?, pending.clone()))
+        let mut parts = vec![part(pending.collect::<Vec<bool>>())];
+        let locals = config.locals.iter().enumerate();
+        parts.extend(locals.filter_map(|(t, l)| match l {
+            Local::At(q) => Some(part((t, q))),
+            Local::Free | Local::Any => None,
+        }));
+        parts.sort_unstable();
+        parts
     }
 
     fn size(&self, config: &Config) -> usize {

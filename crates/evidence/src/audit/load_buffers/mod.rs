@@ -3,29 +3,69 @@
 //! The basis proves what it says if it covers every bad configuration, covers no initial one, and
 //! covers every predecessor of whatever it covers: then no run of the load-buffer machine leads from
 //! an initial configuration to a bad one, and that machine reaches the local states TSO reaches
-//! (Abdulla, Atig, Bouajjani, Ngo 2016).
+//! (Abdulla, Atig, Bouajjani, Ngo 2016). Their proof looks at one thread's buffer at a time, so it
+//! holds for however many threads there are. Under SC there are no buffers.
 //!
 //! [`super::alone`] lists what each thread can do on its own, [`before`] turns every rule of the
-//! load-buffer machine round. Both are written for this purpose alone.
+//! load-buffer machine round, [`cover`] compares configurations, [`alike`] sees whether threads of a
+//! family may stand for each other. All are written for this purpose alone.
 
+mod alike;
 mod before;
+mod cover;
 
-use super::alone::{Alone, local_covers, openness, widen};
+use super::alone::{Alone, local_covers, memory_may_start};
 use super::bad::for_each_bad;
 use super::{AuditError, Audited};
-use crate::certificate::{LoadBufferConfig, LoadBufferMessage, LoadBuffers, LocalState};
+use crate::certificate::{LoadBufferConfig, LoadBufferThread, LoadBuffers, LocalState};
 use crate::control::{Control, Progress};
 use crate::task::Task;
-use std::collections::{BTreeMap, BTreeSet};
+use cover::Cover;
 use wattle_memory::MemoryModel;
-use wattle_model::CellId;
+use wattle_model::{Program, Roles, ThreadId};
 
+/// Every thread is in the instance.
 pub fn audit(
     task: &Task<'_>,
     certificate: &LoadBuffers,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    if task.model != MemoryModel::Tso {
+    basis(task, &Roles::fixed(task.instance), certificate, control)
+}
+
+/// Whether the basis proves the property (assertions and the absence of faults, without one) for any
+/// number of threads in each open family.
+pub fn audit_crowd(
+    program: &Program,
+    model: MemoryModel,
+    property: Option<usize>,
+    certificate: &LoadBuffers,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let asked = property.and_then(|p| program.properties.get(p));
+    if asked.is_none() && property.is_some() || !alike::are_alike(program, asked) {
+        return Err(AuditError::Other(
+            "the threads of a family do not stand for each other".into(),
+        ));
+    }
+    let crowd = program.crowd(property);
+    let crowd = crowd.map_err(|e| AuditError::Refused(e.message))?;
+    let task = Task {
+        instance: &crowd.instance,
+        model,
+        question: asked.map(|_| 0),
+        deadlock: false,
+    };
+    basis(&task, &crowd.roles, certificate, control)
+}
+
+fn basis(
+    task: &Task<'_>,
+    roles: &Roles,
+    certificate: &LoadBuffers,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    if task.model == MemoryModel::Pso {
         return Err(AuditError::WrongModel(MemoryModel::Tso));
     }
     if task.deadlock {
@@ -33,30 +73,33 @@ pub fn audit(
             "a basis says nothing about deadlocks".into(),
         ));
     }
-    let (threads, cells) = (task.instance.threads.len(), task.instance.cells.len());
-    let fits = |c: &LoadBufferConfig| {
-        c.locals.len() == threads && c.buffers.len() == threads && c.memory.len() == cells
-    };
-    if !certificate.basis.iter().all(fits) {
+    if !(certificate.basis.iter()).all(|c| fits(task, roles, c)) {
         return Err(AuditError::Other(
             "a configuration of another program".into(),
         ));
     }
-    let alone = Alone::unfold(task, control)?;
-    let cover = Cover::new(certificate);
-    let empty = |c: &LoadBufferConfig| c.buffers.iter().all(Vec::is_empty);
-    let starts = |c: &&LoadBufferConfig| {
-        !c.after_snapshot && empty(c) && alone.may_start(task, &c.locals, &c.memory)
+    let alone = Alone::unfold(task, roles, control)?;
+    let cover = Cover::new(certificate, &alone, roles);
+    let starts = |c: &LoadBufferConfig| {
+        !c.after_snapshot
+            && memory_may_start(task, &c.memory)
+            && c.threads.iter().all(|t| {
+                let mut initial = alone.threads[t.role.index()].initial.iter();
+                t.buffer.is_empty() && initial.any(|q| local_covers(&t.local, &q.certified()))
+            })
     };
-    if certificate.basis.iter().any(|c| starts(&c)) {
+    if certificate.basis.iter().any(starts) {
         return Err(AuditError::MissesInitial);
     }
     for_each_bad(task, &alone, control, &mut |locals, memory, snapshot| {
+        let Some(threads) = listed(roles, locals) else {
+            return Ok(());
+        };
         let bad = LoadBufferConfig {
-            buffers: vec![Vec::new(); locals.len()],
-            locals,
+            threads,
             memory,
-            after_snapshot: snapshot,
+            others_unlocked: false,
+            after_snapshot: snapshot && task.model != MemoryModel::Sc,
         };
         match cover.covers(&bad) {
             true => Ok(()),
@@ -66,17 +109,16 @@ pub fn audit(
         }
     })?;
     for (n, config) in certificate.basis.iter().enumerate() {
-        control.poll(
-            "audit",
-            Progress {
-                states: n as u64,
-                ..Progress::default()
-            },
-        )?;
-        for before in before::predecessors(&alone, config) {
+        let states = n as u64;
+        let progress = Progress {
+            states,
+            ..Progress::default()
+        };
+        control.poll("audit", progress)?;
+        for before in before::predecessors(task.model, &alone, roles, config) {
             if !cover.covers(&before) {
                 return Err(AuditError::NotClosed {
-                    state: n as u64,
+                    state: states,
                     event: "a step from outside leads into what it covers, which".into(),
                 });
             }
@@ -87,83 +129,41 @@ pub fn audit(
     })
 }
 
-/// The basis, looked up by what it says of the threads.
-struct Cover<'c> {
-    by_locals: BTreeMap<&'c [LocalState], Vec<&'c LoadBufferConfig>>,
-    /// Which threads are left open, for every way that occurs.
-    open: BTreeSet<Vec<u8>>,
+/// Whether the configuration is one of this program: roles it has, each listed once unless any
+/// number may play it, and no buffers where there are none.
+fn fits(task: &Task<'_>, roles: &Roles, config: &LoadBufferConfig) -> bool {
+    let mut once: Vec<ThreadId> = (config.threads.iter())
+        .map(|t| t.role)
+        .filter(|r| r.index() >= task.instance.threads.len() || !roles.is_open(r.index()))
+        .collect();
+    let all = once.len();
+    once.sort_unstable();
+    once.dedup();
+    let known = |t: &LoadBufferThread| {
+        t.role.index() < task.instance.threads.len()
+            && roles.of(t.role.index()) == t.role.index()
+            && matches!(t.local, LocalState::At { .. })
+            && (task.model == MemoryModel::Tso || t.buffer.is_empty())
+    };
+    config.memory.len() == task.instance.cells.len()
+        && once.len() == all
+        && config.threads.iter().all(known)
 }
 
-impl<'c> Cover<'c> {
-    fn new(certificate: &'c LoadBuffers) -> Self {
-        let mut cover = Cover {
-            by_locals: BTreeMap::new(),
-            open: BTreeSet::new(),
-        };
-        for config in &certificate.basis {
-            let rows = cover.by_locals.entry(&config.locals).or_default();
-            rows.push(config);
-            cover
-                .open
-                .insert(config.locals.iter().map(openness).collect());
-        }
-        cover
-    }
-
-    fn covers(&self, special: &LoadBufferConfig) -> bool {
-        self.open.iter().any(|open| {
-            let Some(general) = widen(&special.locals, open) else {
-                return false;
-            };
-            let rows = self.by_locals.get(general.as_slice());
-            rows.into_iter().flatten().any(|c| covers(c, special))
-        })
-    }
-}
-
-fn covers(general: &LoadBufferConfig, special: &LoadBufferConfig) -> bool {
-    general.after_snapshot == special.after_snapshot
-        && (general.locals.iter().zip(&special.locals)).all(|(a, b)| local_covers(a, b))
-        && (general.memory.iter().zip(&special.memory)).all(|(a, b)| a.is_none() || a == b)
-        && (general.buffers.iter().zip(&special.buffers)).all(|(a, b)| buffer_covers(a, b))
-}
-
-/// Splits both buffers at their own messages: those must agree, and the pieces between them must be
-/// subwords.
-fn buffer_covers(general: &[LoadBufferMessage], special: &[LoadBufferMessage]) -> bool {
-    let (own_a, pieces_a) = split(general);
-    let (own_b, pieces_b) = split(special);
-    let agree = |(a, b): (&Own, &Own)| a.0 == b.0 && (a.1.is_none() || a.1 == b.1);
-    own_a.len() == own_b.len()
-        && own_a.iter().zip(&own_b).all(agree)
-        && pieces_a
-            .iter()
-            .zip(&pieces_b)
-            .all(|(a, b)| is_subword(a, b))
-}
-
-type Own = (CellId, Option<i64>);
-type Sent = (CellId, i64);
-
-fn split(buffer: &[LoadBufferMessage]) -> (Vec<Own>, Vec<Vec<Sent>>) {
-    let (mut own, mut pieces) = (Vec::new(), vec![Vec::new()]);
-    for message in buffer {
-        match *message {
-            LoadBufferMessage::Own { cell, value } => {
-                own.push((cell, value));
-                pieces.push(Vec::new());
-            }
-            LoadBufferMessage::Sent { cell, value } => {
-                if let Some(piece) = pieces.last_mut() {
-                    piece.push((cell, value));
-                }
-            }
+/// The threads that a bad state speaks of, by role. None if it is the fault of a thread for which
+/// another one stands: that one has it too.
+fn listed(roles: &Roles, locals: Vec<LocalState>) -> Option<Vec<LoadBufferThread>> {
+    let mut threads = Vec::new();
+    for (t, local) in locals.into_iter().enumerate() {
+        match &local {
+            LocalState::At { fault: Some(_), .. } if roles.of(t) != t => return None,
+            LocalState::At { .. } => threads.push(LoadBufferThread {
+                role: ThreadId::new(roles.of(t)),
+                local,
+                buffer: Vec::new(),
+            }),
+            LocalState::WithoutLock | LocalState::Any => {}
         }
     }
-    (own, pieces)
-}
-
-fn is_subword(a: &[Sent], b: &[Sent]) -> bool {
-    let mut rest = b.iter();
-    a.iter().all(|wanted| rest.any(|have| have == wanted))
+    Some(threads)
 }

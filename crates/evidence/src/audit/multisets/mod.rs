@@ -14,7 +14,7 @@ use crate::control::{Control, Progress};
 use crate::task::Task;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_memory::MemoryModel;
-use wattle_model::CellId;
+use wattle_model::{CellId, Roles};
 
 pub fn audit(
     task: &Task<'_>,
@@ -41,7 +41,7 @@ pub fn audit(
             "a configuration of another program".into(),
         ));
     }
-    let alone = Alone::unfold(task, control)?;
+    let alone = Alone::unfold(task, &Roles::fixed(task.instance), control)?;
     let cover = Cover::new(certificate);
     let starts = |c: &MultisetConfig| {
         c.bags.iter().flatten().all(Option::is_none) && alone.may_start(task, &c.locals, &c.memory)

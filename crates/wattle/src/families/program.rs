@@ -1,0 +1,345 @@
+//! One property of a program with open families: `params` and `exact` side by side.
+
+use super::{EXACT, PARAMS, decide, faithful, found, not_audited, open, refusal, with_threads};
+use crate::options::Options;
+use crate::plan::race::{Ended, Runner, race};
+use crate::{check, plan};
+use std::time::Duration;
+use wattle_evidence::{
+    Answer, AuditPolicy, Certificate, Control, Progress, Proof, Reason, Refusal, Task, Unsound,
+    Verdict, audit_crowd, judge,
+};
+use wattle_memory::MemoryModel;
+use wattle_model::{Crowd, Instance, Program, Type};
+use wattle_params::Outcome;
+use wattle_params::lower::{Lowered, lower};
+use wattle_report::Finding;
+use wattle_wsts::crowd::{self, CrowdAnswer};
+
+/// About how many microseconds each works from one poll to the next.
+const PARAMS_TICK: u64 = 500;
+const EXACT_TICK: u64 = 700;
+
+/// What searching a small instance may keep in memory, in bytes: a deterministic limit.
+const SMALL: u64 = 4 << 20;
+
+/// Who can prove something for any number of threads, with the program as it reads it.
+enum Prover {
+    Params(Box<Lowered>),
+    Exact(Box<Crowd>),
+}
+
+impl Prover {
+    fn tick(&self) -> u64 {
+        match self {
+            Prover::Params(_) => PARAMS_TICK,
+            Prover::Exact(_) => EXACT_TICK,
+        }
+    }
+}
+
+/// What a prover says, and the instance that shows a violation.
+type Told = Result<(Finding, Option<Instance>), Unsound>;
+
+impl Ended for Told {
+    fn is_decided(&self) -> bool {
+        self.as_ref().map_or(true, |(f, _)| {
+            matches!(
+                f.judged.verdict,
+                Verdict::Holds { .. } | Verdict::Violated { .. }
+            )
+        })
+    }
+}
+
+/// Those who take the question, in the order of the plan, and why the others do not.
+fn provers(
+    program: &Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+) -> (Vec<Prover>, Vec<Reason>) {
+    let (mut willing, mut refusals) = (Vec::new(), Vec::new());
+    let wanted = |name: &str| options.engine.as_deref().is_none_or(|e| e == name);
+    if wanted(PARAMS) {
+        match lower(program, question) {
+            Ok(lowered) => willing.push(Prover::Params(Box::new(lowered))),
+            Err(u) => refusals.push(refusal(u.span, &u.message, &u.hint)),
+        }
+    }
+    if wanted(EXACT) && !options.deadlock {
+        match crowd::accepts(program, model, question) {
+            Ok(crowd) => willing.push(Prover::Exact(Box::new(crowd))),
+            Err(n) => refusals.push(refusal(n.span, &n.message, &n.hint)),
+        }
+    }
+    if let (true, true, Some(name)) = (willing.is_empty(), refusals.is_empty(), &options.engine) {
+        let why =
+            format!("`{name}` is for a fixed number of threads; there are {PARAMS} and {EXACT}");
+        refusals.push(Reason::Refused(Refusal::new(why)));
+    }
+    (willing, refusals)
+}
+
+/// One property of a program with an open number of threads. The instance that shows a violation
+/// is kept in `shown`.
+pub fn program(
+    program: &Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &Options,
+    control: &Control<'_>,
+    shown: &mut Option<Instance>,
+) -> Result<Finding, Unsound> {
+    let (willing, mut refusals) = provers(program, model, question, options);
+    let runners = willing.into_iter().map(|engine| Runner {
+        tick: engine.tick(),
+        engine,
+    });
+    let runners: Vec<Runner<Prover>> = runners.collect();
+    let asked = Asked {
+        program,
+        model,
+        question,
+        options,
+        kept: shown.as_ref(),
+    };
+    // `params` begins with small instances itself.
+    let by_params = |r: &Runner<Prover>| matches!(r.engine, Prover::Params(_));
+    if options.engine.is_none()
+        && !runners.iter().any(by_params)
+        && let Some((finding, instance)) = asked.small(control)?
+    {
+        *shown = Some(instance);
+        return Ok(finding);
+    }
+    if runners.is_empty() {
+        refusals.truncate(1);
+        let why = refusals.pop();
+        let why = why.unwrap_or_else(|| Reason::Other("nobody treats it".into()));
+        return Ok(open(model, question, options, why));
+    }
+    let ended = race(&runners, control, |runner, control| match &runner.engine {
+        Prover::Params(lowered) => asked.by_params(lowered, control),
+        Prover::Exact(crowd) => asked.by_exact(crowd, control),
+    });
+    let mut best: Option<Finding> = None;
+    for (_, told) in ended {
+        let decided = told.is_decided();
+        let (finding, instance) = told?;
+        if decided {
+            *shown = instance.or(shown.take());
+            return Ok(finding);
+        }
+        best = Some(match best {
+            Some(best) => both_undecided(best, finding),
+            None => finding,
+        });
+    }
+    let nobody = || {
+        open(
+            model,
+            question,
+            options,
+            Reason::Other("nobody treats it".into()),
+        )
+    };
+    Ok(best.unwrap_or_else(nobody))
+}
+
+/// Whoever ran out of a budget might have decided with more; otherwise both reasons are worth knowing.
+fn both_undecided(a: Finding, b: Finding) -> Finding {
+    let reason = |f: &Finding| match &f.judged.verdict {
+        Verdict::Undecided { reason, .. } => Some(reason.clone()),
+        _ => None,
+    };
+    let stopped = |f: &Finding| matches!(reason(f), Some(Reason::Stopped { .. }));
+    match (stopped(&a), stopped(&b), reason(&a), reason(&b)) {
+        (false, false, Some(why), Some(other)) => {
+            let text = |r: &Reason| wattle_report::text::reason(r, 0.0);
+            let all = format!(
+                "{}: {}; {}: {}",
+                a.engine,
+                text(&why),
+                b.engine,
+                text(&other)
+            );
+            let mut both = a;
+            both.judged.verdict = Verdict::Undecided {
+                reason: Reason::Other(all),
+                so_far: Progress::default(),
+            };
+            both
+        }
+        (false, true, ..) => b,
+        _ => a,
+    }
+}
+
+/// One property of a program for any number of threads.
+struct Asked<'a> {
+    program: &'a Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    options: &'a Options,
+    /// The instance on which another property was shown to be violated.
+    kept: Option<&'a Instance>,
+}
+
+impl Asked<'_> {
+    fn by_params(&self, lowered: &Lowered, control: &Control<'_>) -> Told {
+        let (model, question, options) = (self.model, self.question, self.options);
+        let (outcome, stopped) = decide(&lowered.system, model, control);
+        if let Outcome::Violated(run) = &outcome {
+            return self.violated(u32::from(run.threads), control);
+        }
+        let outcome = (outcome, stopped);
+        let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
+        if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
+            if finding.judged.checked {
+                faithful(self.program, lowered, model, question, control)?;
+            }
+            finding.warnings.extend(lowered.notes.iter().cloned());
+        }
+        // What wraps around in the program did not in the proof; the first line has to say so.
+        if wraps(self.program) {
+            finding.scope.data = MATHEMATICAL.into();
+            if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
+                scope.data = MATHEMATICAL.into();
+            }
+        }
+        Ok((finding, None))
+    }
+
+    fn by_exact(&self, crowd: &Crowd, control: &Control<'_>) -> Told {
+        let (model, question, options) = (self.model, self.question, self.options);
+        let mut finding = open(model, question, options, Reason::Other(String::new()));
+        finding.engine = EXACT;
+        if model != MemoryModel::Sc {
+            finding.scope.unbounded.push("store buffers".into());
+        }
+        let answer = crowd::decide(self.program, crowd, model, question, control);
+        let undecided = |reason: Reason| Verdict::Undecided {
+            reason,
+            so_far: Progress::default(),
+        };
+        finding.judged.verdict = match answer {
+            CrowdAnswer::Undecided { reason, effort } => {
+                finding.states = effort.states;
+                undecided(reason)
+            }
+            CrowdAnswer::Reached {
+                instance,
+                trace,
+                effort,
+            } => {
+                if self.kept.is_some() {
+                    let most = instance.threads.len() as u32;
+                    return self.violated(most, control);
+                }
+                let task = self.task(&instance);
+                let answer = Answer::Reached { trace, effort };
+                let judged = judge(&task, EXACT, answer, options.audit, control)?;
+                let outcome = plan::Outcome {
+                    engine: EXACT,
+                    judged,
+                    effort,
+                };
+                let finding = check::tell(&task, outcome, &[], options, control);
+                return Ok((finding, Some(*instance)));
+            }
+            CrowdAnswer::Unreachable {
+                certificate,
+                effort,
+            } => {
+                finding.states = effort.states;
+                finding.judged.checked = options.audit == AuditPolicy::Always;
+                let result = match (&certificate, finding.judged.checked) {
+                    (Certificate::LoadBuffers(basis), true) => {
+                        audit_crowd(self.program, model, question, basis, control).map(|_| ())
+                    }
+                    _ => Ok(()),
+                };
+                match not_audited(EXACT, result)? {
+                    Some(reason) => undecided(reason),
+                    None => Verdict::Holds {
+                        scope: finding.scope.clone(),
+                        proof: Proof::Certificate(certificate),
+                    },
+                }
+            }
+        };
+        finding.seconds = control.elapsed().as_secs_f64();
+        Ok((finding, None))
+    }
+
+    fn task<'i>(&self, instance: &'i Instance) -> Task<'i> {
+        Task {
+            instance,
+            model: self.model,
+            question: self.question,
+            deadlock: self.options.deadlock,
+        }
+    }
+
+    /// A violation with few threads, if there is a short one.
+    fn small(&self, control: &Control<'_>) -> Result<Option<(Finding, Instance)>, Unsound> {
+        let options = &Options {
+            engine: Some("explicit".into()),
+            ..self.options.clone()
+        };
+        let few = control.stage(Duration::MAX).with_memory(Some(SMALL));
+        for n in 1..=3 {
+            let kept = self.kept.cloned();
+            let instance = kept.or_else(|| with_threads(self.program, options, n));
+            let Some(instance) = instance else {
+                continue;
+            };
+            let finding = check::one(&self.task(&instance), &[], options, &few)?;
+            if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
+                return Ok(Some((finding, instance)));
+            }
+            if self.kept.is_some() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows a violation on the program itself: with as many threads as the run has, or a few more (a
+    /// counter that leaves its range counts as a violation of the system, not of the program).
+    fn violated(&self, least: u32, control: &Control<'_>) -> Told {
+        // Any engine for instances may show it.
+        let options = &Options {
+            engine: None,
+            ..self.options.clone()
+        };
+        for n in least..=least.max(3) {
+            let kept = self.kept.cloned();
+            let instance = kept.or_else(|| with_threads(self.program, options, n));
+            let Some(instance) = instance else {
+                break;
+            };
+            let finding = check::one(&self.task(&instance), &[], options, control)?;
+            if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
+                return Ok((finding, Some(instance)));
+            }
+            if self.kept.is_some() {
+                break;
+            }
+        }
+        let why = "the search for any number of threads found a violation that small instances do not show";
+        let reason = Reason::Other(why.into());
+        Ok((open(self.model, self.question, self.options, reason), None))
+    }
+}
+
+/// The data of proofs about wrap-around numbers.
+const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";
+
+fn wraps(program: &Program) -> bool {
+    let cells = program.regions.iter().map(|r| r.ty);
+    let registers = program.families.iter().flat_map(|f| f.registers.iter());
+    let mut types = cells.chain(registers.map(|r| r.ty));
+    types.any(|ty| matches!(ty, Type::Wrap { .. }))
+}
