@@ -98,6 +98,7 @@ fn cegar_agrees_with_explicit() {
         most_rounds: 60,
         hunt: 0,
         newest: n.is_multiple_of(4),
+        keep: 1,
         local: (n % 3) as usize,
         templates: n.is_multiple_of(3),
     });

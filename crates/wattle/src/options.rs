@@ -19,7 +19,7 @@ pub struct Options {
     pub memory: Option<u64>,
     pub deadlock: bool,
     pub order: Order,
-    /// What buffers remember in the engine `explicit`.
+    /// What buffers remember in the engine `explicit`, and at first in `cegar`.
     pub content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
     pub extrapolate: Option<wattle_extrapolate::Method>,

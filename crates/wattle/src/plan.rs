@@ -16,6 +16,7 @@ use wattle_evidence::{
     Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
 use wattle_extrapolate::Extrapolate;
+use wattle_memory::Keeps;
 use wattle_predicates::Cegar;
 use wattle_predicates::reduce::ranges::Ranges;
 use wattle_robust::{Lazy, Robust};
@@ -52,7 +53,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         entry(true, 1000, Robust::default()),
         entry(true, 1000, Coherent::OldestK),
         entry(true, 700, Exact),
-        integers(entry(true, 800, Cegar::default())),
+        integers(entry(true, 800, cegar(options))),
         integers(entry(true, 400, extrapolate(options))),
         entry(false, 1000, Coherent::NewestK),
         entry(false, 700, Multiset),
@@ -94,6 +95,24 @@ fn paces(entries: &[&Entry], task: &Task<'_>) -> Vec<u64> {
         e.tick * kind * later
     };
     entries.iter().enumerate().map(pace).collect()
+}
+
+fn cegar(options: &Options) -> Cegar {
+    let default = Cegar::default();
+    let newest = match options.content.keeps {
+        Keeps::Oldest => false,
+        Keeps::Newest => true,
+        _ => return default,
+    };
+    // Asked for by name: blurred as soon as a run fills more than that.
+    let keep = options.content.k;
+    Cegar {
+        newest,
+        keep,
+        most_exact: keep.clamp(1, default.most_exact),
+        most_entries: keep.max(default.most_entries),
+        ..default
+    }
 }
 
 fn extrapolate(options: &Options) -> Extrapolate {

@@ -51,6 +51,8 @@ pub struct Cegar {
     pub hunt: u64,
     /// Blurred buffers keep the newest stores exact rather than the oldest.
     pub newest: bool,
+    /// So many at first.
+    pub keep: usize,
     /// A predicate is followed only where the threads were when a trace needed it, until it was needed
     /// at more places than this; then everywhere.
     pub local: usize,
@@ -66,6 +68,7 @@ impl Default for Cegar {
             most_rounds: 400,
             hunt: 8 << 20,
             newest: false,
+            keep: 1,
             local: 1,
             templates: true,
         }
@@ -92,7 +95,7 @@ impl Engine for Cegar {
             return run;
         }
         let system = |k| System::new(task.instance, task.model, task.question(), k);
-        let mut blur = Blur::new(task.instance, 1, self.newest);
+        let mut blur = Blur::new(task.instance, self.keep, self.newest);
         let mut search = Search::new(system(1), self.manner());
         // While this grows buffers are exact and overflow; then they are blurred.
         let mut exact = 1;

@@ -38,6 +38,15 @@ enum Suite {
 
 pub fn run(arguments: &Arguments) -> Exit {
     let wanted = |suite| arguments.suite.is_none_or(|s| s == suite);
+    let mut exit = Exit::Holds;
+    let mut expect = |fine: bool, suite: &str| {
+        if !fine {
+            output::note(&format!(
+                "error: {suite}: an answer is not the expected one\n"
+            ));
+            exit = exit.max(Exit::Violated);
+        }
+    };
     if wanted(Suite::Explicit) {
         wattle::bench::explicit::run(arguments.hundred_million, &mut |line| {
             output::answer(&format!("{line}\n"));
@@ -54,9 +63,10 @@ pub fn run(arguments: &Arguments) -> Exit {
         });
     }
     if wanted(Suite::Abdulla) {
-        wattle::bench::abdulla::run(&mut |line| {
+        let fine = wattle::bench::abdulla::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
+        expect(fine, "abdulla");
     }
     if wanted(Suite::Params) {
         wattle::bench::params::run(&arguments.suites, &arguments.examples, &mut |line| {
@@ -64,9 +74,10 @@ pub fn run(arguments: &Arguments) -> Exit {
         });
     }
     if wanted(Suite::Cupex) {
-        wattle::bench::cupex::run(&mut |line| {
+        let fine = wattle::bench::cupex::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
+        expect(fine, "cupex");
     }
-    Exit::Holds
+    exit
 }

@@ -13,7 +13,7 @@ use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
 use wattle_extrapolate::Method;
-use wattle_memory::ContentKind;
+use wattle_memory::{ContentKind, Keeps};
 use wattle_model::Instance;
 use wattle_report::json::FileReport;
 use wattle_report::{html, json, text};
@@ -49,7 +49,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
     /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
-    /// `newest=K` or `atmost=K`
+    /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
+    /// `oldest=K` or `newest=K`
     #[arg(long, value_name = "CONTENT", default_value = "exact")]
     content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof, and nothing beyond it
@@ -149,8 +150,18 @@ impl Arguments {
         if writes && files != 1 {
             return Some("--trace and --certificate need exactly one program".into());
         }
-        if self.content != ContentKind::default() && self.engine != "explicit" {
-            return Some("--content is for --engine explicit".into());
+        let kept = matches!(self.content.keeps, Keeps::Oldest | Keeps::Newest)
+            && self.content.k <= MOST_KEPT;
+        match self.engine.as_str() {
+            _ if self.content == ContentKind::default() => {}
+            "explicit" => {}
+            "cegar" if kept => {}
+            "cegar" => {
+                return Some(format!(
+                    "with --engine cegar, --content is oldest=K or newest=K, K at most {MOST_KEPT}"
+                ));
+            }
+            _ => return Some("--content is for --engine explicit or cegar".into()),
         }
         let known = wattle::plan::names();
         if self.engine != "auto" && !known.contains(&self.engine.as_str()) {
@@ -162,6 +173,9 @@ impl Arguments {
         None
     }
 }
+
+/// Longer exact parts of buffers than this come to no end in `cegar`.
+const MOST_KEPT: usize = 16;
 
 /// What is printed about one file, and its exit.
 struct Answer {

@@ -185,3 +185,22 @@ never ticket == 7;
     "#]];
     complains(text, &["check", "--engine", "extrapolate"], 2, &expected);
 }
+
+/// A loop that stores without a fence: the abstract part of its buffer is chosen on the command line.
+#[test]
+fn which_stores_stay_exact_can_be_chosen() {
+    let s = Scratch::new();
+    let text = "shared x: int; thread p { loop { x = 1; x = 2; } } \
+                thread q { local s: int; s = x; assert s <= 2; }";
+    let file = s.file("p.wtl", text);
+    for content in ["oldest=1", "newest=1", "newest=2"] {
+        let r = run(&["check", &file, "--engine", "cegar", "--content", content]);
+        assert_eq!(r.code, 0, "{content}: {}{}", r.out, r.err);
+        assert!(r.out.contains("(proved by cegar, audited)"), "{}", r.out);
+    }
+    for content in ["multiset", "newest=17"] {
+        let r = run(&["check", &file, "--engine", "cegar", "--content", content]);
+        assert_eq!(r.code, 2, "{content}: {}{}", r.out, r.err);
+        assert!(r.err.contains("oldest=K or newest=K"), "{}", r.err);
+    }
+}
