@@ -1,19 +1,23 @@
 //! Traces a person wants to read: shortest first, then fewest thread switches, then fewest delayed
 //! stores.
 //!
-//! A layered search on the reference machine finds the best run exactly: all runs of one length
-//! before any longer one, and among runs to the same state the one with fewer switches, then fewer
-//! delays. It is tried on everything the program can do while that stays small; on larger programs
-//! it follows only the given trace's own steps, thread by thread, in any order (which keeps the
-//! length but finds the best interleaving), after cutting loops out. Whatever comes out is replayed;
-//! a trace that does not replay is thrown away and the old one kept.
+//! Loops are cut out first. Then a layered search on the reference machine finds the best run exactly:
+//! all runs of one length before any longer one, and among runs to the same state the one with fewer
+//! switches, then fewer delays; runs that cannot end within the length of the best trace so far are
+//! left out ([`distance`], [`layers`]). It follows the trace's own steps, thread by thread, in any order; and then
+//! everything the program can do, while that stays small. Whatever comes out is replayed; a trace that
+//! does not replay is thrown away and the old one kept.
+
+mod distance;
+mod layers;
 
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use crate::trace::{End, Trace};
+use layers::Search;
 use rustc_hash::FxHashMap;
-use wattle_memory::reference::{Machine, Outcome, Snapshot, State, evaluate, starts};
-use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Start, Tso};
+use wattle_memory::reference::{Machine, Snapshot, starts};
+use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::graph::Action;
 use wattle_model::{Instance, LocationId, ThreadId};
 
@@ -71,23 +75,20 @@ fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trac
         end: &given.end,
         control,
     };
-    let mut best = given.clone();
-    let accept = |best: &mut Trace, found: Option<Trace>| {
-        let Some(found) = found else { return false };
-        if cost(task, &found) < cost(task, best) && found.check(task).is_ok() {
-            *best = found;
-        }
-        true
+    let mut best = cut_loops(task, cut_repeats(task, given.clone()), control);
+    let better = |best: &Trace, found: Option<Trace>| {
+        let found = found.filter(|f| cost(task, f) < cost(task, best));
+        found.filter(|f| f.check(task).is_ok())
     };
-    let everything = given.end != End::Deadlock && {
+    let own = own_steps(task.instance, &best);
+    let start = std::slice::from_ref(&best.start);
+    let found = search.shortest(start, best.events.len(), Some((&own, &best)));
+    best = better(&best, found).unwrap_or(best);
+    // Deadlocks are not recognised state by state.
+    if given.end != End::Deadlock {
         let starts = starts(task.instance).unwrap_or_default();
-        accept(&mut best, search.shortest(&starts, None))
-    };
-    if !everything {
-        best = cut_loops(task, cut_repeats(task, best), control);
-        let own = own_steps(task.instance, &best);
-        let found = search.shortest(std::slice::from_ref(&best.start), Some((&own, &best)));
-        accept(&mut best, found);
+        let found = search.shortest(&starts, best.events.len(), None);
+        best = better(&best, found).unwrap_or(best);
     }
     best
 }
@@ -210,222 +211,4 @@ fn cuts(trace: &Trace, states: &[Snapshot], most: usize) -> Vec<Cut> {
     cuts.sort_by_key(|cut| std::cmp::Reverse(cut.size));
     cuts.truncate(most);
     cuts
-}
-
-struct Search<'a, L: Layout> {
-    task: &'a Task<'a>,
-    max_nodes: usize,
-    machine: Machine<'a, L, Exact>,
-    end: &'a End,
-    control: &'a Control<'a>,
-}
-
-/// A run's last state, who moved last, and whether its last event put an entry into a buffer; and,
-/// when only own steps may be taken, how many of them each thread has taken.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Key<B> {
-    state: State<B>,
-    taken: Vec<u32>,
-    last: Option<ThreadId>,
-    put: bool,
-}
-
-struct Node<B> {
-    key: Key<B>,
-    cost: (usize, usize),
-    parent: Option<(usize, Event)>,
-}
-
-type Own<'a> = (&'a [Vec<Event>], &'a Trace);
-type KeyOf<L> = Key<<L as Layout>::Buffer<Exact>>;
-/// The least length of a run to a state, by the own steps taken.
-type Depths<L> = FxHashMap<(State<<L as Layout>::Buffer<Exact>>, Vec<u32>), usize>;
-type NodeOf<L> = Node<<L as Layout>::Buffer<Exact>>;
-
-impl<L: Layout> Search<'_, L> {
-    /// The best run from one of the starts; `None` if it was given up.
-    fn shortest(&self, starts: &[Start], own: Option<(&Vec<Vec<Event>>, &Trace)>) -> Option<Trace> {
-        let own: Option<Own<'_>> = own.map(|(o, t)| (o.as_slice(), t));
-        // Deadlocks are not recognised state by state; the same last state will do.
-        let wanted = match self.end {
-            End::Deadlock => Some(self.last_state(own?.1)?),
-            _ => None,
-        };
-        let mut layers: Vec<Vec<NodeOf<L>>> = vec![self.first_layer(starts, own)];
-        let mut roots: Vec<&Start> = starts.iter().collect();
-        roots.truncate(self.max_nodes);
-        let mut depth_of: Depths<L> = FxHashMap::default();
-        let mut nodes = 0;
-        loop {
-            let depth = layers.len() - 1;
-            let layer = &layers[depth];
-            nodes += layer.len();
-            if layer.is_empty() || nodes > self.max_nodes {
-                return None;
-            }
-            let progress = Progress {
-                states: nodes as u64,
-                ..Progress::default()
-            };
-            self.control.poll("minimise", progress).ok()?;
-            if !matches!(self.end, End::Fault(_)) {
-                let goals = layer.iter().enumerate();
-                let goals = goals.filter(|(_, n)| match &wanted {
-                    Some(wanted) => n.key.state == *wanted,
-                    None => self.is_target(&n.key.state),
-                });
-                if let Some((best, _)) = goals.min_by_key(|(_, n)| n.cost) {
-                    return self.trace(&layers, &roots, best, None);
-                }
-            }
-            for n in layer {
-                let place = (n.key.state.clone(), n.key.taken.clone());
-                depth_of.entry(place).or_insert(depth);
-            }
-            let (next, fault) = self.next_layer(layer, depth, own, &depth_of);
-            if let Some((node, event)) = fault {
-                return self.trace(&layers, &roots, node, Some(event));
-            }
-            layers.push(next);
-        }
-    }
-
-    fn first_layer(&self, starts: &[Start], own: Option<Own<'_>>) -> Vec<NodeOf<L>> {
-        let threads = own.map_or(0, |(o, _)| o.len());
-        let node = |start: &Start| Node {
-            key: Key {
-                state: self.machine.initial(start),
-                taken: vec![0; threads],
-                last: None,
-                put: false,
-            },
-            cost: (0, 0),
-            parent: None,
-        };
-        starts.iter().take(self.max_nodes).map(node).collect()
-    }
-
-    /// All runs one event longer, and the cheapest one that ends in the wanted fault.
-    fn next_layer(
-        &self,
-        layer: &[NodeOf<L>],
-        depth: usize,
-        own: Option<Own<'_>>,
-        depth_of: &Depths<L>,
-    ) -> (Vec<NodeOf<L>>, Option<(usize, Event)>) {
-        let mut next: Vec<NodeOf<L>> = Vec::new();
-        let mut index: FxHashMap<KeyOf<L>, usize> = FxHashMap::default();
-        let mut fault: Option<((usize, usize), usize, Event)> = None;
-        for (i, node) in layer.iter().enumerate() {
-            for event in self.machine.events(&node.key.state) {
-                let Some(taken) = take(&node.key.taken, &event, own) else {
-                    continue;
-                };
-                let cost = self.extend(node, &event);
-                let state = match self.machine.apply(&node.key.state, &event) {
-                    Outcome::Next(state) => state,
-                    Outcome::Fault(f) if End::Fault(f.clone()) == *self.end => {
-                        if fault.as_ref().is_none_or(|(c, ..)| cost < *c) {
-                            fault = Some((cost, i, event));
-                        }
-                        continue;
-                    }
-                    Outcome::Fault(_) | Outcome::Full(_) => continue,
-                };
-                let place = (state, taken);
-                if depth_of.get(&place).is_some_and(|d| *d <= depth) {
-                    continue;
-                }
-                let key = Key {
-                    state: place.0,
-                    taken: place.1,
-                    last: Some(event.thread()),
-                    put: is_put(self.task.instance, L::MODEL, &event),
-                };
-                let parent = Some((i, event));
-                match index.get(&key) {
-                    Some(&j) if next[j].cost <= cost => {}
-                    Some(&j) => {
-                        next[j].cost = cost;
-                        next[j].parent = parent;
-                    }
-                    None => {
-                        index.insert(key.clone(), next.len());
-                        next.push(Node { key, cost, parent });
-                    }
-                }
-            }
-            if next.len() > self.max_nodes {
-                break;
-            }
-        }
-        (next, fault.map(|(_, i, event)| (i, event)))
-    }
-
-    fn extend(&self, node: &NodeOf<L>, event: &Event) -> (usize, usize) {
-        let switch = node.key.last.is_some_and(|t| t != event.thread());
-        let follows =
-            matches!(event, Event::Drain { thread, .. } if Some(*thread) == node.key.last);
-        let delay = node.key.put && !follows;
-        (
-            node.cost.0 + usize::from(switch),
-            node.cost.1 + usize::from(delay),
-        )
-    }
-
-    fn is_target(&self, state: &State<L::Buffer<Exact>>) -> bool {
-        let Some(question) = self.task.question() else {
-            return false;
-        };
-        self.machine.inside_atomic(state).is_none()
-            && (!question.only_final || self.machine.is_final(state))
-            && evaluate(state, &question.target).is_ok_and(|v| v != 0)
-    }
-
-    fn last_state(&self, trace: &Trace) -> Option<State<L::Buffer<Exact>>> {
-        let mut state = self.machine.initial(&trace.start);
-        for event in &trace.events {
-            match self.machine.apply(&state, event) {
-                Outcome::Next(next) => state = next,
-                Outcome::Fault(_) | Outcome::Full(_) => return None,
-            }
-        }
-        Some(state)
-    }
-
-    fn trace(
-        &self,
-        layers: &[Vec<NodeOf<L>>],
-        starts: &[&Start],
-        mut node: usize,
-        last: Option<Event>,
-    ) -> Option<Trace> {
-        let mut events: Vec<Event> = last.into_iter().collect();
-        for layer in layers.iter().rev() {
-            if let Some((parent, event)) = layer[node].parent {
-                events.push(event);
-                node = parent;
-            }
-        }
-        events.reverse();
-        Some(Trace {
-            model: self.task.model,
-            start: (*starts.get(node)?).clone(),
-            events,
-            end: self.end.clone(),
-        })
-    }
-}
-
-/// Counts the event against the thread's own steps; `None` if it is not the next one.
-fn take(taken: &[u32], event: &Event, own: Option<Own<'_>>) -> Option<Vec<u32>> {
-    let mut taken = taken.to_vec();
-    if let (Some((own, _)), Event::Step { thread, .. }) = (own, event) {
-        let t = thread.index();
-        if own[t].get(taken[t] as usize) != Some(event) {
-            return None;
-        }
-        taken[t] += 1;
-    }
-    Some(taken)
 }

@@ -11,9 +11,10 @@ use crate::families;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
+use std::collections::VecDeque;
 use wattle_coherent::Coherent;
 use wattle_evidence::{
-    Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
+    Answer, Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
@@ -180,22 +181,27 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     }
     let mut best: Option<Outcome> = None;
     let mut reasons: Vec<String> = Vec::new();
-    for round in rounds(willing, task) {
-        let runners = round
-            .iter()
-            .zip(paces(&round, task))
-            .map(|(entry, tick)| Runner {
-                engine: entry.engine.as_ref(),
-                tick,
-            });
+    let mut rounds: VecDeque<Vec<&Entry>> = rounds(willing, task).into();
+    while let Some(round) = rounds.pop_front() {
+        let paces = paces(&round, task);
+        let runners = round.iter().zip(paces).map(|(entry, tick)| Runner {
+            engine: entry.engine.as_ref(),
+            tick,
+        });
         let runners: Vec<Runner<&dyn Engine>> = runners.collect();
         let ended = race(&runners, control, |runner, control| {
-            ask(runner.engine, task, options, control)
+            runner.engine.run(task, control)
         });
-        for (_, outcome) in ended {
-            let outcome = outcome?;
+        let without_others = ended.len() < round.len();
+        for (i, answer) in ended {
+            let outcome = judged(round[i].engine.name(), answer, task, options, control)?;
             if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
                 reasons.push(format!("{}: {}", outcome.engine, reason_text(reason)));
+                if without_others {
+                    // Its proof cannot be audited: the others have not had their say.
+                    let others = (0..round.len()).filter(|j| *j != i).map(|j| round[j]);
+                    rounds.push_front(others.collect());
+                }
             }
             best = Some(prefer(best, outcome));
         }
@@ -209,9 +215,9 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     })
 }
 
-impl Ended for Result<Outcome, Unsound> {
+impl Ended for Answer {
     fn is_decided(&self) -> bool {
-        self.as_ref().map_or(true, is_decided)
+        matches!(self, Answer::Reached { .. } | Answer::Unreachable { .. })
     }
 }
 
@@ -234,18 +240,18 @@ fn reason_text(reason: &Reason) -> String {
     }
 }
 
-/// One engine's answer, judged.
-fn ask(
-    engine: &dyn Engine,
+/// An answer is minimised and replayed, or audited, when the race is over: nobody else runs then.
+fn judged(
+    engine: &'static str,
+    answer: Answer,
     task: &Task<'_>,
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Outcome, Unsound> {
-    let answer = engine.run(task, control);
     let effort = answer.effort();
-    let judged = judge(task, engine.name(), answer, options.audit, control)?;
+    let judged = judge(task, engine, answer, options.audit, control)?;
     Ok(Outcome {
-        engine: engine.name(),
+        engine,
         judged,
         effort,
     })

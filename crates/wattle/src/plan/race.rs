@@ -30,9 +30,6 @@ pub trait Ended {
 const HEAD_START: u64 = 2_000;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
-/// What a poll counts while a trace is made shorter, and while a proof is checked.
-const MINIMISE: u64 = 100;
-const AUDIT: u64 = 1_000;
 /// Between two looks at the outside world while waiting.
 const WAIT: Duration = Duration::from_millis(20);
 
@@ -173,16 +170,14 @@ struct Clock<'t> {
 }
 
 impl Pace for Clock<'_> {
-    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
+    fn tick(&self, progress: Progress) -> Result<(), Stop> {
         let mut lanes = self.track.lock();
         let done = progress.states.saturating_sub(progress.frontier);
         let same = done > 0 || progress.frontier > 0;
-        let spent = match worker {
-            "minimise" => MINIMISE,
-            "audit" => AUDIT,
-            // Searches begin with a poll, and begin anew now and then.
-            _ if same && lanes[self.i].done == done => 0,
-            _ => self.tick,
+        // Searches begin with a poll, and begin anew now and then.
+        let spent = match same && lanes[self.i].done == done {
+            true => 0,
+            false => self.tick,
         };
         lanes[self.i].done = done;
         let before = lanes[self.i].clock;

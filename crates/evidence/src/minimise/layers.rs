@@ -1,0 +1,275 @@
+//! The layered search for the best run: all runs of one length before any longer one.
+//!
+//! A *place* is a state, with the own steps taken to it where only own steps may be taken; its
+//! successors are made once. A *node* is the best run to a place among those of its length with the
+//! same thread moving last, and with a store just put into a buffer or not: what the cost of going on
+//! depends on.
+
+use super::distance::Distance;
+use super::is_put;
+use crate::control::{Control, Progress};
+use crate::task::Task;
+use crate::trace::{End, Trace};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+use wattle_memory::reference::{Machine, Outcome, State, evaluate};
+use wattle_memory::{Event, Exact, Layout, Start};
+use wattle_model::ThreadId;
+
+pub struct Search<'a, L: Layout> {
+    pub task: &'a Task<'a>,
+    pub max_nodes: usize,
+    pub machine: Machine<'a, L, Exact>,
+    pub end: &'a End,
+    pub control: &'a Control<'a>,
+}
+
+/// Thread switches and delayed stores.
+type Cost = (usize, usize);
+type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
+/// A state, and how many own steps each thread has taken.
+type Place<L> = (StateOf<L>, Vec<u32>);
+type PlaceId = usize;
+
+/// Places by number, with the length of the shortest run to each.
+struct Places<L: Layout> {
+    numbers: FxHashMap<Rc<Place<L>>, PlaceId>,
+    all: Vec<(Rc<Place<L>>, usize)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    place: PlaceId,
+    last: Option<ThreadId>,
+    put: bool,
+}
+
+struct Node {
+    key: Key,
+    cost: Cost,
+    parent: Option<(usize, Event)>,
+}
+
+/// What can happen next at a place: where an event leads, or that it is the fault looked for.
+type Next = Vec<(Event, Option<PlaceId>)>;
+
+impl<L: Layout> Places<L> {
+    fn number(&mut self, place: Place<L>, depth: usize) -> PlaceId {
+        if let Some(number) = self.numbers.get(&place) {
+            return *number;
+        }
+        let number = self.all.len();
+        let place = Rc::new(place);
+        self.all.push((Rc::clone(&place), depth));
+        self.numbers.insert(place, number);
+        number
+    }
+}
+
+impl<L: Layout> Search<'_, L> {
+    /// The best run of at most so many events from one of the starts; `None` if it was given up. With
+    /// a trace to follow, only the steps of its threads are taken, in any order.
+    pub fn shortest(
+        &self,
+        starts: &[Start],
+        longest: usize,
+        own: Option<(&[Vec<Event>], &Trace)>,
+    ) -> Option<Trace> {
+        // Deadlocks are not recognised state by state; the same last state will do.
+        let wanted = match self.end {
+            End::Deadlock => Some(self.last_state(own?.1)?),
+            _ => None,
+        };
+        let own = own.map(|(own, _)| own);
+        let locations = wanted.as_ref().map(|state| state.locations.as_slice());
+        let distance = Distance::to(self.task, self.end, locations);
+        let starts = &starts[..starts.len().min(self.max_nodes)];
+        let mut places = Places::<L> {
+            numbers: FxHashMap::default(),
+            all: Vec::new(),
+        };
+        let taken = vec![0; own.map_or(0, <[_]>::len)];
+        let first = starts.iter().map(|start| {
+            let place = places.number((self.machine.initial(start), taken.clone()), 0);
+            Node {
+                key: Key {
+                    place,
+                    last: None,
+                    put: false,
+                },
+                cost: (0, 0),
+                parent: None,
+            }
+        });
+        let mut layers: Vec<Vec<Node>> = vec![first.collect()];
+        let mut nodes = 0;
+        loop {
+            let depth = layers.len() - 1;
+            let layer = &layers[depth];
+            nodes += layer.len();
+            if layer.is_empty() || nodes > self.max_nodes {
+                return None;
+            }
+            let progress = Progress {
+                states: nodes as u64,
+                ..Progress::default()
+            };
+            self.control.poll("minimise", progress).ok()?;
+            let goals = layer.iter().enumerate().filter(|(_, n)| {
+                let (state, _) = &*places.all[n.key.place].0;
+                match &wanted {
+                    Some(wanted) => state == wanted,
+                    None => self.is_target(state),
+                }
+            });
+            if let Some((best, _)) = goals.min_by_key(|(_, n)| n.cost) {
+                return self.trace(&layers, starts, best, None);
+            }
+            // A next state can still be on a run that is short enough.
+            let is_near = |state: &StateOf<L>| {
+                let rest = distance.from(&state.locations);
+                rest.saturating_add(depth + 1) <= longest
+            };
+            let mut successors: FxHashMap<PlaceId, Next> = FxHashMap::default();
+            let mut next: Vec<Node> = Vec::new();
+            let mut index: FxHashMap<Key, usize> = FxHashMap::default();
+            let mut fault: Option<(Cost, usize, Event)> = None;
+            for (i, node) in layer.iter().enumerate() {
+                let place = node.key.place;
+                let events = successors
+                    .entry(place)
+                    .or_insert_with(|| self.next(&mut places, place, own, &is_near));
+                for (event, to) in events {
+                    let cost = extended(node, event);
+                    let Some(place) = *to else {
+                        if fault.as_ref().is_none_or(|(c, ..)| cost < *c) {
+                            fault = Some((cost, i, *event));
+                        }
+                        continue;
+                    };
+                    let key = Key {
+                        place,
+                        last: Some(event.thread()),
+                        put: is_put(self.task.instance, L::MODEL, event),
+                    };
+                    let parent = Some((i, *event));
+                    match index.get(&key) {
+                        Some(&j) if next[j].cost <= cost => {}
+                        Some(&j) => {
+                            next[j].cost = cost;
+                            next[j].parent = parent;
+                        }
+                        None => {
+                            index.insert(key, next.len());
+                            next.push(Node { key, cost, parent });
+                        }
+                    }
+                }
+                if next.len() > self.max_nodes {
+                    break;
+                }
+            }
+            if let Some((_, node, event)) = fault {
+                return self.trace(&layers, starts, node, Some(event));
+            }
+            layers.push(next);
+        }
+    }
+
+    /// The events at a place that lead to a new one that is near enough, or to the wanted fault.
+    fn next(
+        &self,
+        places: &mut Places<L>,
+        place: PlaceId,
+        own: Option<&[Vec<Event>]>,
+        is_near: impl Fn(&StateOf<L>) -> bool,
+    ) -> Next {
+        let (from, depth) = places.all[place].clone();
+        let (state, taken) = &*from;
+        let mut next = Next::new();
+        for event in self.machine.events(state) {
+            let Some(taken) = take(taken, &event, own) else {
+                continue;
+            };
+            match self.machine.apply(state, &event) {
+                Outcome::Next(state) if is_near(&state) => {
+                    let to = places.number((state, taken), depth + 1);
+                    if places.all[to].1 > depth {
+                        next.push((event, Some(to)));
+                    }
+                }
+                Outcome::Fault(f) if matches!(self.end, End::Fault(end) if *end == f) => {
+                    next.push((event, None));
+                }
+                Outcome::Next(_) | Outcome::Fault(_) | Outcome::Full(_) => {}
+            }
+        }
+        next
+    }
+
+    fn is_target(&self, state: &StateOf<L>) -> bool {
+        let (End::Target, Some(question)) = (self.end, self.task.question()) else {
+            return false;
+        };
+        self.machine.inside_atomic(state).is_none()
+            && (!question.only_final || self.machine.is_final(state))
+            && evaluate(state, &question.target).is_ok_and(|v| v != 0)
+    }
+
+    fn last_state(&self, trace: &Trace) -> Option<StateOf<L>> {
+        let mut state = self.machine.initial(&trace.start);
+        for event in &trace.events {
+            match self.machine.apply(&state, event) {
+                Outcome::Next(next) => state = next,
+                Outcome::Fault(_) | Outcome::Full(_) => return None,
+            }
+        }
+        Some(state)
+    }
+
+    fn trace(
+        &self,
+        layers: &[Vec<Node>],
+        starts: &[Start],
+        mut node: usize,
+        last: Option<Event>,
+    ) -> Option<Trace> {
+        let mut events: Vec<Event> = last.into_iter().collect();
+        for layer in layers.iter().rev() {
+            if let Some((parent, event)) = layer[node].parent {
+                events.push(event);
+                node = parent;
+            }
+        }
+        events.reverse();
+        Some(Trace {
+            model: self.task.model,
+            start: starts.get(node)?.clone(),
+            events,
+            end: self.end.clone(),
+        })
+    }
+}
+
+/// The cost of a run and one event more.
+fn extended(node: &Node, event: &Event) -> Cost {
+    let (switches, delays) = node.cost;
+    let last = node.key.last;
+    let switch = last.is_some_and(|t| t != event.thread());
+    let follows = matches!(event, Event::Drain { thread, .. } if Some(*thread) == last);
+    let delay = node.key.put && !follows;
+    (switches + usize::from(switch), delays + usize::from(delay))
+}
+
+/// Counts the event against the thread's own steps; `None` if it is not the next one.
+fn take(taken: &[u32], event: &Event, own: Option<&[Vec<Event>]>) -> Option<Vec<u32>> {
+    let mut taken = taken.to_vec();
+    if let (Some(own), Event::Step { thread, .. }) = (own, event) {
+        let t = thread.index();
+        if own[t].get(taken[t] as usize) != Some(event) {
+            return None;
+        }
+        taken[t] += 1;
+    }
+    Some(taken)
+}
