@@ -1,10 +1,8 @@
 //! What `wattle show --reduce` and `--as boolean-program` print, as a person reads it.
 //! `UPDATE_EXPECT=1` rewrites the texts.
 
-mod support;
-
 use expect_test::{ExpectFile, expect_file};
-use wattle_evidence::Control;
+use wattle_evidence::{Control, Task};
 use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;
 use wattle_memory::MemoryModel::{self, Pso, Tso};
@@ -34,7 +32,12 @@ fn reduced(model: MemoryModel, k: usize, expected: &ExpectFile) {
 fn abstracted(model: MemoryModel, expected: &ExpectFile) {
     let program = wattle_syntax::wtl::parse(TEXT).program.expect("a program");
     let instance = program.instance().expect("an instance");
-    let task = support::question(&instance, model);
+    let task = Task {
+        instance: &instance,
+        model,
+        question: Some(0),
+        deadlock: false,
+    };
     let text = Extrapolate::default().boolean_program(&task, 1, &Control::unlimited());
     expected.assert_eq(&text.expect("a boolean program"));
 }
