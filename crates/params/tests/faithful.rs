@@ -1,5 +1,6 @@
 //! Programs and the array-based systems they are translated to: the same states with one, two and three
-//! threads, for random families and for every example.
+//! threads, for random families and for every example. What is proved for any number of threads then holds
+//! for these, and what is broken with so many threads is.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -8,6 +9,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::{Count, Program};
 use wattle_params::lower::faithful::{Comparison, Limits, compare};
 use wattle_params::lower::lower;
+use wattle_params::{Options, Outcome, replays};
 
 /// What a random family may use.
 struct Kind {
@@ -199,6 +201,9 @@ struct Tally {
     too_large: usize,
     refused: usize,
     states: usize,
+    holds: usize,
+    violated: usize,
+    undecided: usize,
 }
 
 fn check(
@@ -206,6 +211,7 @@ fn check(
     program: &Program,
     sizes: &[(MemoryModel, u32)],
     limits: Limits,
+    decide: bool,
     tally: &mut Tally,
 ) {
     let questions = match program.properties.len() {
@@ -217,30 +223,72 @@ fn check(
             tally.refused += 1;
             continue;
         };
+        let mut bad: Vec<(MemoryModel, u32, bool)> = Vec::new();
         for (model, threads) in sizes {
-            match compare(
-                program,
-                &lowered,
-                question,
-                *model,
-                *threads,
-                limits,
-                &|| false,
-            ) {
-                Comparison::Same { states, exact } => {
+            let (model, threads) = (*model, *threads);
+            match compare(program, &lowered, question, model, threads, limits, &|| {
+                false
+            }) {
+                Comparison::Same {
+                    states,
+                    exact,
+                    bad: found,
+                } => {
                     tally.same += 1;
                     tally.states += states;
-                    if !exact {
-                        tally.coarser += 1;
-                        if std::env::var_os("WATTLE_SHOW").is_some() {
-                            println!("coarser: {model} {threads} threads\n{name}");
-                        }
-                    }
+                    tally.coarser += usize::from(!exact);
+                    bad.push((model, threads, found));
                 }
                 Comparison::TooLarge => tally.too_large += 1,
                 Comparison::Different(what) => panic!("{model}: {what}\n{name}"),
             }
         }
+        if decide {
+            for model in MemoryModel::ALL {
+                let bad: Vec<(u32, bool)> = bad
+                    .iter()
+                    .filter(|(m, ..)| *m == model)
+                    .map(|(_, n, b)| (*n, *b))
+                    .collect();
+                any_number(name, &lowered.system, model, &bad, tally);
+            }
+        }
+    }
+}
+
+/// Decides the system for any number of threads and holds the answer against what few threads did.
+fn any_number(
+    name: &str,
+    system: &wattle_model::array::ArraySystem,
+    model: MemoryModel,
+    bad: &[(u32, bool)],
+    tally: &mut Tally,
+) {
+    let options = Options {
+        small_first: false,
+        guess: false,
+        ..Options::default()
+    };
+    let polled = std::cell::Cell::new(0usize);
+    let stop = |held: usize| {
+        polled.set(polled.get() + usize::from(held > 0));
+        polled.get() > 40 || held > 150
+    };
+    match wattle_params::check(system, model, options, &stop).0 {
+        Outcome::Holds(_) => {
+            tally.holds += 1;
+            let wrong = bad.iter().find(|(_, bad)| *bad);
+            assert!(
+                wrong.is_none(),
+                "{model}: holds, but not with {wrong:?} threads\n{name}"
+            );
+        }
+        Outcome::Violated(run) => {
+            tally.violated += 1;
+            assert!(replays(system, model, &run), "{model}: no run\n{name}");
+        }
+        Outcome::Undecided(_) => tally.undecided += 1,
+        Outcome::Refused(u) => panic!("{model}: {}\n{name}", u.message),
     }
 }
 
@@ -268,6 +316,7 @@ fn three_thousand_random_programs() {
             &program,
             &sizes,
             SMALL,
+            true,
             &mut tally,
         );
     }
@@ -319,7 +368,7 @@ fn every_example() {
             .iter()
             .flat_map(|m| [(*m, 1), (*m, 2)])
             .collect();
-        check(&name, &program, &sizes, limits, &mut tally);
+        check(&name, &program, &sizes, limits, false, &mut tally);
     }
     println!("{tally:?}");
     assert!(tally.same > 50, "{tally:?}");

@@ -71,7 +71,12 @@ pub struct Limits {
 pub enum Comparison {
     /// So many different states of the program, all known to the system. `exact` if the system has
     /// no others and agrees on whether something is bad, as far as that was looked at.
-    Same { states: usize, exact: bool },
+    /// `bad`: some state or step of the program is a violation.
+    Same {
+        states: usize,
+        exact: bool,
+        bad: bool,
+    },
     /// A state of the program that the system does not have, or a violation that it does not see.
     Different(String),
     /// Too large, or not to be run.
@@ -141,8 +146,11 @@ pub fn compare(
     }
     let exact =
         !seen.complete || known.len() == seen.words.len() && (seen.found_bad == bad || seen.faulty);
-    let states = seen.words.len();
-    Comparison::Same { states, exact }
+    Comparison::Same {
+        states: seen.words.len(),
+        exact,
+        bad: seen.found_bad,
+    }
 }
 
 /// Wrap-around numbers as the proof takes them, which [`Lowered::notes`] says.

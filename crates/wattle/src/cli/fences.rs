@@ -205,7 +205,9 @@ fn one(
         Exit::Input
     })?;
     options.threads = threads.into_iter().collect();
-    let any = !family_fences::open_families(program, &options).is_empty();
+    // Robustness of open families is asked of the instance the options fix.
+    let any = matches!(arguments.goal, GoalName::Safety)
+        && !family_fences::open_families(program, &options).is_empty();
     let wanted = FenceOptions {
         model,
         goal: match arguments.goal {
@@ -411,7 +413,7 @@ impl Report<'_> {
             "goal": goal,
             "property": goal,
             "verdict": verdict,
-            "scope": self.scope(),
+            "scope": self.scope(outcome),
             "engine": "repair",
             "seconds": self.seconds,
             "states": 0,
@@ -435,14 +437,20 @@ impl Report<'_> {
         }
     }
 
-    fn scope(&self) -> Option<json::ScopeReport> {
+    fn scope(&self, outcome: &Outcome) -> Option<json::ScopeReport> {
         let instance = self.program.instantiate(&self.counts).ok()?;
-        Some(json::ScopeReport::of(&Task {
+        let mut scope = json::ScopeReport::of(&Task {
             instance: &instance,
             model: self.model,
             question: None,
             deadlock: false,
-        }))
+        });
+        match outcome {
+            Outcome::Fixed { .. } if self.any => scope.threads = "any number of threads".into(),
+            Outcome::UpTo { threads, .. } => scope.threads = format!("up to {threads} threads"),
+            _ => {}
+        }
+        Some(scope)
     }
 
     fn fences(&self, fix: &Fix) -> Vec<FenceReport> {
@@ -578,7 +586,7 @@ impl Report<'_> {
 
     fn headline(&self, fixes: &[Fix], wanted: &FenceOptions, complete: bool) -> String {
         let goal = wanted.goal.keyword();
-        let scope = match self.any && wanted.goal == Goal::Safety {
+        let scope = match self.any {
             true => format!("{goal} on {} for any number of threads", self.model),
             false => format!("{goal} on {}", self.model),
         };
