@@ -10,7 +10,7 @@
 //! Buffers longer than a bound are not followed by either, and a system whose states are too many is
 //! not compared: this is a test, with every example and every proof as its input, and no proof.
 
-use super::variables::{ALL, Holds, SOME, Variable, Variables};
+use super::variables::{ALL, Holds, SOME, Variable, Variables, constant};
 use super::{Lowered, Lowering};
 use crate::machine::{self, Candidates, Machine};
 use rustc_hash::FxHashSet;
@@ -21,8 +21,8 @@ use wattle_memory::layout::{Layout, Pso, Sc, Tso};
 use wattle_memory::{MemoryModel, reference};
 use wattle_model::instance::Counts;
 use wattle_model::{
-    Count, FamilyId, Instance, Length, LocationId, Program, PropertyKind, RegionId, RegisterId,
-    Type,
+    Count, FamilyId, Init, Instance, Length, LocationId, Program, PropertyKind, RegionId,
+    RegisterId, Type,
 };
 
 /// How the system's cells say what the program's variables hold.
@@ -212,7 +212,11 @@ impl Words<'_> {
             limit: limits.states,
             ..Candidates::of(system)
         };
-        let (starts, complete) = machine.initial(&candidates);
+        // The thread in a cell that starts with `none` says nothing: one will do.
+        let nobody = self.nobody();
+        let idle = |position: usize| nobody.contains(&machine.cell_at(position).0);
+        let wish = |position: usize| idle(position).then(|| vec![1]);
+        let (starts, complete) = machine.initial_among(&candidates, &wish);
         let any = |t: &wattle_model::array::Transition| {
             let branches = t.updates.iter().flat_map(|u| &u.branches);
             branches
@@ -254,6 +258,32 @@ impl Words<'_> {
             bad,
             broken: states.iter().any(broken),
         })
+    }
+
+    /// Thread cells of variables that start with `none`.
+    fn nobody(&self) -> BTreeSet<u16> {
+        let variables = &self.meaning.variables;
+        let mut cells = BTreeSet::new();
+        let mut add = |id: Variable, init: &Init, elements: u16| {
+            let threads = matches!(variables.of(id), Holds::Threads(_));
+            if threads && matches!(init, Init::All(e) if constant(e) == Some(-1)) {
+                cells.extend((0..elements).map(|e| variables.cells[&id] + 2 * e));
+            }
+        };
+        for (r, region) in self.program.regions.iter().enumerate() {
+            let elements = match region.length {
+                Length::Array(n) => n as u16,
+                _ => 1,
+            };
+            add(Variable::Region(RegionId::new(r)), &region.init, elements);
+        }
+        for (f, family) in self.program.families.iter().enumerate() {
+            for (r, register) in family.registers.iter().enumerate() {
+                let id = Variable::Register(FamilyId::new(f), RegisterId::new(r));
+                add(id, &register.init, 1);
+            }
+        }
+        cells
     }
 
     /// The system's threads in the order of the instance's, if they are as many of each family.
