@@ -60,7 +60,7 @@ impl Checker for Families<'_> {
         let stage = control.remaining().map(|left| control.stage(left / 3 * 2));
         let reason = match self.proved(program, model, stage.as_ref().unwrap_or(control)) {
             Ok(()) => return Beyond::Holds,
-            Err(Unproved::Violated(v)) => return Beyond::Violated(v),
+            Err(Unproved::Violated(v)) => return Beyond::Violated(*v),
             Err(Unproved::Open(reason)) => reason,
         };
         let mut threads = FEW[0];
@@ -80,7 +80,7 @@ impl Checker for Families<'_> {
 }
 
 enum Unproved {
-    Violated(Violation),
+    Violated(Box<Violation>),
     Open(wattle_evidence::Reason),
 }
 
@@ -130,7 +130,7 @@ impl Families<'_> {
                         }
                     }
                     let run = Run::Trace { trace, question };
-                    return Err(Unproved::Violated(Violation { counts, run }));
+                    return Err(Unproved::Violated(Box::new(Violation { counts, run })));
                 }
                 (verdict, _) => return Err(Unproved::Open(cannot_repair(verdict))),
             }

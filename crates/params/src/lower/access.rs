@@ -9,6 +9,9 @@ use wattle_model::array::{Access, Comparison, Formula, Literal, Term};
 use wattle_model::program::Local;
 use wattle_model::{Expr, FamilyId, Length, Place, RegionId, RegisterId, Span, Type};
 
+/// What holds in a case, and the value stored then; no value is a fault.
+type Admitted = (Vec<Formula>, Option<Val>);
+
 impl Lowering<'_> {
     pub(super) fn assign(
         &mut self,
@@ -42,12 +45,7 @@ impl Lowering<'_> {
     }
 
     /// A value as the type stores it, by cases; nothing where storing it is a fault.
-    pub(super) fn admit(
-        &self,
-        ty: Type,
-        v: Val,
-        span: Span,
-    ) -> Result<Vec<(Vec<Formula>, Option<Val>)>, Refused> {
+    pub(super) fn admit(&self, ty: Type, v: Val, span: Span) -> Result<Vec<Admitted>, Refused> {
         let fixed = |c: i64| {
             let kept = if symbolic(c) { Some(c) } else { ty.admit(c) };
             kept.map(|c| Val::Number(Linear::constant(c)))

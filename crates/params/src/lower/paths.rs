@@ -152,20 +152,19 @@ impl Lowering<'_> {
 
     /// Whether one of the local steps from the location is always enabled.
     fn never_stuck(&self, f: FamilyId, at: LocationId) -> bool {
-        let steps = || {
-            let all = self.program.families[f.index()].steps.iter();
-            all.filter(|s| s.source == at).map(|s| &s.action)
-        };
-        let assumed = |a| match a {
-            &Action::Assume(ref e) => Some(e),
-            _ => None,
-        };
-        let free = steps().any(|a| assumed(a).is_none());
-        let mut conditions = steps().filter_map(assumed);
-        free || conditions.any(|e| {
+        let all = &self.program.families[f.index()].steps;
+        let here = || all.iter().filter(|s| s.source == at);
+        let assumed: Vec<&Expr<Local>> = here()
+            .filter_map(|s| match &s.action {
+                Action::Assume(e) => Some(e),
+                _ => None,
+            })
+            .collect();
+        let opposite = |e: &Expr<Local>| {
             let not = e.clone().negate();
-            steps().filter_map(assumed).any(|other| *other == not)
-        })
+            assumed.iter().any(|other| **other == not)
+        };
+        assumed.len() < here().count() || assumed.iter().any(|e| opposite(e))
     }
 
     fn extend(&mut self, f: FamilyId, path: Path) -> Result<Vec<Path>, Refused> {
