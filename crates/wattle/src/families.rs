@@ -1,7 +1,7 @@
 //! Any number of threads: programs with open families and array-based systems.
 //!
 //! `params` treats threads that are told apart and unbounded integers, and tries small instances
-//! first; `exact` decides finite data where nothing tells threads apart, under SC and TSO. Both run
+//! first; `exact` decides finite data where nothing tells threads apart. Both run
 //! side by side ([`crate::plan`]). A violation with some number of threads is shown on an instance, a
 //! proof is audited before it is told.
 

@@ -30,6 +30,11 @@ impl Pending {
         }
     }
 
+    /// Whether a thread can only ever have stores to one cell pending at a time.
+    pub fn one_cell_at_a_time(&self) -> bool {
+        self.at.iter().flatten().all(|cells| cells.len() <= 1)
+    }
+
     pub fn cells(&self, t: usize, local: Local) -> &[CellId] {
         match local {
             Local::At(q) => &self.at[t][q as usize],

@@ -55,7 +55,6 @@ impl Ended for Told {
 /// Those who take the question, in the order of the plan, and why the others do not.
 fn provers(
     program: &Program,
-    model: MemoryModel,
     question: Option<usize>,
     options: &Options,
 ) -> (Vec<Prover>, Vec<Reason>) {
@@ -68,7 +67,7 @@ fn provers(
         }
     }
     if wanted(EXACT) && !options.deadlock {
-        match crowd::accepts(program, model, question) {
+        match program.crowd(question) {
             Ok(crowd) => willing.push(Prover::Exact(Box::new(crowd))),
             Err(n) => refusals.push(refusal(n.span, &n.message, &n.hint)),
         }
@@ -91,7 +90,7 @@ pub fn program(
     control: &Control<'_>,
     shown: &mut Option<Instance>,
 ) -> Result<Finding, Unsound> {
-    let (willing, mut refusals) = provers(program, model, question, options);
+    let (willing, mut refusals) = provers(program, question, options);
     let runners = willing.into_iter().map(|engine| Runner {
         tick: engine.tick(),
         engine,

@@ -63,7 +63,7 @@ fn exact_proves_for_any_number() {
     let s = Scratch::new();
     let lock = s.file("lock.wtl", LOCK);
     let broken = s.file("broken.wtl", BROKEN);
-    for model in ["sc", "tso"] {
+    for model in ["sc", "tso", "pso"] {
         let proof = s.path("proof.json");
         let by_exact = ["--model", model, "--engine", "exact"];
         let kept = ["--certificate", &proof];
@@ -117,9 +117,14 @@ fn what_exact_cannot_have() {
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);
     assert!(r.out.contains("too many values"), "{}", r.out);
     let lock = s.file("lock.wtl", LOCK);
-    let r = run(&[&["check", &lock][..], &by_exact, &["--model", "pso"]].concat());
+    let two = s.file(
+        "two.wtl",
+        LOCK.replace("lock = 0;", "x = 1; lock = 0;")
+            .replace("lock;", "lock, x;"),
+    );
+    let r = run(&[&["check", &two][..], &by_exact, &["--model", "pso"]].concat());
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);
-    assert!(r.out.contains("SC and TSO only"), "{}", r.out);
+    assert!(r.out.contains("one cell pending"), "{}", r.out);
     // Others are for a fixed number, and `params` only for any.
     let r = run(&["check", &lock, "--engine", "coherent"]);
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);

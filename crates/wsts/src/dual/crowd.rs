@@ -2,11 +2,12 @@
 //!
 //! Configurations list threads of a family as a multiset; a run that is found is shown on an instance
 //! with as many threads as it lists (and as the property speaks of). TSO, and SC, where there are no
-//! buffers. Not PSO: there a thread's stores to different cells reach memory in any order, so a store
-//! cannot be taken to happen when it reaches memory, which is what load buffers rest on.
+//! buffers. Not PSO in general: there a thread's stores to different cells reach memory in any order,
+//! so a store cannot be taken to happen when it reaches memory, which is what load buffers rest on. But
+//! where no thread ever has stores to two cells pending, PSO is TSO.
 
 use super::trace::{self, Stage};
-use super::{NAME, Outcome, decide_roles, no_overflow, out_of};
+use super::{Outcome, decide_roles, no_overflow, out_of};
 use crate::backward::Search;
 use crate::dual::config::Listed;
 use crate::dual::predecessors::LoadBuffers;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use wattle_evidence::{Certificate, Control, Progress, Reason, Task, Trace};
 use wattle_memory::MemoryModel;
 use wattle_memory::automaton::Automata;
-use wattle_model::{Count, Counts, Crowd, Instance, NotAlike, Program, ThreadId};
+use wattle_model::{Count, Counts, Crowd, Instance, Program, ThreadId};
 
 /// What the search for any number of threads says.
 #[derive(Clone, Debug)]
@@ -33,24 +34,6 @@ pub enum CrowdAnswer {
         reason: Reason,
         effort: Progress,
     },
-}
-
-/// Whether the engine takes the program: what tells threads apart is told with its place.
-pub fn accepts(
-    program: &Program,
-    model: MemoryModel,
-    question: Option<usize>,
-) -> Result<Crowd, NotAlike> {
-    if model == MemoryModel::Pso {
-        return Err(NotAlike {
-            span: wattle_model::Span::NONE,
-            message: format!("`{NAME}` decides SC and TSO only"),
-            hint:
-                "under PSO a thread's stores have no one order in which load buffers could see them"
-                    .into(),
-        });
-    }
-    program.crowd(question)
 }
 
 /// Decides one property of a program (or its assertions alone) for any number of threads in its open

@@ -117,6 +117,12 @@ fn decide_roles<R>(
     let bad = targets(task, roles, &automata).map_err(Reason::Other)?;
     let buffered = task.model != MemoryModel::Sc;
     let system = LoadBuffers::new(&automata, roles, &bad, buffered);
+    if task.model == MemoryModel::Pso && !system.in_order() {
+        let why = format!(
+            "under PSO `{NAME}` needs every thread to have stores to one cell pending at a time"
+        );
+        return Err(Reason::Refused(Refusal::new(why)));
+    }
     let mut search = Search::new(&system);
     let found = search.run(NAME, control);
     let effort = search.progress(0);

@@ -61,6 +61,11 @@ impl<'a> LoadBuffers<'a> {
         }
     }
 
+    /// Whether every thread's stores reach memory in their order under PSO too.
+    pub fn in_order(&self) -> bool {
+        self.pending.one_cell_at_a_time()
+    }
+
     /// Whether there may be threads of the role that the configuration does not list.
     fn has_others(&self, config: &Config, role: usize) -> bool {
         self.roles.is_open(role) || config.threads.iter().all(|t| t.role != role)

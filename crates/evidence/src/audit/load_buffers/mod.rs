@@ -4,7 +4,8 @@
 //! covers every predecessor of whatever it covers: then no run of the load-buffer machine leads from
 //! an initial configuration to a bad one, and that machine reaches the local states TSO reaches
 //! (Abdulla, Atig, Bouajjani, Ngo 2016). Their proof looks at one thread's buffer at a time, so it
-//! holds for however many threads there are. Under SC there are no buffers.
+//! holds for however many threads there are. Under SC there are no buffers; PSO is TSO where no thread
+//! has stores to two cells pending.
 //!
 //! [`super::alone`] lists what each thread can do on its own, [`before`] turns every rule of the
 //! load-buffer machine round, [`cover`] compares configurations, [`alike`] sees whether threads of a
@@ -65,9 +66,6 @@ fn basis(
     certificate: &LoadBuffers,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    if task.model == MemoryModel::Pso {
-        return Err(AuditError::WrongModel(MemoryModel::Tso));
-    }
     if task.deadlock {
         return Err(AuditError::Other(
             "a basis says nothing about deadlocks".into(),
@@ -79,6 +77,9 @@ fn basis(
         ));
     }
     let alone = Alone::unfold(task, roles, control)?;
+    if task.model == MemoryModel::Pso && !one_cell_at_a_time(&alone) {
+        return Err(AuditError::WrongModel(MemoryModel::Tso));
+    }
     let cover = Cover::new(certificate, &alone, roles);
     let starts = |c: &LoadBufferConfig| {
         !c.after_snapshot
@@ -129,6 +130,13 @@ fn basis(
     })
 }
 
+/// Whether no thread can have stores to two cells pending: then one buffer for each cell is as good as
+/// one for all, and PSO is TSO.
+fn one_cell_at_a_time(alone: &Alone) -> bool {
+    let mut pending = alone.threads.iter().flat_map(|t| t.pending.values());
+    pending.all(|cells| cells.len() <= 1)
+}
+
 /// Whether the configuration is one of this program: roles it has, each listed once unless any
 /// number may play it, and no buffers where there are none.
 fn fits(task: &Task<'_>, roles: &Roles, config: &LoadBufferConfig) -> bool {
@@ -143,7 +151,7 @@ fn fits(task: &Task<'_>, roles: &Roles, config: &LoadBufferConfig) -> bool {
         t.role.index() < task.instance.threads.len()
             && roles.of(t.role.index()) == t.role.index()
             && matches!(t.local, LocalState::At { .. })
-            && (task.model == MemoryModel::Tso || t.buffer.is_empty())
+            && (task.model != MemoryModel::Sc || t.buffer.is_empty())
     };
     config.memory.len() == task.instance.cells.len()
         && once.len() == all
