@@ -5,6 +5,8 @@
 //! Location and step numbers are those of the thread's family, so evidence about an instance can be
 //! shown in the program's own words.
 
+mod nested;
+
 use crate::expr::Expr;
 use crate::graph::{self, Action, Location};
 use crate::ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};

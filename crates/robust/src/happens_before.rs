@@ -97,8 +97,8 @@ struct Build<'i> {
     /// Stores not drained yet, oldest first.
     pending: BTreeMap<(ThreadId, CellId), Vec<usize>>,
     units: Vec<Unit>,
-    /// The unit a thread is in.
-    open: BTreeMap<ThreadId, usize>,
+    /// The units a thread is in: a block may be inside a region.
+    open: BTreeMap<ThreadId, Vec<usize>>,
 }
 
 impl Build<'_> {
@@ -118,7 +118,7 @@ impl Build<'_> {
                     Action::AtomicBegin => self.open(thread, false),
                     Action::Lock => self.open(thread, true),
                     Action::AtomicEnd | Action::Unlock => {
-                        self.open.remove(&thread);
+                        self.open.entry(thread).or_default().pop();
                     }
                     Action::Load { place, .. } => {
                         if let Some(cell) = address(before, thread, place) {
@@ -143,7 +143,8 @@ impl Build<'_> {
     }
 
     fn open(&mut self, thread: ThreadId, lock: bool) {
-        self.open.insert(thread, self.units.len());
+        let units = self.open.entry(thread).or_default();
+        units.push(self.units.len());
         self.units.push(Unit {
             nodes: Vec::new(),
             thread,
@@ -160,7 +161,7 @@ impl Build<'_> {
         early: Option<usize>,
     ) -> usize {
         let index = self.nodes.len();
-        if let Some(unit) = self.open.get(&thread) {
+        for unit in self.open.get(&thread).into_iter().flatten() {
             self.units[*unit].nodes.push(index);
         }
         self.nodes.push(Node {

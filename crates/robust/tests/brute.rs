@@ -164,7 +164,9 @@ fn check(program: &wattle_model::Program, model: MemoryModel) -> Option<bool> {
             assert!(!attack.cycle.is_empty() && !attack.crossings.is_empty());
         }
         Finding::Undecided { reason, .. } => {
-            assert!(!robust, "undecided ({model}) {reason:?}\n{}", wtl(program));
+            // Opened blocks inside lock regions let stores pass each other under PSO.
+            let blamed = robust && model == MemoryModel::Tso;
+            assert!(!blamed, "undecided ({model}) {reason:?}\n{}", wtl(program));
             return None;
         }
     }
@@ -232,6 +234,22 @@ fn tso_locks() {
         random::Shape::plain(2, 4).locks(),
     );
     many(MemoryModel::Tso, 6, 300, random::Shape::plain(3, 3).locks());
+}
+
+/// Atomic blocks inside lock regions, and beside them.
+#[test]
+fn blocks_inside_lock_regions() {
+    let shape = |threads, steps| random::Shape::plain(threads, steps).atomic().locks();
+    many(MemoryModel::Tso, 10, 1500, shape(2, 4));
+    many(MemoryModel::Tso, 11, 300, shape(3, 2));
+    many(MemoryModel::Pso, 12, 700, shape(2, 3));
+}
+
+/// Under PSO the stores of a thread that holds the lock can overtake each other.
+#[test]
+fn pso_locks() {
+    let shape = random::Shape::plain(2, 4).locks();
+    many(MemoryModel::Pso, 13, 1000, shape);
 }
 
 #[test]

@@ -23,7 +23,8 @@
 //!   a block. If the attacker had loaded what the open region wrote before it made its store, an
 //!   event of that region after the load is an attack by itself: the store would have to be made
 //!   inside the region. Here the search may admit too much, never too little; what it finds is re-checked by
-//!   [`crate::happens_before`] on a concrete run.
+//!   [`crate::happens_before`] on a concrete run. Atomic blocks inside a region are opened
+//!   ([`wattle_model::Instance::with_nested_blocks_opened`]): that, too, only admits more.
 //! - **Faulting loads** end their thread after the access, so that a robust program has no fault
 //!   that SC does not have.
 //! - **PSO**: the attacker may also put a later store of another cell into memory at once, or commit

@@ -37,28 +37,6 @@ pub(super) fn units(thread: &Thread, wanted: bool) -> Units {
     }
 }
 
-/// Whether some path begins an atomic block while it holds the lock.
-pub(super) fn nested(thread: &Thread) -> bool {
-    let mut seen = vec![[false; 2]; thread.locations.len()];
-    let mut work = vec![(thread.entry, false)];
-    while let Some((l, locked)) = work.pop() {
-        if std::mem::replace(&mut seen[l.index()][usize::from(locked)], true) {
-            continue;
-        }
-        for s in thread.outgoing(l) {
-            let step = thread.step(*s);
-            let after = match step.action {
-                Action::Lock => true,
-                Action::Unlock => false,
-                Action::AtomicBegin if locked => return true,
-                _ => locked,
-            };
-            work.push((step.target, after));
-        }
-    }
-    false
-}
-
 /// The locations inside regions, if all regions of the thread are simple.
 fn simple(thread: &Thread) -> Option<Vec<bool>> {
     #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 use super::Options;
 use super::excluded::{Excluded, Sequence};
 use super::plan::Plan;
-use super::regions;
 use super::state::{Shape, Store, Values, Work};
 use super::steps::{Label, Next, Steps};
 use super::witness::{self, Attack};
@@ -76,10 +75,11 @@ pub fn search_many(
             effort,
         };
     }
-    if instance.threads.iter().any(regions::nested) {
-        let why = "an atomic block inside a lock region".to_string();
-        return refused(why, effort);
-    }
+    // What is found in the opened program is confirmed in the program itself.
+    let Some(opened) = instance.with_nested_blocks_opened() else {
+        let why = "an atomic block that is inside a lock region or not, as the path goes";
+        return refused(why.to_string(), effort);
+    };
     // The machine's constructor looks for choices that are too wide to list.
     if let Err(e) = reference::Machine::<Tso, Exact>::new(instance, ()) {
         return refused(e.to_string(), effort);
@@ -88,7 +88,7 @@ pub fn search_many(
         Ok(starts) => starts,
         Err(e) => return refused(e.to_string(), effort),
     };
-    let plan = Plan::new(instance, options);
+    let plan = Plan::new(&opened, options);
     let shape = Shape::new(instance);
     let mut steps = Steps {
         plan: &plan,

@@ -294,9 +294,10 @@ impl Steps<'_, '_> {
         let target = step.target.index();
         let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
         let pso = self.plan.options.model == MemoryModel::Pso;
-        // An attack starts, or goes on. A thread that holds the lock cannot be attacked: nobody can
-        // overwrite what it loads.
-        let starts = state.phase() == Phase::Before && !inside && state.holder() != Some(t);
+        // An attack starts, or goes on. Under TSO a thread that holds the lock has nothing to overtake
+        // with: nobody can overwrite what it loads. Under PSO its stores can overtake each other.
+        let free = pso || state.holder() != Some(t);
+        let starts = state.phase() == Phase::Before && !inside && free;
         if (starts && self.promising(state, t, c, target)) || attacking {
             let mut next = state.clone();
             if starts {

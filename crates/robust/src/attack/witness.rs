@@ -52,10 +52,50 @@ pub(super) fn build(
     start: &Start,
     labels: &[Label],
 ) -> Option<Attack> {
-    match options.model {
+    let replay = |labels: &[Label]| match options.model {
         MemoryModel::Pso => replay::<Pso>(instance, options, start, labels),
         MemoryModel::Sc | MemoryModel::Tso => replay::<Tso>(instance, options, start, labels),
+    };
+    replay(labels).or_else(|| {
+        let moved = [true, false].map(|before| out_of_blocks(instance, labels, before));
+        let mut moved = moved.iter().filter(|m| *m != labels);
+        moved.find_map(|m| replay(m))
+    })
+}
+
+/// The search opens atomic blocks inside lock regions; what others did in them is moved before their
+/// begin or behind their end.
+fn out_of_blocks(instance: &Instance, labels: &[Label], before: bool) -> Vec<Label> {
+    let mut out: Vec<Label> = Vec::new();
+    // The thread in a block, where the block begins, and what waits for its end.
+    let mut block: Option<(u32, usize)> = None;
+    let mut waiting: Vec<Label> = Vec::new();
+    for label in labels {
+        match (&mut block, before) {
+            (Some((t, begin)), true) if *t != label.thread => {
+                out.insert(*begin, *label);
+                *begin += 1;
+                continue;
+            }
+            (Some((t, _)), false) if *t != label.thread => {
+                waiting.push(*label);
+                continue;
+            }
+            _ => {}
+        }
+        let thread = instance.thread(ThreadId(label.thread));
+        match thread.step(label.step).action {
+            Action::AtomicBegin => block = Some((label.thread, out.len())),
+            Action::AtomicEnd => block = None,
+            _ => {}
+        }
+        out.push(*label);
+        if block.is_none() {
+            out.append(&mut waiting);
+        }
     }
+    out.append(&mut waiting);
+    out
 }
 
 struct Run<'i, L: Layout> {

@@ -116,8 +116,24 @@ impl Thread<'_> {
             }
             _ if shape.locks => {
                 self.push(Action::Lock);
-                for _ in 0..self.rng.random_range(1..4) {
+                let accesses = self.rng.random_range(1..4);
+                let nested = shape.atomic && self.rng.random_bool(0.5);
+                let begin = if nested {
+                    self.rng.random_range(0..accesses)
+                } else {
+                    accesses
+                };
+                for i in 0..accesses {
+                    if i == begin {
+                        self.push(Action::AtomicBegin);
+                    }
                     self.access();
+                }
+                if nested {
+                    self.push(Action::AtomicEnd);
+                    if self.rng.random_bool(0.3) {
+                        self.access();
+                    }
                 }
                 self.push(Action::Unlock);
             }
