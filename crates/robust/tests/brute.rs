@@ -8,6 +8,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use wattle_evidence::Control;
+use wattle_evidence::audit::audit_robustness;
 use wattle_memory::layout::Layout;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Event, Exact, MemoryModel, Pso, Sc, Start, Tso};
@@ -169,6 +170,9 @@ fn check(program: &wattle_model::Program, model: MemoryModel) -> Option<bool> {
             assert!(!blamed, "undecided ({model}) {reason:?}\n{}", wtl(program));
             return None;
         }
+    }
+    if model == MemoryModel::Tso && audit_robustness(&instance, &control).is_ok() {
+        assert!(robust, "the auditor missed an attack\n{}", wtl(program));
     }
     let race = search(&instance, Options::new(Goal::Triangular, model), &control);
     if matches!(race, Finding::Free { .. }) {

@@ -204,6 +204,11 @@ impl Steps<'_, '_> {
             Action::AtomicBegin if unlocked => begins(&mut next, &self.shape),
             Action::Lock if state.holder().is_none() => {
                 begins(&mut next, &self.shape);
+                // A store that overtakes (PSO) comes before or after a region, never into it: in the
+                // race it is followed by the region as a whole.
+                if self.is_race() && committed && self.plan.options.model == MemoryModel::Pso {
+                    next.set_flag(t);
+                }
                 if !plan.locks_are_units {
                     next.set_holder(Some(t));
                 }
@@ -215,12 +220,15 @@ impl Steps<'_, '_> {
                 next.set_holder(None);
                 next.clear_foot(&self.shape);
                 closes(&mut next, &self.shape);
+                if self.is_race() {
+                    next.clear_flag(t);
+                }
             }
             // A unit that is not after the load must not come here; nobody looks inside a race.
             Action::AtomicEnd if !state.debt() => next.clear_foot(&self.shape),
             _ => return Ok(None),
         }
-        if self.is_race() && committed && !plan.inside[step.target.index()] {
+        if self.is_race() && committed && !plan.inside[step.target.index()] && !next.flag(t) {
             // The very next event must be the conflicting store.
             return Ok(None);
         }
@@ -436,7 +444,8 @@ impl Steps<'_, '_> {
                 out.push(Next::Success(label));
             }
             // Inside a unit the store may still come.
-            return !conflict && self.plan.threads[t].inside[state.location(t)];
+            let inside = self.plan.threads[t].inside[state.location(t)] || state.flag(t);
+            return !conflict && inside;
         }
         let in_region = state.holder() == Some(t) || self.plan.threads[t].inside[state.location(t)];
         let s = state.delayed();
