@@ -209,6 +209,11 @@ pub fn system(
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
+    if let Some(name) = options.engine.as_ref().filter(|e| *e != PARAMS) {
+        let why = format!("`{name}` reads programs; array-based systems are for {PARAMS}");
+        let reason = Reason::Refused(Refusal::new(why));
+        return Ok(open(model, None, options, reason));
+    }
     let (outcome, stopped) = decide(system, model, control);
     let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
     finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());

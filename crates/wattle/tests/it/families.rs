@@ -130,6 +130,14 @@ fn what_exact_cannot_have() {
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);
     let r = run(&["check", &lock, "--threads", "t=2", "--engine", "params"]);
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    // Array-based systems are no programs.
+    let flags = root()
+        .join("examples/cubicle/flags.cub")
+        .display()
+        .to_string();
+    assert_eq!(run(&["check", &flags, "--engine", "params"]).code, 0);
+    let r = run(&[&["check", &flags][..], &by_exact].concat());
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
 }
 
 /// Where `params` does not go, `auto` has the answer of `exact`, after a look at small instances; the
