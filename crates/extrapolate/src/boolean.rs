@@ -9,7 +9,7 @@
 
 use crate::cube::{Bits, Cube};
 use crate::lift::{Buffers, Proof};
-use crate::search::{Question, Searcher};
+use crate::search::{Memory, Question, Searcher};
 use crate::sites::{Graph, To, graphs};
 use crate::vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
@@ -94,7 +94,7 @@ impl<'i> Program<'i> {
         buffers: Buffers,
         vocabulary: Vocabulary,
         cubes: Cubes,
-        control: &Control<'_>,
+        (memory, control): (&Memory, &Control<'_>),
     ) -> Result<Self, Halt> {
         let none = |g: &Graph| g.sites.iter().map(|_| [None, None, None]).collect();
         let mut program = Program {
@@ -102,12 +102,12 @@ impl<'i> Program<'i> {
             dead: Vec::new(),
             system,
             graphs,
-            vocabulary,
             cubes,
             enforce: Vec::new(),
-            searcher: Searcher::default(),
+            searcher: Searcher::new(memory, &vocabulary),
             goals: FxHashMap::default(),
             used: BTreeSet::new(),
+            vocabulary,
             time: Duration::ZERO,
             buffers,
         };

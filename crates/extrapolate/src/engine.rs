@@ -17,6 +17,7 @@ use crate::certify::certificate;
 use crate::check::{Checked, Checker, Outcome, Splitting};
 use crate::cube::Cube;
 use crate::lift::{self, Mix, Proof};
+use crate::search::Memory;
 use crate::sites::Graph;
 use crate::vocabulary::Vocabulary;
 use wattle_evidence::{
@@ -76,6 +77,8 @@ pub struct Stage {
     pub method: Method,
     pub k: usize,
     pub built: Built,
+    /// Solver calls for boolean programs since the task began, this one's among them.
+    pub calls: u64,
     pub checked: Checked,
     pub proved: bool,
 }
@@ -113,6 +116,7 @@ struct Work<'w> {
     control: &'w Control<'w>,
     stages: Vec<Stage>,
     effort: Progress,
+    memory: Memory,
     /// The predicates given with the program prove it under SC.
     given: bool,
 }
@@ -126,6 +130,7 @@ impl Extrapolate {
             control,
             stages: Vec::new(),
             effort: Progress::default(),
+            memory: Memory::default(),
             given: true,
         };
         if let Err(refusal) = self.accepts(task) {
@@ -162,6 +167,7 @@ impl Extrapolate {
             control,
             stages: Vec::new(),
             effort: Progress::default(),
+            memory: Memory::default(),
             given: true,
         };
         work.text(k).map_err(|halt| {
@@ -202,7 +208,8 @@ impl<'w> Work<'w> {
             size: proof.size,
         };
         let (vocabulary, cubes) = plan.vocabulary(&system, &buffers, &proof, &[]);
-        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, self.control)?;
+        let asking = (&self.memory, self.control);
+        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, asking)?;
         crate::print::program(&mut program, task.question(), self.control)
     }
 
@@ -461,7 +468,8 @@ impl<'w> Work<'w> {
         (method, k): (Method, usize),
         (graphs, buffers, vocabulary, cubes): Parts,
     ) -> Result<Step<'i>, Halt> {
-        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, self.control)?;
+        let asking = (&self.memory, self.control);
+        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, asking)?;
         let mut last = Vec::new();
         for splitting in [
             Splitting::Assumptions,
@@ -481,6 +489,7 @@ impl<'w> Work<'w> {
                 method,
                 k,
                 built: program.built(),
+                calls: self.memory.calls(),
                 checked,
                 proved,
             });

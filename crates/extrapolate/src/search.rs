@@ -4,14 +4,17 @@
 //! ¬φ, so instead of trying them the search branches on the models it has: a cube must disagree with
 //! each of them somewhere. Only a cube that disagrees with all known models is asked of the solver;
 //! the answer is a cube of the result, or one more model. The result is the same, and every cube up
-//! to the bound is decided. Models are kept for all later questions.
+//! to the bound is decided. Models are kept for all later questions, and so are the solver's answers,
+//! from one boolean program of a task to the next ([`Memory`]).
 //!
 //! Fig. 6 (b) tries a given list of cubes instead: the extrapolated ones.
 
 use crate::cube::{Bits, Cube};
 use crate::vocabulary::Vocabulary;
+use std::cell::RefCell;
+use std::rc::Rc;
 use wattle_evidence::{Control, Progress, Stop};
-use wattle_logic::{Answer, Formula, Model, Native, Solver, not};
+use wattle_logic::{Answer, Formula, Model, Session, Solver, not};
 
 /// Models worth keeping; beyond that the oldest are forgotten.
 const MOST_MODELS: usize = 2048;
@@ -32,9 +35,45 @@ pub struct Question<'q> {
     pub impossible: &'q [Cube],
 }
 
+/// What the solver has said so far, whichever boolean program of a task asked.
+#[derive(Clone, Default)]
+pub struct Memory(Rc<RefCell<Known>>);
+
 #[derive(Default)]
+struct Known {
+    session: Session,
+    models: Vec<Model>,
+}
+
+impl Memory {
+    /// How often the solver was asked.
+    pub fn calls(&self) -> u64 {
+        self.0.borrow().session.counters.solver_calls
+    }
+
+    /// The solver's answer or the one it gave before; how often the solver was asked for it.
+    fn ask(&self, query: &[Formula], control: &Control<'_>) -> (Answer, u64) {
+        let known = &mut *self.0.borrow_mut();
+        let before = known.session.counters.solver_calls;
+        known.session.solver().set_deadline(control.deadline());
+        let answer = known.session.check(query);
+        if let Answer::Sat(model) = &answer {
+            keep(&mut known.models, model.clone());
+        }
+        (answer, known.session.counters.solver_calls - before)
+    }
+}
+
+/// Adds a model; of too many the older half is forgotten.
+fn keep<M>(models: &mut Vec<M>, model: M) {
+    if models.len() == MOST_MODELS {
+        models.drain(..MOST_MODELS / 2);
+    }
+    models.push(model);
+}
+
 pub struct Searcher {
-    solver: Native,
+    memory: Memory,
     /// With the truth values of the predicates; all questions are about one vocabulary.
     models: Vec<(Model, Bits)>,
     pub counters: Counters,
@@ -56,6 +95,18 @@ struct Answering<'s, 'v> {
 }
 
 impl Searcher {
+    pub fn new(memory: &Memory, vocabulary: &Vocabulary) -> Self {
+        let known = memory.0.borrow();
+        let models = known.models.iter();
+        let models = models.map(|m| (m.clone(), row(vocabulary, m))).collect();
+        Searcher {
+            memory: memory.clone(),
+            models,
+            counters: Counters::default(),
+            steps: 0,
+        }
+    }
+
     fn start<'s, 'v>(
         &'s mut self,
         vocabulary: &'v Vocabulary,
@@ -141,8 +192,9 @@ impl Answering<'_, '_> {
         let mut query = self.vocabulary.formulas(cube);
         let literals: Vec<(usize, bool)> = cube.literals().collect();
         query.extend(self.rest.iter().cloned());
-        self.searcher.counters.solver_calls += 1;
-        match self.searcher.solver.check(&query) {
+        let (answer, calls) = self.searcher.memory.ask(&query, self.control);
+        self.searcher.counters.solver_calls += calls;
+        match answer {
             Answer::Unsat(refutation) => {
                 let core = refutation.core.into_iter();
                 let core = core.filter(|i| *i < literals.len()).map(|i| literals[i]);
@@ -154,11 +206,7 @@ impl Answering<'_, '_> {
             Answer::Sat(model) => {
                 let row = row(self.vocabulary, &model);
                 self.rows.push(row);
-                let models = &mut self.searcher.models;
-                if models.len() == MOST_MODELS {
-                    models.drain(..MOST_MODELS / 2);
-                }
-                models.push((model, row));
+                keep(&mut self.searcher.models, (model, row));
                 Ok(false)
             }
             Answer::Unknown(_) => Ok(true),

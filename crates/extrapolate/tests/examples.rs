@@ -103,6 +103,42 @@ fn predicates_alone_suffice_for_the_finite_ones() {
     }
 }
 
+/// dan-2013, Table 2: solver calls under cube extrapolation, in thousands.
+const CALLS: [(&str, MemoryModel, u64); 6] = [
+    ("queue", Tso, 163),
+    ("queue-pso", Pso, 98),
+    ("bakery", Tso, 7048),
+    ("bakery-pso", Pso, 9018),
+    ("ticket", Tso, 6941),
+    ("ticket", Pso, 15644),
+];
+
+/// Ours are counted over all boolean programs on the way.
+#[test]
+fn the_solver_is_asked_fifty_times_less_than_in_the_paper() {
+    for (name, model, paper) in CALLS {
+        let instance = example(&format!("bitchaku/{name}.bit"));
+        let task = Task {
+            instance: &instance,
+            model,
+            question: (!instance.questions.is_empty()).then_some(0),
+            deadlock: false,
+        };
+        let engine = Extrapolate {
+            fall_back: false,
+            ..Extrapolate::default()
+        };
+        let (answer, stages) = engine.explain(&task, &Control::unlimited());
+        assert!(
+            matches!(answer, Answer::Unreachable { .. }),
+            "{name} {model}"
+        );
+        let calls = stages.last().map_or(0, |s| s.calls);
+        println!("{name} {model}: {calls} calls, the paper {paper},000");
+        assert!(calls * 50 <= paper * 1000, "{name} {model}: {calls}");
+    }
+}
+
 /// The predicates of SC without their buffered versions say nothing of what is pending.
 #[test]
 fn without_extrapolation_the_ticket_lock_is_not_proved() {

@@ -273,16 +273,7 @@ fn row(
     if let Some(s) = stages.last() {
         measured(s, &mut out);
     }
-    // A program checked with more splitting is the same program.
-    let mut calls = 0;
-    for (n, s) in stages.iter().enumerate() {
-        let next = stages
-            .get(n + 1)
-            .map(|s| (s.built.time, s.built.solver_calls));
-        if next.is_none_or(|(time, c)| c != s.built.solver_calls || time < s.built.time) {
-            calls += s.built.solver_calls;
-        }
-    }
+    let calls = stages.last().map_or(0, |s| s.calls);
     let _ = write!(out, " {all:>7.2} {calls:>11} {said:<8} |");
     for column in paper {
         let _ = write!(out, " {column:>7}");
