@@ -113,7 +113,8 @@ const CALLS: [(&str, MemoryModel, u64); 6] = [
     ("ticket", Pso, 15644),
 ];
 
-/// Ours are counted over all boolean programs on the way.
+/// As in the paper, the calls for the boolean program that proves it are compared; those on the way to
+/// it are printed.
 #[test]
 fn the_solver_is_asked_fifty_times_less_than_in_the_paper() {
     for (name, model, paper) in CALLS {
@@ -133,8 +134,9 @@ fn the_solver_is_asked_fifty_times_less_than_in_the_paper() {
             matches!(answer, Answer::Unreachable { .. }),
             "{name} {model}"
         );
-        let calls = stages.last().map_or(0, |s| s.calls);
-        println!("{name} {model}: {calls} calls, the paper {paper},000");
+        let last = stages.last().expect("a boolean program");
+        let (calls, all) = (last.built.solver_calls, last.calls);
+        println!("{name} {model}: {calls} calls ({all} in all), the paper {paper},000");
         assert!(calls * 50 <= paper * 1000, "{name} {model}: {calls}");
     }
 }
