@@ -200,6 +200,7 @@ impl Asked<'_> {
             }
             finding.warnings.extend(lowered.notes.iter().cloned());
         }
+        finding.seconds = control.elapsed().as_secs_f64();
         // What wraps around in the program did not in the proof; the first line has to say so.
         if wraps(self.program) {
             finding.scope.data = MATHEMATICAL.into();
