@@ -30,9 +30,9 @@ pub struct Arguments {
     /// All minimal sets instead of one of the cheapest
     #[arg(long)]
     all: bool,
-    /// What a kind costs: fence=N (100), store=N (store fence, 99), swap=N (atomic store), lock=N
-    /// (`lock` prefix or atomic read-modify-write; 101 for any number of threads, which is also broken
-    /// under SC without it); 0 forbids it
+    /// What a kind costs: fence=N (100), store=N (store fence; 99), swap=N (atomic store; not used
+    /// otherwise), lock=N (`lock` prefix or atomic read-modify-write; 101 for any number of threads, not
+    /// used otherwise); 0 forbids it
     #[arg(long, value_name = "KIND=N", value_parser = cost)]
     cost: Vec<(Kind, u32)>,
     /// Write the fenced program here, in the language of the input
