@@ -421,3 +421,20 @@ finally count == 2;
         ran.out
     );
 }
+
+#[test]
+fn locks_are_written_in_litmus() {
+    let text = "\
+X86 INC
+{ x=0; }
+ P0      | P1      ;
+ INC [x] | INC [x] ;
+~exists (x=1)
+";
+    let goal = FenceOptions {
+        costs: Costs::with_locks(),
+        ..wanted(MemoryModel::Tso, SAFETY, false)
+    };
+    let found = written(Language::Litmus, text, &goal);
+    assert!(found.contains("+ LOCK INC [x] | LOCK INC [x] ;"), "{found}");
+}
