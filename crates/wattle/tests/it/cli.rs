@@ -57,6 +57,51 @@ fn verdicts_have_their_exit_codes() {
     assert_eq!(check(&[&sb, &mp], &[]).code, 1);
 }
 
+/// Buffers that forget prove; their runs count only if they are real; a bound is no proof.
+#[test]
+fn buffers_can_be_told_what_to_remember() {
+    let s = Scratch::new();
+    let sb = s.file("sb.wtl", SB);
+    let mp = s.file("mp.wtl", MP);
+    let spinning = "shared x: 0..1, y: 0..1;
+        thread p { local r: 0..1; loop { x = 1; r = y; } }
+        thread q { local r: 0..1; loop { y = 0; r = x; } }
+        never y == 1;";
+    let spinning = s.file("spinning.wtl", spinning);
+    let with = |file: &str, content: &str| {
+        let more = ["--engine", "explicit", "--content", content];
+        check(&[file], &more).code
+    };
+    for content in ["set", "multiset", "oldest=1", "newest=1", "atmost=1"] {
+        assert_eq!(with(&sb, content), 1, "{content}");
+    }
+    for content in ["oldest=1", "oldest=2", "newest=2", "atmost=2"] {
+        assert_eq!(with(&mp, content), 0, "{content}");
+    }
+    // Without order the second store may leave first, which on TSO it does not.
+    for content in ["set", "multiset"] {
+        assert_eq!(with(&mp, content), 3, "{content}");
+    }
+    for (content, code) in [
+        ("set", 0),
+        ("oldest=1", 0),
+        ("multiset", 3),
+        ("atmost=2", 3),
+    ] {
+        assert_eq!(with(&spinning, content), code, "{content}");
+    }
+    assert_eq!(with(&sb, "oldest"), 2);
+    assert_eq!(check(&[&sb], &["--content", "set"]).code, 2);
+    assert_eq!(
+        check(
+            &[&mp],
+            &["--engine", "explicit", "--content", "set", "--model", "sc"]
+        )
+        .code,
+        0
+    );
+}
+
 #[test]
 fn a_broken_file_never_stops_the_others() {
     let s = Scratch::new();
