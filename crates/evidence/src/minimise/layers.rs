@@ -138,7 +138,7 @@ impl<L: Layout> Search<'_, L> {
                 let place = node.key.place;
                 let events = successors
                     .entry(place)
-                    .or_insert_with(|| self.next(&mut places, place, own, &is_near));
+                    .or_insert_with(|| self.next(&mut places, place, own, is_near));
                 for (event, to) in events {
                     let cost = extended(node, event);
                     let Some(place) = *to else {

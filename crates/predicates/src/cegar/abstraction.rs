@@ -457,3 +457,36 @@ impl Asker {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wattle_logic::{Limits, gt, lt};
+
+    /// What the solver does not know is no answer: neither possible nor impossible.
+    #[test]
+    fn a_solver_that_gives_up_halts_the_search() {
+        let limits = Limits {
+            work: 0,
+            ..Limits::default()
+        };
+        let mut asker = Asker {
+            solver: Native::with_limits(limits),
+            ..Asker::default()
+        };
+        let (x, y) = (Var(0), Var(1));
+        let query = [gt(x + y, 3), lt(x * 2 - y, 0)];
+        let found = asker.combinations(&query, &[gt(x, y)], &Control::unlimited());
+        assert!(matches!(found, Err(Halt::Unknown(Reason::Budget))));
+    }
+
+    #[test]
+    fn weaker_cubes_cover_stronger_ones() {
+        let (t, f, o) = (Some(true), Some(false), None);
+        assert!(covers(&[t, o], &[t, f]) && covers(&[o, o], &[t, o]));
+        assert!(!covers(&[t, f], &[t, o]) && !covers(&[t, o], &[f, o]));
+        let four = [vec![t, t], vec![t, f], vec![f, t], vec![f, f]];
+        assert_eq!(merged(four), [vec![o, o]]);
+        assert_eq!(merged([vec![t, t], vec![f, f]]).len(), 2);
+    }
+}
