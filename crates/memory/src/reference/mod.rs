@@ -413,14 +413,20 @@ pub fn starts(instance: &Instance) -> Result<Vec<Start>, Refusal> {
         if starts.len() as u64 * (hi.abs_diff(lo) + 1) > MAX_CHOICE {
             return Err(Refusal::TooManyStarts);
         }
+        let put = |start: &mut Start, v: i64| match thread {
+            None => start.memory.push(v),
+            Some(t) => start.registers[t].push(v),
+        };
+        if lo == hi {
+            // Nothing to choose: no copies, there may be very many cells.
+            starts.iter_mut().for_each(|start| put(start, lo));
+            continue;
+        }
         let mut more = Vec::new();
         for start in starts {
             for v in lo..=hi {
                 let mut start = start.clone();
-                match thread {
-                    None => start.memory.push(v),
-                    Some(t) => start.registers[t].push(v),
-                }
+                put(&mut start, v);
                 more.push(start);
             }
         }

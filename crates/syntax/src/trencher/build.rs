@@ -75,10 +75,14 @@ fn memory_length(found: &Addresses, threads: &[Thread], out: &mut Vec<Diagnostic
 }
 
 fn family(t: &Thread) -> Family {
-    let leaves = |state: usize| t.transitions.iter().find(|tr| tr.source == state);
-    let locations = t.states.keys().enumerate().map(|(i, name)| Location {
+    // A state is where its first transition is.
+    let mut spans = vec![Span::NONE; t.states.len()];
+    for transition in t.transitions.iter().rev() {
+        spans[transition.source] = transition.span;
+    }
+    let locations = t.states.keys().zip(spans).map(|(name, span)| Location {
         labels: vec![name.clone()],
-        span: leaves(i).map_or(Span::NONE, |tr| tr.span),
+        span,
     });
     let registers = t.registers.iter().map(|(name, span)| Register {
         name: name.clone(),
