@@ -1,6 +1,8 @@
 //! One property of a program with open families: `params` and `exact` side by side.
 
-use super::{EXACT, PARAMS, decide, faithful, found, not_audited, open, refusal, with_threads};
+use super::{
+    EXACT, PARAMS, decide, faithful, found, no_deadlocks, not_audited, open, refusal, with_threads,
+};
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
 use crate::{check, plan};
@@ -59,6 +61,9 @@ fn provers(
     options: &Options,
 ) -> (Vec<Prover>, Vec<Reason>) {
     let (mut willing, mut refusals) = (Vec::new(), Vec::new());
+    if options.deadlock {
+        return (willing, vec![no_deadlocks()]);
+    }
     let wanted = |name: &str| options.engine.as_deref().is_none_or(|e| e == name);
     if wanted(PARAMS) {
         match lower(program, question) {
@@ -66,7 +71,7 @@ fn provers(
             Err(u) => refusals.push(refusal(u.span, &u.message, &u.hint)),
         }
     }
-    if wanted(EXACT) && !options.deadlock {
+    if wanted(EXACT) {
         match program.crowd(question) {
             Ok(crowd) => willing.push(Prover::Exact(Box::new(crowd))),
             Err(n) => refusals.push(refusal(n.span, &n.message, &n.hint)),

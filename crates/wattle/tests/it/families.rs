@@ -57,6 +57,17 @@ fn proofs_are_audited_and_kept() {
     }
 }
 
+#[test]
+fn a_deadlock_is_found_on_small_instances_and_never_proved_absent() {
+    let s = Scratch::new();
+    let stuck = "shared l: 0..1;\nthread t[*] { await l == 1; }\nnever l == 2;\n";
+    let r = run(&["check", &s.file("stuck.wtl", stuck), "--deadlock"]);
+    assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    let r = run(&["check", &s.file("lock.wtl", LOCK), "--deadlock"]);
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    assert!(r.out.contains("deadlocks are looked for"), "{}", r.out);
+}
+
 /// `exact` by name: its proofs are audited and kept like those of `params`.
 #[test]
 fn exact_proves_for_any_number() {
