@@ -35,7 +35,7 @@ pub struct Progress {
 /// Keeps engines that run side by side in step.
 pub trait Pace: Sync {
     /// The work between two polls is done. May wait for others, or say that it is enough.
-    fn tick(&self, progress: Progress) -> Result<(), Stop>;
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop>;
 }
 
 /// The budget of one run.
@@ -138,7 +138,7 @@ impl<'c> Control<'c> {
             sink(engine, progress);
         }
         if let Some(pace) = self.pace {
-            pace.tick(progress)?;
+            pace.tick(engine, progress)?;
         }
         if let Some(stop) = self.stop() {
             return Err(stop);

@@ -11,7 +11,6 @@ use crate::families;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
-use std::collections::VecDeque;
 use wattle_coherent::Coherent;
 use wattle_evidence::{
     Answer, Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
@@ -31,17 +30,20 @@ pub struct Entry {
     pub auto: bool,
     /// About how many microseconds it works from one poll to the next.
     pub tick: u64,
+    /// The same while a proof of it is audited.
+    pub audit: u64,
     /// Made for unbounded integers; the others are made for finite data.
     pub integers: bool,
 }
 
 /// Every engine, in the order of the plan: of two that answer at the same time the first is heard.
 pub fn engines(options: &Options) -> Vec<Entry> {
-    fn entry(auto: bool, tick: u64, engine: impl Engine + 'static) -> Entry {
+    fn entry(auto: bool, tick: u64, audit: u64, engine: impl Engine + 'static) -> Entry {
         Entry {
             engine: Box::new(engine),
             auto,
             tick,
+            audit,
             integers: false,
         }
     }
@@ -50,16 +52,16 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         Entry { integers, ..entry }
     }
     vec![
-        entry(true, 1000, explicit(options)),
-        entry(true, 1000, Robust::default()),
-        entry(true, 1000, Coherent::OldestK),
-        entry(true, 700, Exact),
-        integers(entry(true, 800, cegar(options))),
-        integers(entry(true, 400, extrapolate(options))),
-        entry(false, 1000, Coherent::NewestK),
-        entry(false, 700, Multiset),
-        entry(false, 1000, Lazy::default()),
-        entry(false, 6000, Reference),
+        entry(true, 1000, 2000, explicit(options)),
+        entry(true, 1000, 1600, Robust::default()),
+        entry(true, 1000, 3000, Coherent::OldestK),
+        entry(true, 700, 16, Exact),
+        integers(entry(true, 800, 700, cegar(options))),
+        integers(entry(true, 400, 700, extrapolate(options))),
+        entry(false, 1000, 3000, Coherent::NewestK),
+        entry(false, 700, 16, Multiset),
+        entry(false, 1000, 1000, Lazy::default()),
+        entry(false, 6000, 1000, Reference),
     ]
 }
 
@@ -181,27 +183,34 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     }
     let mut best: Option<Outcome> = None;
     let mut reasons: Vec<String> = Vec::new();
-    let mut rounds: VecDeque<Vec<&Entry>> = rounds(willing, task).into();
-    while let Some(round) = rounds.pop_front() {
+    for round in rounds(willing, task) {
         let paces = paces(&round, task);
         let runners = round.iter().zip(paces).map(|(entry, tick)| Runner {
             engine: entry.engine.as_ref(),
             tick,
+            audit: entry.audit,
         });
         let runners: Vec<Runner<&dyn Engine>> = runners.collect();
         let ended = race(&runners, control, |runner, control| {
-            runner.engine.run(task, control)
+            let (engine, name) = (runner.engine, runner.engine.name());
+            match engine.run(task, control) {
+                // An audit may take long, and may end without a result: it is part of the race.
+                proof @ Answer::Unreachable { .. } => {
+                    Told::Proof(judged(name, proof, task, options, control))
+                }
+                answer => Told::Answer(answer),
+            }
         });
-        let without_others = ended.len() < round.len();
-        for (i, answer) in ended {
-            let outcome = judged(round[i].engine.name(), answer, task, options, control)?;
+        for (i, told) in ended {
+            let outcome = match told {
+                Told::Proof(outcome) => outcome?,
+                // A trace is made shorter and replayed when nobody else runs any more.
+                Told::Answer(answer) => {
+                    judged(round[i].engine.name(), answer, task, options, control)?
+                }
+            };
             if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
                 reasons.push(format!("{}: {}", outcome.engine, reason_text(reason)));
-                if without_others {
-                    // Its proof cannot be audited: the others have not had their say.
-                    let others = (0..round.len()).filter(|j| *j != i).map(|j| round[j]);
-                    rounds.push_front(others.collect());
-                }
             }
             best = Some(prefer(best, outcome));
         }
@@ -215,9 +224,18 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     })
 }
 
-impl Ended for Answer {
+/// What an engine says: a proof is audited already.
+enum Told {
+    Answer(Answer),
+    Proof(Result<Outcome, Unsound>),
+}
+
+impl Ended for Told {
     fn is_decided(&self) -> bool {
-        matches!(self, Answer::Reached { .. } | Answer::Unreachable { .. })
+        match self {
+            Told::Answer(answer) => matches!(answer, Answer::Reached { .. }),
+            Told::Proof(outcome) => outcome.as_ref().map_or(true, is_decided),
+        }
     }
 }
 
@@ -240,7 +258,7 @@ fn reason_text(reason: &Reason) -> String {
     }
 }
 
-/// An answer is minimised and replayed, or audited, when the race is over: nobody else runs then.
+/// An answer with its evidence checked.
 fn judged(
     engine: &'static str,
     answer: Answer,

@@ -98,6 +98,7 @@ pub fn program(
     let (willing, mut refusals) = provers(program, question, options);
     let runners = willing.into_iter().map(|engine| Runner {
         tick: engine.tick(),
+        audit: engine.tick(),
         engine,
     });
     let runners: Vec<Runner<Prover>> = runners.collect();

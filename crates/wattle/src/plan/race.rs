@@ -18,6 +18,8 @@ pub struct Runner<E> {
     pub engine: E,
     /// What the work from one poll to the next counts, in virtual microseconds.
     pub tick: u64,
+    /// The same while its proof is audited.
+    pub audit: u64,
 }
 
 /// How one run ended, for the race.
@@ -79,17 +81,21 @@ pub fn race<E: Sync, T: Ended + Send>(
     };
     let ended: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
     let one = |i: usize, launch: Option<&(dyn Fn() + Sync)>| {
-        let tick = runners[i].tick;
+        let Runner { tick, audit, .. } = runners[i];
         let clock = Clock {
             track: &track,
             i,
             tick,
+            audit,
             launch,
         };
         let leave = Leave(&track, i);
         let outcome = run(&runners[i], &control.stage(Duration::MAX).with_pace(&clock));
         if outcome.is_decided() {
-            track.lock()[i].state = State::Decided;
+            let lane = &mut track.lock()[i];
+            // What was done since the last poll is not known, but not nothing.
+            lane.clock += tick;
+            lane.state = State::Decided;
         }
         drop(leave);
         let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,19 +171,21 @@ struct Clock<'t> {
     track: &'t Track<'t>,
     i: usize,
     tick: u64,
+    audit: u64,
     /// Starts the others.
     launch: Option<&'t (dyn Fn() + Sync)>,
 }
 
 impl Pace for Clock<'_> {
-    fn tick(&self, progress: Progress) -> Result<(), Stop> {
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
         let mut lanes = self.track.lock();
         let done = progress.states.saturating_sub(progress.frontier);
         let same = done > 0 || progress.frontier > 0;
         // Searches begin with a poll, and begin anew now and then.
-        let spent = match same && lanes[self.i].done == done {
-            true => 0,
-            false => self.tick,
+        let spent = match worker {
+            "audit" => self.audit,
+            _ if same && lanes[self.i].done == done => 0,
+            _ => self.tick,
         };
         lanes[self.i].done = done;
         let before = lanes[self.i].clock;
@@ -297,7 +305,11 @@ mod tests {
             .collect();
         let runners: Vec<Runner<&Fake>> = fakes
             .iter()
-            .map(|engine| Runner { engine, tick: 1000 })
+            .map(|engine| Runner {
+                engine,
+                tick: 1000,
+                audit: 1000,
+            })
             .collect();
         let ended = race(&runners, &Control::unlimited(), |runner, control| {
             let answer = runner.engine.run(&task, control);
