@@ -57,7 +57,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         entry(true, 1000, 3000, Coherent::OldestK),
         entry(true, 700, 16, Exact),
         integers(entry(true, 800, 700, cegar(options))),
-        integers(entry(true, 400, 700, extrapolate(options))),
+        integers(entry(true, 1600, 700, extrapolate(options))),
         entry(false, 1000, 3000, Coherent::NewestK),
         entry(false, 700, 16, Multiset),
         entry(false, 1000, 1000, Lazy::default()),
@@ -67,9 +67,9 @@ pub fn engines(options: &Options) -> Vec<Entry> {
 
 /// Who is not the first of its kind gets half the time of the first.
 const LATER: u64 = 2;
-/// Who is not made for the program's data gets half as much: where integers are unbounded most
-/// engines cannot search to the end.
-const FOREIGN: u64 = 2;
+/// Who is not made for the program's data gets little: where integers are unbounded most engines
+/// cannot search to the end, and their states are large.
+const FOREIGN: u64 = 16;
 
 /// Whether every value keeps to an interval, whatever the types say.
 fn is_finite(task: &Task<'_>) -> bool {
