@@ -150,15 +150,12 @@ pub fn opened(
     counts: &BTreeMap<String, u32>,
 ) -> Result<Program, String> {
     let mut program = program.clone();
-    for name in any {
+    let any = any.iter().map(|name| (name, Count::Any));
+    let fixed = counts.iter().map(|(name, n)| (name, Count::Fixed(*n)));
+    for (name, count) in any.chain(fixed) {
         let family = program.family_named(name);
         let family = family.ok_or_else(|| format!("there is no family `{name}`"))?;
-        program.families[family.index()].count = Count::Any;
-    }
-    for (name, n) in counts {
-        if let Some(family) = program.family_named(name) {
-            program.families[family.index()].count = Count::Fixed(*n);
-        }
+        program.families[family.index()].count = count;
     }
     Ok(program)
 }

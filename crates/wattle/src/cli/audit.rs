@@ -86,6 +86,11 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
         }
         Subject::System(_) => None,
     };
+    let any_number = matches!(kept.evidence, Certificate::Cubes(_)) || open.is_some();
+    if kept.deadlock && any_number {
+        let reason = "no proof about any number of threads is about deadlock";
+        return Err(fail(reason.into(), Exit::Input));
+    }
     let result = match (&kept.evidence, &subject, &open) {
         (Certificate::Cubes(cubes), ..) => {
             let system = families::system_of(&subject, &kept.any, &kept.threads, kept.question);

@@ -54,6 +54,16 @@ fn proofs_are_audited_and_kept() {
         let less = s.file("less.json", json.to_string());
         let r = run(&["audit", &lock, &less]);
         assert_eq!(r.code, 4, "{model} {}", r.err);
+        // It is not about deadlock, nor about threads there are not.
+        for (field, value) in [
+            ("deadlock", serde_json::json!(true)),
+            ("threads", serde_json::json!({"nobody": 1})),
+        ] {
+            let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            json[field] = value;
+            let other = s.file("other.json", json.to_string());
+            assert_eq!(run(&["audit", &lock, &other]).code, 2, "{model} {field}");
+        }
     }
 }
 
