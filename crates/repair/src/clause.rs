@@ -3,7 +3,8 @@
 //! A store is *overtaken* by a later access of its thread that takes effect before the store drains:
 //! a load (TSO, PSO) or a store of another cell (PSO). A fence at any location between the two stops
 //! the run; a fence anywhere else does not, because the thread can wait there until its buffer is
-//! empty without anybody noticing. So every repair has one of these sites, or locks a
+//! empty without anybody noticing. A property that reads memory overtakes what is pending when it is
+//! looked at: a fence where the thread stands then is before its label. So every repair has one of these sites, or locks a
 //! read-modify-write that the run does not happen to execute as one step with an empty buffer before
 //! and after: any other lock leaves the run as it is.
 
@@ -83,26 +84,32 @@ pub fn of_trace(
             None => false,
         };
         // A state that is looked at with the store pending is overtaken by the look itself.
-        let last = if pending && sees_memory {
-            later.len().checked_sub(1)
-        } else {
-            later.iter().rposition(|m| overtakes(m))
+        let looked_at = pending && sees_memory;
+        let passed = match looked_at {
+            true => later.len(),
+            false => match later.iter().rposition(|m| overtakes(m)) {
+                Some(last) => last + 1,
+                None => continue,
+            },
         };
-        let Some(last) = last else { continue };
         let last_store = later
             .iter()
             .rposition(|m| overtakes(m) && m.access.is_some_and(|(_, write)| write));
-        let family = task.instance.thread(store.thread).family;
-        let steps = &task.instance.thread(store.thread).steps;
-        for (j, m) in later.iter().enumerate().take(last + 1) {
-            let source = steps[m.step.index()].source;
-            let at = places.of(family, fenced.location(family, source));
+        let thread = task.instance.thread(store.thread);
+        let family = thread.family;
+        let place = |l| places.of(family, fenced.location(family, l));
+        for (j, m) in later.iter().enumerate().take(passed) {
+            let at = place(thread.steps[m.step.index()].source);
             clause.insert(site(family, SiteKind::Fence(at)));
             if last_store.is_some_and(|s| j <= s) {
                 clause.insert(site(family, SiteKind::StoreFence(at)));
             }
         }
-        let between = later[..last]
+        if let Some(end) = states.last().filter(|_| looked_at) {
+            let at = place(end.locations[store.thread.index()]);
+            clause.insert(site(family, SiteKind::Fence(at)));
+        }
+        let between = later[..passed - usize::from(!looked_at)]
             .iter()
             .filter(|m| matches!(m.access, Some((_, true))));
         for m in between.copied().chain([store]) {

@@ -33,7 +33,7 @@ impl Fenced {
 }
 
 /// Puts the fences in. Numbers of old locations stay; a fenced location gets a twin that its steps
-/// now leave from.
+/// now leave from. Its labels go there too: who is at a label is past the fence.
 pub fn fenced(program: &Program, sites: &BTreeSet<Site>) -> Fenced {
     let mut program = program.clone();
     let mut origins = Vec::new();
@@ -79,6 +79,8 @@ fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin 
         for step in family.steps.iter_mut().filter(|s| s.source == l) {
             step.source = twin;
         }
+        let labels = std::mem::take(&mut family.locations[l.index()].labels);
+        family.locations[twin.index()].labels = labels;
         let span = family.locations[l.index()].span;
         push(
             family,

@@ -181,7 +181,12 @@ pub fn repair(
                 }
             }
             Tried::BrokenUnderSc(v) => return Ok(Outcome::BrokenUnderSc(v)),
-            Tried::Impossible(v) => return Ok(Outcome::Impossible(v)),
+            Tried::Impossible(v) if candidate.is_empty() => return Ok(Outcome::Impossible(v)),
+            // The run is one of the program with these fences and locks.
+            Tried::Impossible(_) => match work.beyond_repair()? {
+                Ok(outcome) => return Ok(outcome),
+                Err(reason) => break Some(reason),
+            },
             Tried::Undecided(reason) => break Some(reason),
         }
     };
@@ -287,6 +292,21 @@ impl Work<'_, '_> {
             Ok(false) => Ok(Tried::Impossible(violation)),
             Err(reason) => Ok(Tried::Undecided(reason)),
         }
+    }
+
+    /// Nothing repairs the program: shown on the program as it is.
+    fn beyond_repair(&mut self) -> Result<Result<Outcome, Reason>, InstanceError> {
+        let program = self.query.program;
+        let why = match self.judge(program, MemoryModel::Sc)? {
+            Judged::Violated(v) => return Ok(Ok(Outcome::BrokenUnderSc(v))),
+            Judged::Undecided(reason) => reason,
+            Judged::Holds | Judged::UpTo(..) => match self.judge(program, self.query.model)? {
+                Judged::Violated(v) => return Ok(Ok(Outcome::Impossible(v))),
+                Judged::Undecided(reason) | Judged::UpTo(_, reason) => reason,
+                Judged::Holds => Reason::Other("a violation was not found again".into()),
+            },
+        };
+        Ok(Err(why))
     }
 
     /// Keeps what stops the run, unless nothing usable does.

@@ -243,27 +243,26 @@ const LONG_ENOUGH: Duration = Duration::from_millis(200);
 pub const HEAD: &str = "\
 A row is a complete breadth-first search on one core, the question asked in every state. The program is
 compiled and its field widths are found before the clock starts; it starts with an empty store, and with
-no menus. `offered` counts successors the store was asked about, new or not. `limit` is the machine's:
-20 million distinct random states of the same size put into the same store by the same code, from empty,
-growing as it does in the search. `equal` is the same with only as many states as the row has: small ones
-stay in the processor's cache, where a store is several times faster than memory is. `bare` is an
-open-addressing table of states and nothing else, with as many states as `equal`. Processor time, the
-best of three; runs shorter than 0.2 s are repeated.
+no menus. `offered` counts successors the store was asked about, new or not. `equal` is the limit of the
+row: as many distinct random states of the same size put into the same store by the same code, from
+empty, growing as it does in the search. `large` is the same with 20 million states, where memory and not
+the processor's cache sets the pace. `bare` is an open-addressing table of states and nothing else, with
+as many states as `equal`. Processor time, the best of three; runs shorter than 0.2 s are repeated.
 
-program   model reductions           states   M/s  B/state  offered/state  limit M/s  search/limit  equal M/s  search/equal  bare M/s";
+program   model reductions           states   M/s  B/state  offered/state  large M/s  search/large  equal M/s  search/equal  bare M/s";
 
-/// States of the machine's limit: too many for any cache.
-const LIMIT_STATES: u64 = 20_000_000;
+/// Too many for any cache.
+const LARGE_STATES: u64 = 20_000_000;
 
-/// The machine's limit for states of each size, measured once.
+/// How fast a large store takes states of each size, measured once.
 #[derive(Default)]
-pub struct Limits(BTreeMap<usize, f64>);
+pub struct Large(BTreeMap<usize, f64>);
 
-impl Limits {
+impl Large {
     /// Millions of states of that many words a second.
     fn rate(&mut self, words: usize) -> f64 {
         *self.0.entry(words).or_insert_with(|| {
-            let best = (0..3).map(|_| fill_store(words, LIMIT_STATES));
+            let best = (0..3).map(|_| fill_store(words, LARGE_STATES));
             best.map(|m| millions_a_second(m.states, m.time))
                 .fold(0.0, f64::max)
         })
@@ -301,7 +300,7 @@ fn peak_memory() -> Option<u64> {
 }
 
 /// The rows of one program under one model: with all reductions, without each, without any; each
-/// beside the machine's limit, the store and a bare table with as many states of the same size. Times are
+/// beside a large store, and the store and a bare table with as many states of the same size. Times are
 /// of the processor, not of the clock on the wall, and the best of three runs counts: what else the
 /// machine does only makes runs slower.
 pub fn rows(
@@ -309,7 +308,7 @@ pub fn rows(
     instance: &Instance,
     model: MemoryModel,
     ablations: bool,
-    limits: &mut Limits,
+    large: &mut Large,
 ) -> Vec<String> {
     // Processor time comes in ticks of some milliseconds: short runs are repeated and averaged.
     let best = |run: &dyn Fn() -> Option<Measured>| {
@@ -352,14 +351,14 @@ pub fn rows(
         let store = best(&|| Some(fill_store(m.words, m.states)));
         let bare = best(&|| Some(fill_bare_table(m.words, m.states)));
         let rate = |m: Option<Measured>| m.map_or(0.0, |m| millions_a_second(m.states, m.time));
-        let (search, limit, equal) = (rate(Some(m)), limits.rate(m.words), rate(store));
+        let (search, of_large, equal) = (rate(Some(m)), large.rate(m.words), rate(store));
         rows.push(format!(
-            "{name:9} {:5} {what:19} {:9} {search:5.2} {:8.1} {:14.2} {limit:10.2} {:12.0}% {equal:10.2} {:12.0}% {:9.2}",
+            "{name:9} {:5} {what:19} {:9} {search:5.2} {:8.1} {:14.2} {of_large:10.2} {:12.0}% {equal:10.2} {:12.0}% {:9.2}",
             model.keyword(),
             m.states,
             m.bytes_per_state(),
             m.offered as f64 / m.states.max(1) as f64,
-            100.0 * search / limit.max(1e-9),
+            100.0 * search / of_large.max(1e-9),
             100.0 * search / equal.max(1e-9),
             rate(bare),
         ));

@@ -381,6 +381,16 @@ fn with_threads(program: &Program, options: &Options, n: u32) -> Option<Instance
     program.instantiate(&counts).ok()
 }
 
+/// Any number of threads, but for the families that were given one.
+fn any_number(options: &Options) -> String {
+    let counts = options.counts().0;
+    let fixed: Vec<String> = counts.iter().map(|(f, n)| format!("{f}={n}")).collect();
+    match fixed.is_empty() {
+        true => "any number of threads".into(),
+        false => format!("any number of threads with {}", fixed.join(", ")),
+    }
+}
+
 fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: Reason) -> Finding {
     Finding {
         model,
@@ -388,7 +398,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
         deadlock: options.deadlock,
         property: None,
         scope: Scope {
-            threads: "any number of threads".into(),
+            threads: any_number(options),
             data: "finite".into(),
             unbounded: Vec::new(),
         },

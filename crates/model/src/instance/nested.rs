@@ -8,9 +8,10 @@
 //! one other thread leads from an access of a block to an access of the same block (other events would
 //! make a cycle with the region, and so would a store of that thread that served the first load from its
 //! buffer). The first load sees a store of the block, so it comes after the block; loads happen in
-//! program order, so the last one does too; and it cannot be before a store of the block. So a program is robust if it is with these blocks opened: a fence (the buffer must be empty
-//! where a block begins) and then plain accesses, whose stores may reach memory at once as before. The
-//! opened program has more runs, and may be blamed where the program is not.
+//! program order, so the last one does too; and it cannot be before a store of the block. So a program
+//! is robust if it is with these blocks opened: a fence (the buffer must be empty where a block begins)
+//! and then plain accesses, whose stores may reach memory at once as before. The opened program has
+//! more runs, and may be blamed where the program is not.
 
 use super::{Instance, Thread};
 use crate::graph::{Action, Fence};

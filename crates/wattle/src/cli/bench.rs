@@ -22,7 +22,7 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Suite {
-    /// The explicit search: states per second, bytes per state, ablations, the machine's own limit
+    /// The explicit search: states per second, bytes per state, ablations, the store's own limit
     Explicit,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,

@@ -78,6 +78,24 @@ fn a_deadlock_is_found_on_small_instances_and_never_proved_absent() {
     assert!(r.out.contains("deadlocks are looked for"), "{}", r.out);
 }
 
+#[test]
+fn a_family_with_a_number_is_told() {
+    let s = Scratch::new();
+    let text = "shared x: 0..2;
+thread a[*] { atomic { x = x == 2 ? 2 : x + 1; } }
+thread b[*] { local r: 0..2; r = x; d: skip; }
+never b[i]@d && b[i].r == 2;
+";
+    let file = s.file("two.wtl", text);
+    assert_eq!(run(&["check", &file]).code, 1);
+    for engine in ["params", "exact"] {
+        let r = run(&["check", &file, "--threads", "a=1", "--engine", engine]);
+        assert_eq!(r.code, 0, "{engine} {}{}", r.out, r.err);
+        let told = "for any number of threads with a=1";
+        assert!(r.out.contains(told), "{engine} {}", r.out);
+    }
+}
+
 /// `exact` by name: its proofs are audited and kept like those of `params`.
 #[test]
 fn exact_proves_for_any_number() {

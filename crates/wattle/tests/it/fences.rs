@@ -1,5 +1,6 @@
 //! Fences: the number and place of minimal sets, and fenced texts proved again from the text alone.
 
+use super::support::{Scratch, run};
 use std::path::Path;
 use wattle::fences::{FenceOptions, Goal, diff, fences, write};
 use wattle::{Language, MemoryModel, Options};
@@ -437,4 +438,40 @@ X86 INC
     };
     let found = written(Language::Litmus, text, &goal);
     assert!(found.contains("+ LOCK INC [x] | LOCK INC [x] ;"), "{found}");
+}
+
+/// A property that reads memory at a label: the fence belongs before the label.
+#[test]
+fn a_fence_before_the_label_is_found_and_written() {
+    let s = Scratch::new();
+    for (text, fences) in [
+        ("thread p { y = 1; c: skip; }", "1 fence "),
+        (
+            "thread p { choose { y = 1; skip; } or { y = 2; skip; } c: skip; }",
+            "1 fence ",
+        ),
+        ("thread p { y = 1; z = 1; c: skip; }", "1 fence "),
+    ] {
+        let text = format!("shared y: 0..2, z: 0..1;\n{text}\nnever p@c && y == 0;\n");
+        let file = s.file("label.wtl", &text);
+        for model in ["tso", "pso"] {
+            let fenced = s.path("fenced.wtl");
+            let r = run(&["fences", &file, "--model", model, "--write", &fenced]);
+            assert_eq!(r.code, 0, "{model} {text}{}{}", r.out, r.err);
+            assert!(r.out.contains(fences), "{model} {text}{}", r.out);
+            let r = run(&["check", &fenced, "--model", model]);
+            assert_eq!(r.code, 0, "{model} {text}{}", r.out);
+        }
+    }
+}
+
+/// What no lock repairs is shown on the program as it is.
+#[test]
+fn what_locks_cannot_repair_is_broken_under_sc() {
+    let s = Scratch::new();
+    let text = "shared x: 0..1;\nthread t[2] { if x == 0 { x = x + 1; } }\n";
+    let file = s.file("range.wtl", text);
+    let r = run(&["fences", &file, "--cost", "lock=1"]);
+    assert!(!r.out.contains("does not replay"), "{}", r.out);
+    assert!(r.out.contains("SC"), "{}{}", r.out, r.err);
 }
