@@ -8,8 +8,9 @@
 //! be true: F(false).
 
 use crate::cube::{Bits, Cube};
+use crate::known::Memory;
 use crate::lift::{Buffers, Proof};
-use crate::search::{Memory, Question, Searcher};
+use crate::search::{Question, Searcher};
 use crate::sites::{Graph, To, graphs};
 use crate::vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
@@ -215,25 +216,26 @@ impl<'i> Program<'i> {
             .all
             .iter()
             .flat_map(|p| p.vars.iter().copied());
-        let known = self.domains(&vars.collect());
-        let found = self.implying(&known, &Formula::False, all, control)?;
+        let facts = self.domains(&vars.collect());
+        let found = self.implying((&facts, &[]), &Formula::False, all, control)?;
         Ok(found.to_vec())
     }
 
-    /// The cubes over the candidates that imply the goal where what is known holds.
+    /// The cubes over the candidates that imply the goal where the guard holds.
     fn implying(
         &mut self,
-        known: &[Formula],
+        (facts, guard): (&[Formula], &[Formula]),
         goal: &Formula,
         candidates: Bits,
         control: &Control<'_>,
     ) -> Result<Rc<Vec<Cube>>, Stop> {
-        let key = (goal.clone(), known.to_vec(), candidates);
+        let key = (goal.clone(), guard.to_vec(), candidates);
         if let Some(found) = self.goals.get(&key) {
             return Ok(found.clone());
         }
         let question = Question {
-            known,
+            facts,
+            guard,
             goal,
             impossible: &self.enforce,
         };
@@ -261,7 +263,7 @@ impl<'i> Program<'i> {
         Ok(found)
     }
 
-    /// Cubes that exclude the condition; `extra` is known beside.
+    /// Cubes that exclude the condition.
     fn excluding(
         &mut self,
         condition: &Formula,
@@ -284,8 +286,8 @@ impl<'i> Program<'i> {
         }
         let goal = not(condition);
         let candidates = self.vocabulary.connected(&goal, candidates);
-        let known = self.facts(&goal, candidates);
-        let found = self.implying(&known, &goal, candidates, control)?;
+        let facts = self.facts(&goal, candidates);
+        let found = self.implying((&facts, &[]), &goal, candidates, control)?;
         Ok(found.to_vec())
     }
 
@@ -370,10 +372,10 @@ impl<'i> Program<'i> {
                     let mut both = vec![wp.clone()];
                     both.extend(mv.guard.conjuncts().iter().cloned());
                     let candidates = connected_to(&self.vocabulary, &both, before);
-                    let mut known = self.facts(&wp, candidates);
-                    known.extend(mv.guard.conjuncts().iter().cloned());
-                    let yes = self.implying(&known, &wp, candidates, control)?;
-                    let no = self.implying(&known, &not(&wp), candidates, control)?;
+                    let facts = self.facts(&wp, candidates);
+                    let known = (facts.as_slice(), mv.guard.conjuncts());
+                    let yes = self.implying(known, &wp, candidates, control)?;
+                    let no = self.implying(known, &not(&wp), candidates, control)?;
                     Update::Choose {
                         yes: yes.to_vec(),
                         no: no.to_vec(),

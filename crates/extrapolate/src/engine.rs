@@ -16,8 +16,8 @@ use crate::boolean::{Built, Cubes, Program};
 use crate::certify::certificate;
 use crate::check::{Checked, Checker, Outcome, Splitting};
 use crate::cube::Cube;
+use crate::known::Memory;
 use crate::lift::{self, Mix, Proof};
-use crate::search::Memory;
 use crate::sites::Graph;
 use crate::vocabulary::Vocabulary;
 use wattle_evidence::{

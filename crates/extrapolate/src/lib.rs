@@ -11,6 +11,7 @@ mod certify;
 pub mod check;
 pub mod cube;
 pub mod engine;
+pub mod known;
 pub mod lift;
 mod print;
 pub mod reduction;

@@ -4,20 +4,17 @@
 //! ¬φ, so instead of trying them the search branches on the models it has: a cube must disagree with
 //! each of them somewhere. Only a cube that disagrees with all known models is asked of the solver;
 //! the answer is a cube of the result, or one more model. The result is the same, and every cube up
-//! to the bound is decided. Models are kept for all later questions, and so are the solver's answers,
-//! from one boolean program of a task to the next ([`Memory`]).
+//! to the bound is decided. Models are kept for all later questions, and so is what was found, from one
+//! boolean program of a task to the next ([`Memory`]).
 //!
 //! Fig. 6 (b) tries a given list of cubes instead: the extrapolated ones.
 
 use crate::cube::{Bits, Cube};
+use crate::known::{Memory, keep};
 use crate::vocabulary::Vocabulary;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::collections::BTreeSet;
 use wattle_evidence::{Control, Progress, Stop};
-use wattle_logic::{Answer, Formula, Model, Session, Solver, not};
-
-/// Models worth keeping; beyond that the oldest are forgotten.
-const MOST_MODELS: usize = 2048;
+use wattle_logic::{Answer, Formula, Model, Var, not};
 
 /// What the table of the paper counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,49 +24,28 @@ pub struct Counters {
     pub solver_calls: u64,
 }
 
-/// A question: do cubes imply `goal` where `known` holds?
+/// A question: do cubes imply `goal` where `guard` holds?
 pub struct Question<'q> {
-    pub known: &'q [Formula],
+    /// What the types say of the values in it.
+    pub facts: &'q [Formula],
+    pub guard: &'q [Formula],
     pub goal: &'q Formula,
     /// Cubes that cannot be true; no result contains one.
     pub impossible: &'q [Cube],
 }
 
-/// What the solver has said so far, whichever boolean program of a task asked.
-#[derive(Clone, Default)]
-pub struct Memory(Rc<RefCell<Known>>);
-
-#[derive(Default)]
-struct Known {
-    session: Session,
-    models: Vec<Model>,
-}
-
-impl Memory {
-    /// How often the solver was asked.
-    pub fn calls(&self) -> u64 {
-        self.0.borrow().session.counters.solver_calls
+impl Question<'_> {
+    /// What tells questions apart whatever the candidates are.
+    pub fn key(&self) -> (Formula, Vec<Formula>) {
+        (self.goal.clone(), self.guard.to_vec())
     }
 
-    /// The solver's answer or the one it gave before; how often the solver was asked for it.
-    fn ask(&self, query: &[Formula], control: &Control<'_>) -> (Answer, u64) {
-        let known = &mut *self.0.borrow_mut();
-        let before = known.session.counters.solver_calls;
-        known.session.solver().set_deadline(control.deadline());
-        let answer = known.session.check(query);
-        if let Answer::Sat(model) = &answer {
-            keep(&mut known.models, model.clone());
-        }
-        (answer, known.session.counters.solver_calls - before)
+    /// The variables of goal and guard.
+    pub fn vars(&self) -> BTreeSet<Var> {
+        let mut vars = self.goal.vars();
+        self.guard.iter().for_each(|f| f.collect_vars(&mut vars));
+        vars
     }
-}
-
-/// Adds a model; of too many the older half is forgotten.
-fn keep<M>(models: &mut Vec<M>, model: M) {
-    if models.len() == MOST_MODELS {
-        models.drain(..MOST_MODELS / 2);
-    }
-    models.push(model);
 }
 
 pub struct Searcher {
@@ -77,6 +53,8 @@ pub struct Searcher {
     /// With the truth values of the predicates; all questions are about one vocabulary.
     models: Vec<(Model, Bits)>,
     pub counters: Counters,
+    /// The solver gave up on a query: not all cubes are decided.
+    gave_up: bool,
     steps: u64,
 }
 
@@ -96,13 +74,16 @@ struct Answering<'s, 'v> {
 
 impl Searcher {
     pub fn new(memory: &Memory, vocabulary: &Vocabulary) -> Self {
-        let known = memory.0.borrow();
-        let models = known.models.iter();
-        let models = models.map(|m| (m.clone(), row(vocabulary, m))).collect();
+        let models = memory.models().into_iter();
+        let models = models.map(|m| {
+            let row = row(vocabulary, &m);
+            (m, row)
+        });
         Searcher {
             memory: memory.clone(),
-            models,
+            models: models.collect(),
             counters: Counters::default(),
+            gave_up: false,
             steps: 0,
         }
     }
@@ -114,7 +95,7 @@ impl Searcher {
         candidates: Bits,
         control: &'v Control<'v>,
     ) -> Answering<'s, 'v> {
-        let mut rest = question.known.to_vec();
+        let mut rest = [question.facts, question.guard].concat();
         rest.push(not(question.goal));
         rest.retain(|f| *f != Formula::True);
         let models = self.models.iter();
@@ -142,7 +123,12 @@ impl Searcher {
         control: &Control<'_>,
     ) -> Result<Vec<Cube>, Stop> {
         self.counters.implications += cubes_up_to(candidates.len(), size);
+        let recalled = (self.memory).recall(vocabulary, question, candidates, Some(size));
         let mut answering = self.start(vocabulary, question, candidates, control);
+        answering.seed(recalled.cubes);
+        if recalled.complete {
+            return Ok(answering.sorted());
+        }
         for limit in 0..=size.min(candidates.len()) {
             let live = (0..answering.rows.len()).collect();
             answering.extend(Cube::default(), live, [Bits::default(); 2], limit)?;
@@ -150,8 +136,9 @@ impl Searcher {
                 break;
             }
         }
-        let mut found = answering.found;
-        found.sort_by_key(|c| (c.len(), *c));
+        let found = answering.sorted();
+        let size = Some(size).filter(|_| !self.gave_up);
+        (self.memory).learn(vocabulary, question, candidates, size, &found);
         Ok(found)
     }
 
@@ -164,7 +151,14 @@ impl Searcher {
         control: &Control<'_>,
     ) -> Result<Vec<Cube>, Stop> {
         self.counters.implications += cubes.len() as u64;
-        let mut answering = self.start(vocabulary, question, Bits::default(), control);
+        let all = cubes.iter().map(|c| c.known);
+        let candidates = all.fold(Bits::default(), Bits::or);
+        let mut recalled = (self.memory).recall(vocabulary, question, candidates, None);
+        recalled
+            .cubes
+            .retain(|f| cubes.iter().any(|c| c.has_all(f)));
+        let mut answering = self.start(vocabulary, question, candidates, control);
+        answering.seed(recalled.cubes);
         for cube in cubes {
             let refuted = |r: &Bits| agrees(cube, *r);
             if !answering.worthwhile(cube) || answering.rows.iter().any(refuted) {
@@ -172,13 +166,26 @@ impl Searcher {
             }
             answering.ask(cube)?;
         }
-        let mut found = answering.found;
-        found.sort_by_key(|c| (c.len(), *c));
+        let found = answering.sorted();
+        (self.memory).learn(vocabulary, question, candidates, None, &found);
         Ok(found)
     }
 }
 
 impl Answering<'_, '_> {
+    /// Starts with cubes that are known to imply the goal.
+    fn seed(&mut self, cubes: Vec<Cube>) {
+        self.found = cubes;
+        let possible = |c: &Cube| !self.impossible.iter().any(|f| c.has_all(f));
+        self.found.retain(possible);
+    }
+
+    fn sorted(self) -> Vec<Cube> {
+        let mut found = self.found;
+        found.sort_by_key(|c| (c.len(), *c));
+        found
+    }
+
     /// Neither settled by a cube found before nor impossible.
     fn worthwhile(&self, cube: &Cube) -> bool {
         !self.found.iter().any(|f| cube.has_all(f))
@@ -209,7 +216,10 @@ impl Answering<'_, '_> {
                 keep(&mut self.searcher.models, (model, row));
                 Ok(false)
             }
-            Answer::Unknown(_) => Ok(true),
+            Answer::Unknown(_) => {
+                self.searcher.gave_up = true;
+                Ok(true)
+            }
         }
     }
 

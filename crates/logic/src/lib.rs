@@ -86,6 +86,7 @@
 
 mod atom;
 mod cache;
+mod canon;
 mod core;
 mod display;
 pub mod formula;

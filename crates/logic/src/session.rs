@@ -2,6 +2,7 @@
 //! engines hold.
 
 use crate::cache::Cache;
+use crate::canon::Canonical;
 use crate::formula::Formula;
 use crate::model::Model;
 use crate::native::Native;
@@ -80,6 +81,8 @@ impl Implication {
 pub struct Session<S = Native> {
     solver: S,
     cache: Option<Cache>,
+    /// Queries that differ in the names of variables only share an answer.
+    up_to_names: bool,
     /// What was asked so far.
     pub counters: Counters,
 }
@@ -97,6 +100,7 @@ impl<S: Solver> Session<S> {
         Session {
             solver,
             cache: Some(Cache::default()),
+            up_to_names: false,
             counters: Counters::default(),
         }
     }
@@ -104,6 +108,13 @@ impl<S: Solver> Session<S> {
     /// The session without a cache (worth it if queries never repeat).
     pub fn without_cache(mut self) -> Session<S> {
         self.cache = None;
+        self
+    }
+
+    /// The session with a cache that does not look at the names of variables (worth it if the solver
+    /// takes longer than telling variables apart by where they occur, or calls are what counts).
+    pub fn up_to_names(mut self) -> Session<S> {
+        self.up_to_names = true;
         self
     }
 
@@ -172,17 +183,25 @@ impl<S: Solver> Solver for Session<S> {
     fn check(&mut self, assertions: &[Formula]) -> Answer {
         let c = &mut self.counters;
         c.queries += 1;
-        let cached = self.cache.as_ref().and_then(|cache| cache.get(assertions));
+        let named = self.up_to_names.then(|| Canonical::new(assertions));
+        let key = named.as_ref().map_or(assertions, |n| &n.assertions);
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(key));
         let answer = match cached {
             Some(answer) => {
                 c.cache_hits += 1;
-                answer
+                match &named {
+                    Some(named) => named.original(answer),
+                    None => answer,
+                }
             }
             None => {
                 c.solver_calls += 1;
                 let answer = self.solver.check(assertions);
                 if let Some(cache) = &mut self.cache {
-                    cache.put(assertions, &answer);
+                    match &named {
+                        Some(named) => cache.put(key, &named.renamed(&answer)),
+                        None => cache.put(key, &answer),
+                    }
                 }
                 answer
             }
