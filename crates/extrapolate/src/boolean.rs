@@ -149,9 +149,8 @@ impl<'i> Program<'i> {
     /// What can be extrapolated from a proof by this program.
     pub fn proof(&self) -> Proof {
         let cubes = self.used.iter().filter(|c| c.len() > 1);
-        let all = self.vocabulary.all.iter();
         Proof {
-            predicates: all.map(|p| p.formula.clone()).collect(),
+            predicates: self.vocabulary.atoms(),
             cubes: cubes.map(|c| self.vocabulary.formulas(c)).collect(),
             size: self.built().largest.max(1),
         }

@@ -4,7 +4,7 @@ use crate::boolean::Program;
 use crate::cube::Cube;
 use std::collections::BTreeSet;
 use wattle_evidence::certificate::{Inductive, Invariant};
-use wattle_predicates::cegar::certify::{control, written};
+use wattle_predicates::cegar::certify::{blur, control, ranges, written};
 use wattle_predicates::reduce::Shape;
 
 /// The certificate, unless a predicate's numbers do not fit it.
@@ -26,8 +26,8 @@ pub fn certificate(program: &Program<'_>, reached: &[(Shape, Vec<Cube>)]) -> Opt
     });
     Some(Inductive {
         model: program.system.model,
-        ranges: wattle_predicates::cegar::certify::ranges(&program.system),
-        blur: None,
+        ranges: ranges(&program.system),
+        blur: blur(&program.system),
         predicates: predicates?,
         invariants: invariants.collect(),
     })

@@ -62,14 +62,17 @@ struct Node {
 /// How a check ended.
 pub enum Outcome {
     Closed,
-    /// A path of the abstraction to something bad: the moves, what is bad, and the step that is.
-    Bad {
-        moves: Vec<Move>,
-        last: Formula,
-        step: Option<Move>,
-    },
-    /// Nothing bad, but a buffer can be too short.
-    Overflow,
+    /// Something bad.
+    Bad(Path),
+    /// Nothing bad, but a store into a full buffer.
+    Overflow(Path),
+}
+
+/// A path of the abstraction: the moves, what holds at its end, and the step that is taken there.
+pub struct Path {
+    pub moves: Vec<Move>,
+    pub last: Formula,
+    pub step: Option<Move>,
 }
 
 /// What checking took.
@@ -148,7 +151,7 @@ impl<'p, 'i> Checker<'p, 'i> {
         let spot = self.spot(task, first, control)?;
         let start = self.initial();
         self.insert(spot, start, None);
-        let mut overflow = false;
+        let mut overflow = None;
         let mut count = 0u64;
         while let Some(n) = self.queue.pop_front() {
             count += 1;
@@ -163,7 +166,8 @@ impl<'p, 'i> Checker<'p, 'i> {
             if self.spots[spot].target != Formula::False {
                 let safe = self.spots[spot].safe.clone();
                 if !self.assume(cube, &safe).is_empty() {
-                    return Ok(self.bad(n, self.spots[spot].target.clone(), None));
+                    let target = self.spots[spot].target.clone();
+                    return Ok(Outcome::Bad(self.path(n, target, None)));
                 }
             }
             for t in 0..threads {
@@ -186,14 +190,17 @@ impl<'p, 'i> Checker<'p, 'i> {
                     }
                     let (site, lock) = match transfer.to {
                         To::Site { site, lock } => (site, lock),
-                        To::Fault => {
-                            let mv = self.program.graphs[t.index()].moves[site][view as usize][m]
-                                .0
-                                .clone();
-                            return Ok(self.bad(n, mv.guard.clone(), Some(mv)));
-                        }
-                        To::Overflow => {
-                            overflow = true;
+                        To::Fault | To::Overflow => {
+                            if transfer.to == To::Overflow && overflow.is_some() {
+                                continue;
+                            }
+                            let moves = &self.program.graphs[t.index()].moves;
+                            let mv = moves[site][view as usize][m].0.clone();
+                            let path = self.path(n, mv.guard.clone(), Some(mv));
+                            if transfer.to == To::Fault {
+                                return Ok(Outcome::Bad(path));
+                            }
+                            overflow = Some(path);
                             continue;
                         }
                     };
@@ -215,12 +222,12 @@ impl<'p, 'i> Checker<'p, 'i> {
             }
         }
         Ok(match overflow {
-            true => Outcome::Overflow,
-            false => Outcome::Closed,
+            Some(path) => Outcome::Overflow(path),
+            None => Outcome::Closed,
         })
     }
 
-    fn bad(&self, node: u32, last: Formula, step: Option<Move>) -> Outcome {
+    fn path(&self, node: u32, last: Formula, step: Option<Move>) -> Path {
         let mut moves = Vec::new();
         let mut at = node;
         while let Some((before, t, view, m)) = self.nodes[at as usize].parent {
@@ -231,7 +238,7 @@ impl<'p, 'i> Checker<'p, 'i> {
             at = before;
         }
         moves.reverse();
-        Outcome::Bad { moves, last, step }
+        Path { moves, last, step }
     }
 
     pub fn shape(&self, control: &Control3) -> Shape {

@@ -15,8 +15,11 @@ pub mod known;
 pub mod lift;
 mod print;
 pub mod reduction;
+mod relaxed;
+mod sc;
 pub mod search;
 pub mod sites;
+mod step;
 pub mod vocabulary;
 
 pub use engine::{Extrapolate, Method};

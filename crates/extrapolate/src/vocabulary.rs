@@ -35,6 +35,11 @@ impl Vocabulary {
         self.all.is_empty()
     }
 
+    /// The predicates.
+    pub fn atoms(&self) -> Vec<Formula> {
+        self.all.iter().map(|p| p.formula.clone()).collect()
+    }
+
     /// Takes the atoms of the formula; says whether one is new. Past the most there can be, new ones
     /// are dropped: fewer predicates are less precise, never wrong.
     pub fn add(&mut self, formula: &Formula) -> bool {

@@ -1,16 +1,17 @@
 //! The fifteen programs of dan-2013 (`.wtl` and `.bit`) and abdulla-2012: their fence sets are minimal,
 //! and with small ranges both engines agree with the engines for finite data.
 
+mod limited;
 mod support;
 
+use limited::limited;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use support::{decided, question};
 use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::MemoryModel::{self, Pso, Sc, Tso};
-use wattle_model::graph::{Action, Location};
-use wattle_model::instance::Thread;
-use wattle_model::{Expr, Instance, LocationId, Op2, StepId, Type};
+use wattle_model::Instance;
+use wattle_model::graph::Action;
 use wattle_predicates::Cegar;
 use wattle_search::Explicit;
 use wattle_wsts::Exact;
@@ -86,64 +87,24 @@ fn one_fence_less_is_violated() {
     assert!(removed > 80, "{removed}");
 }
 
-/// The greatest value of a limited program.
-const GREATEST: i64 = 2;
-
-/// The program with every unbounded value from 0 to a small number: a step that would leave the range
-/// waits for ever instead.
-fn limited(mut instance: Instance) -> Instance {
-    for cell in &mut instance.cells {
-        cell.ty = narrow(cell.ty);
-    }
-    for thread in &mut instance.threads {
-        for register in &mut thread.registers {
-            register.ty = narrow(register.ty);
-        }
-        for s in 0..thread.steps.len() {
-            let value = match &thread.steps[s].action {
-                Action::Assign { value, .. } | Action::Store { value, .. } => value.clone(),
-                _ => continue,
-            };
-            wait_for(thread, s, inside(&value));
+/// Without being told predicates: those of the proof under SC are found, and the proofs under TSO and
+/// PSO come from them.
+#[test]
+fn predicates_are_found_under_sc_and_carry_over() {
+    let fifteen = PROGRAMS.iter().filter(|(tso, _)| tso.ends_with(".wtl"));
+    let mut proved = 0;
+    for (tso, pso) in fifteen {
+        for (name, model) in [(tso, Sc), (tso, Tso), (pso, Pso)] {
+            let mut instance = example(name);
+            instance.predicates.clear();
+            let task = question(&instance, model);
+            let what = || format!("{name}, {model}");
+            let answer = Extrapolate::default().run(&task, &Control::unlimited());
+            assert_eq!(decided(&task, &answer, &what), Some(false), "{}", what());
+            proved += 1;
         }
     }
-    instance
-}
-
-fn narrow(ty: Type) -> Type {
-    match ty {
-        Type::Int => Type::Range {
-            lo: 0,
-            hi: GREATEST,
-        },
-        other => other,
-    }
-}
-
-fn inside<A: Clone>(value: &Expr<A>) -> Expr<A> {
-    let compare = |op, bound| {
-        let (value, bound) = (Box::new(value.clone()), Box::new(Expr::Const(bound)));
-        Expr::Binary(op, value, bound)
-    };
-    let (above, below) = (compare(Op2::Ge, 0), compare(Op2::Le, GREATEST));
-    Expr::Binary(Op2::And, Box::new(above), Box::new(below))
-}
-
-/// The step, taken only where the condition holds.
-fn wait_for(thread: &mut Thread, s: usize, condition: Expr<wattle_model::RegisterId>) {
-    let middle = LocationId::new(thread.locations.len());
-    let step = thread.steps[s].clone();
-    let source: Location = thread.locations[step.source.index()].clone();
-    thread.locations.push(source);
-    thread.atomic.push(thread.atomic[step.source.index()]);
-    let mut wait = step.clone();
-    wait.target = middle;
-    wait.action = Action::Assume(condition);
-    thread.steps[s] = wait;
-    thread.outgoing.push(vec![StepId::new(thread.steps.len())]);
-    let mut go = step;
-    go.source = middle;
-    thread.steps.push(go);
+    assert_eq!(proved, 45);
 }
 
 /// What the engines for finite data say, if they come to an end.

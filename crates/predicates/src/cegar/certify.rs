@@ -62,7 +62,7 @@ pub fn ranges(system: &System<'_>) -> Vec<(Quantity, Option<i64>, Option<i64>)> 
 }
 
 /// How the certificate says that buffers are kept small.
-fn blur(system: &System<'_>) -> Option<Blur> {
+pub fn blur(system: &System<'_>) -> Option<Blur> {
     let blur = system.blur.as_ref()?;
     let keep = |t: ThreadId| u32::try_from(system.blur_of(t)?.keep[t.index()]).ok();
     Some(Blur {

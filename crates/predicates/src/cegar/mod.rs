@@ -19,7 +19,7 @@
 
 pub mod abstraction;
 pub mod certify;
-mod coarse;
+pub mod coarse;
 pub mod refine;
 mod search;
 mod templates;
@@ -111,15 +111,8 @@ impl Engine for Cegar {
                     search = search.with_system(system(1).unbounded(Some(blur.clone())));
                 }
                 Ok(Outcome::Coarse { cuts, threads }) => {
-                    let mut finer = false;
-                    for (cell, at) in cuts {
-                        finer |= blur.cut(cell, at);
-                    }
-                    if !finer && k >= self.most_entries {
+                    if !blur.refine(&cuts, &threads, self.most_entries) {
                         return bounded(task, &search, k);
-                    }
-                    if !finer {
-                        threads.iter().for_each(|t| blur.keep[t.index()] += 1);
                     }
                     search = search.with_system(system(1).unbounded(Some(blur.clone())));
                 }

@@ -24,7 +24,7 @@ use super::{Pending, Slot};
 use wattle_logic::{Formula, Term, and};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Instance};
-use wattle_model::{CellId, Expr};
+use wattle_model::{CellId, Expr, ThreadId};
 
 /// How buffers without a static bound are kept small.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +80,21 @@ impl Blur {
             }
             _ => false,
         }
+    }
+
+    /// Makes it finer: more classes, or where there are none more stores of these threads kept, up to
+    /// a most. Says whether that was possible.
+    pub fn refine(&mut self, cuts: &[(CellId, i64)], threads: &[ThreadId], most: usize) -> bool {
+        let kept = self.keep.iter().copied().max().unwrap_or(0);
+        let mut finer = false;
+        for (cell, at) in cuts {
+            finer |= self.cut(*cell, *at);
+        }
+        if finer || kept >= most {
+            return finer;
+        }
+        threads.iter().for_each(|t| self.keep[t.index()] += 1);
+        true
     }
 
     /// The values of a class.

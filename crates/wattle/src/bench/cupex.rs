@@ -3,7 +3,9 @@
 //! The programs carry the fences they need for the memory model; predicates are found, not given. SC
 //! is the traditional abstraction, PE predicate and CE cube extrapolation; where the first SC proof
 //! does not carry over, it is strengthened and tried again, and the row is about the program that was
-//! proved, `all s` about everything. The paper's buffers have one entry; ours have as many as the
+//! proved, `all s` and `all calls` about everything on the way to it: programs that did not do, and
+//! those that showed which predicates can be left out. (Calls that find predicates are not counted, as
+//! they are not in the paper, where predicates are given.) The paper's buffers have one entry; ours have as many as the
 //! program can fill. Positions and buffer lengths are no predicates here, as they are in the paper.
 //! Its seconds are from another machine.
 
