@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Plan, Sizes};
-use crate::store::{ROOT, Store, hash};
+use crate::store::{Key, ROOT, Store, hash};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use wattle_evidence::{Control, Stop};
@@ -162,21 +162,25 @@ pub fn fill_store(words: usize, states: u64) -> Measured {
     let mut store = Store::new(words);
     let mut random = Random(1);
     let mut batch = vec![0u64; BATCH * words];
-    let mut hashes = [0u64; BATCH];
+    let mut keys = [Key {
+        hash: 0,
+        parent: ROOT,
+    }; BATCH];
+    let mut new = Vec::new();
     let mut left = states;
     while left > 0 {
         let n = (left as usize).min(BATCH);
-        for (state, h) in batch.chunks_exact_mut(words).zip(&mut hashes).take(n) {
+        for (state, key) in batch.chunks_exact_mut(words).zip(&mut keys).take(n) {
             random.fill(state);
-            *h = hash(state);
+            key.hash = hash(state);
         }
         store.reserve(n);
-        for h in &hashes[..n] {
-            store.prefetch_slot(*h);
+        if store.is_far() {
+            for key in &keys[..n] {
+                store.prefetch_slot(key.hash);
+            }
         }
-        for (state, h) in batch.chunks_exact(words).zip(&hashes).take(n) {
-            store.insert(state, *h, ROOT);
-        }
+        store.insert_all(&batch, &keys[..n], &mut new);
         left -= n as u64;
     }
     Measured {

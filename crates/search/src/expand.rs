@@ -1,4 +1,8 @@
-//! Making the successors of a state.
+//! Making the successors of states, some dozens at a time.
+//!
+//! What a thread can do varies from state to state in ways no processor foresees. Work is therefore laid
+//! out in rows first (menus to look for, then moves to make) and each row is worked off by a loop that
+//! hardly branches.
 //!
 //! States of a few words are expanded from remembered [`Menus`], and breadth-first every diamond is
 //! closed once: where two threads' events do not touch what the other one needs, both orders lead to
@@ -22,6 +26,7 @@
 //! first to do so.
 
 use crate::explore::Batch;
+use crate::store::{Key, hash};
 use wattle_memory::compiled::{Found, Machine, Menus, Notes, UNKNOWN, disjoint};
 
 /// Threads whose events need not be offered, as bits; later threads than these are always awake.
@@ -53,17 +58,26 @@ impl Known {
     }
 }
 
+/// The states before this one are expanded; this one is not.
+pub type Cut = (usize, Found);
+
+/// As many successors as are enough at a time.
+const ENOUGH: usize = 1 << 11;
+
 /// Makes successors.
 pub trait Expand {
-    /// Puts the successors of a state into the batch, in the order of threads.
+    /// Puts the successors of the states into the empty batch, state by state and in the order of
+    /// threads, until there are enough. Says how many states are expanded, at least one. The first of
+    /// the states has the number `first`.
     fn expand(
         &mut self,
         machine: &Machine<'_>,
-        state: &[u64],
-        known: Known,
+        states: &[u64],
+        first: u32,
+        known: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
-    ) -> Result<(), Found>;
+    ) -> Result<usize, Cut>;
 
     /// Bytes held.
     fn bytes(&self) -> u64;
@@ -86,12 +100,21 @@ impl Expand for Plain {
     fn expand(
         &mut self,
         machine: &Machine<'_>,
-        state: &[u64],
-        _: Known,
+        states: &[u64],
+        first: u32,
+        _: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
-    ) -> Result<(), Found> {
-        machine.expand(state, &mut self.scratch, notes, batch)
+    ) -> Result<usize, Cut> {
+        for (i, state) in states.chunks_exact(machine.words).enumerate() {
+            batch.parent = first + i as u32;
+            let expanded = machine.expand(state, &mut self.scratch, notes, batch);
+            expanded.map_err(|found| (i, found))?;
+            if batch.waiting() >= ENOUGH {
+                return Ok(i + 1);
+            }
+        }
+        Ok(states.len() / machine.words)
     }
 
     fn bytes(&self) -> u64 {
@@ -99,35 +122,152 @@ impl Expand for Plain {
     }
 }
 
-/// From menus, for states of `W` words.
-pub struct Remembering<const W: usize> {
+/// From menus, for states of `W` words and `T` threads, or any number of them if `T` is 0.
+pub struct Remembering<const W: usize, const T: usize> {
     menus: Menus<W>,
-    /// The menu of each thread in the state being expanded.
+    /// The menu of each thread in each of the states being expanded, state by state.
     found: Vec<u32>,
+    /// The menus to look for.
+    sought: Vec<Sought>,
+    /// The moves to make.
+    moves: Vec<Move>,
     /// Threads may sleep.
     diamonds: bool,
 }
 
-impl<const W: usize> Remembering<W> {
+#[derive(Clone, Copy, Default)]
+struct Sought {
+    state: u32,
+    thread: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Move {
+    state: u16,
+    thread: u16,
+    delta: u32,
+}
+
+/// Menus seldom have more.
+const USUAL: usize = 2;
+
+impl<const W: usize, const T: usize> Remembering<W, T> {
     pub fn new(machine: &Machine<'_>, breadth_first: bool) -> Self {
         Remembering {
             menus: Menus::new(machine),
             found: Vec::new(),
+            sought: Vec::new(),
+            moves: Vec::new(),
             // A thread inside an atomic block keeps the others from what their menus say.
             diamonds: breadth_first && !machine.has_atomic_states(),
         }
     }
 
-    /// What is known after `delta` of thread `t`: whose menus are as before, and which of these need
-    /// not be offered.
     #[inline]
-    fn known_after(&self, t: usize, delta: &[u64; W], asleep: Asleep) -> Known {
-        let mut known = Known::NOTHING;
-        let mask = &self.menus.menu(self.found[t]).mask;
+    fn threads(machine: &Machine<'_>) -> usize {
+        if T == 0 { machine.thread_count() } else { T }
+    }
+
+    /// Finds the menus of all threads in all states.
+    #[inline]
+    fn find(
+        &mut self,
+        machine: &Machine<'_>,
+        states: &[[u64; W]],
+        known: &[Known],
+        notes: &mut Notes,
+    ) -> Result<(), Cut> {
+        let threads = Self::threads(machine);
+        let rows = states.len() * threads;
+        if self.found.len() < rows {
+            self.found.resize(rows, UNKNOWN);
+            self.sought.resize(rows, Sought::default());
+        }
+        let found = self.found.chunks_exact_mut(threads);
+        let mut sought = 0;
+        for (s, ((row, known), state)) in found.zip(known).zip(states).enumerate() {
+            for (t, number) in row.iter_mut().enumerate() {
+                *number = if t < HANDED_ON {
+                    known.menus[t]
+                } else {
+                    UNKNOWN
+                };
+            }
+            if let Some(alone) = machine.inside_atomic(state) {
+                row.fill(self.menus.empty());
+                row[alone] = UNKNOWN;
+            }
+            for (t, number) in row.iter().enumerate() {
+                self.sought[sought] = Sought {
+                    state: s as u32,
+                    thread: t as u32,
+                };
+                sought += usize::from(!self.menus.knows(*number));
+            }
+        }
+        for at in &self.sought[..sought] {
+            let (s, t) = (at.state as usize, at.thread as usize);
+            let found = self.menus.find(machine, t, &states[s], notes);
+            let number = found.map_err(|found| (s, found))?;
+            self.found[s * threads + t] = number;
+        }
+        Ok(())
+    }
+
+    /// Lists the moves of threads that are awake, until there are enough: of how many states, and how
+    /// many.
+    #[inline]
+    fn list(&mut self, machine: &Machine<'_>, known: &[Known]) -> (usize, usize) {
+        let threads = Self::threads(machine);
+        // Two are written before it is known whether there are any.
+        let spare = known.len() * threads * USUAL;
+        if self.moves.len() < spare {
+            self.moves.resize(spare, Move::default());
+        }
+        let mut count = 0;
+        for (s, (row, known)) in self.found.chunks_exact(threads).zip(known).enumerate() {
+            let mut asleep = known.asleep;
+            for (t, number) in row.iter().enumerate() {
+                let menu = self.menus.menu(*number);
+                let awake = asleep & 1 == 0;
+                let made = if awake { menu.count as usize } else { 0 };
+                asleep >>= 1;
+                let a_move = |i| Move {
+                    state: s as u16,
+                    thread: t as u16,
+                    delta: menu.first + i,
+                };
+                if let Some([first, second]) = self.moves[count..].first_chunk_mut::<USUAL>() {
+                    *first = a_move(0);
+                    *second = a_move(1);
+                }
+                if made > USUAL {
+                    self.moves.truncate(count);
+                    self.moves.extend((0..menu.count).map(a_move));
+                    self.moves.resize(count + made + spare, Move::default());
+                }
+                count += made;
+            }
+            if count >= ENOUGH {
+                return (s + 1, count);
+            }
+        }
+        (known.len(), count)
+    }
+
+    /// What is known after a move: whose menus are as before, and which of these need not be offered.
+    #[inline]
+    fn known_after(&self, found: &[u32], at: &Move, delta: &[u64; W], asleep: Asleep) -> Known {
+        let t = at.thread as usize;
+        let mut known = Known {
+            asleep: 0,
+            menus: [UNKNOWN; HANDED_ON],
+        };
+        let mask = &self.menus.menu(found[t]).mask;
         let candidates = asleep | before(t);
         // Which threads are touched is hard to foresee: nothing here branches on it. The thread
         // itself is never untouched, what it did is its own.
-        for (i, number) in self.found.iter().enumerate().take(Asleep::BITS as usize) {
+        for (i, number) in found.iter().enumerate().take(Asleep::BITS as usize) {
             let menu = self.menus.menu(*number);
             let untouched = disjoint(&menu.mask, delta);
             if let Some(same) = known.menus.get_mut(i) {
@@ -149,46 +289,44 @@ fn before(t: usize) -> Asleep {
     }
 }
 
-impl<const W: usize> Expand for Remembering<W> {
+impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
     fn expand(
         &mut self,
         machine: &Machine<'_>,
-        state: &[u64],
-        known: Known,
+        states: &[u64],
+        first: u32,
+        known: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
-    ) -> Result<(), Found> {
-        let Ok(state) = <&[u64; W]>::try_from(state) else {
-            return Ok(());
-        };
+    ) -> Result<usize, Cut> {
+        let (states, _) = states.as_chunks::<W>();
         self.menus.tidy();
-        self.found.clear();
-        let alone = machine.inside_atomic(state);
-        for t in 0..machine.thread_count() {
-            if alone.is_some_and(|a| a != t) {
-                continue;
-            }
-            let number = match known.menus.get(t) {
-                Some(number) if self.menus.knows(*number) => *number,
-                _ => self.menus.find(machine, t, state, notes)?,
+        let found = self.find(machine, states, known, notes);
+        let all = match &found {
+            Ok(()) => states.len(),
+            Err((before, _)) => *before,
+        };
+        let threads = Self::threads(machine);
+        let (done, moves) = self.list(machine, &known[..all]);
+        let (next, keys, after) = batch.make_room::<W>(moves);
+        let moves = &self.moves[..moves];
+        for (((at, next), key), after) in moves.iter().zip(next).zip(keys).zip(after) {
+            let s = at.state as usize;
+            let delta = self.menus.delta(at.delta);
+            *next = std::array::from_fn(|w| states[s][w] ^ delta[w]);
+            *key = Key {
+                hash: hash(next),
+                parent: first + s as u32,
             };
-            self.found.push(number);
-        }
-        for (t, number) in self.found.iter().enumerate() {
-            if known.asleep.checked_shr(t as u32).unwrap_or(0) & 1 == 1 {
-                continue;
-            }
-            for delta in self.menus.deltas(self.menus.menu(*number)) {
-                let next: [u64; W] = std::array::from_fn(|w| state[w] ^ delta[w]);
-                let after = if self.diamonds {
-                    self.known_after(t, delta, known.asleep)
-                } else {
-                    Known::NOTHING
-                };
-                batch.offer(&next, after);
+            if self.diamonds {
+                let row = &self.found[s * threads..(s + 1) * threads];
+                *after = self.known_after(row, at, delta, known[s].asleep);
             }
         }
-        Ok(())
+        match found {
+            Err(cut) if done == all => Err(cut),
+            _ => Ok(done),
+        }
     }
 
     fn bytes(&self) -> u64 {

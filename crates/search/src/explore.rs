@@ -4,8 +4,7 @@
 //! accesses of many probes overlap; batches do not change the order in which states are numbered.
 
 use crate::expand::{Expand, Known, Plain, Remembering};
-use crate::store::{ROOT, Store, append, hash};
-use std::collections::VecDeque;
+use crate::store::{Key, ROOT, Store, append, hash};
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
 use wattle_memory::{Start, reference};
@@ -62,13 +61,15 @@ pub struct Search<'m, 'i> {
     batch: Batch,
     /// States to be expanded (depth-first), newest last.
     stack: Vec<u32>,
-    /// The states to be expanded (breadth-first), oldest first.
-    queue: VecDeque<Known>,
+    /// The states to be expanded (breadth-first), oldest first, after `taken` that were.
+    queue: Vec<Known>,
+    taken: usize,
     /// States expanded so far.
     expanded: usize,
     /// Successors offered to the store so far, new or not.
     pub successors: u64,
-    poll_at: u64,
+    poll_at: usize,
+    poll_at_successors: u64,
     /// Who searches, for those who watch.
     pub name: &'static str,
     /// Successors come from menus, and diamonds are closed once.
@@ -82,7 +83,8 @@ pub struct Carried {
     notes: Notes,
     starts: Vec<Start>,
     stack: Vec<u32>,
-    queue: VecDeque<Known>,
+    queue: Vec<Known>,
+    taken: usize,
     expanded: usize,
     successors: u64,
     name: &'static str,
@@ -91,50 +93,70 @@ pub struct Carried {
 
 /// Successors waiting for the store.
 pub struct Batch {
-    words: usize,
     states: Vec<u64>,
-    offers: Vec<Offer>,
-    parent: u32,
+    keys: Vec<Key>,
+    known: Vec<Known>,
+    /// Those that the store did not have.
+    new: Vec<u32>,
+    /// The parent of what comes one by one.
+    pub parent: u32,
 }
 
-/// What comes with a state.
-#[derive(Clone, Copy)]
-struct Offer {
-    hash: u64,
-    parent: u32,
-    known: Known,
-}
-
-/// As many successors as are worth waiting for.
-const BATCH: usize = 48;
+/// As many states as are expanded at a time, breadth-first.
+const BATCH: usize = 64;
+/// So many known states may be left behind in the queue.
+const TAKEN: usize = 1 << 10;
 /// Expansions between two looks at the clock.
 const POLL: usize = 1 << 12;
 
 impl Batch {
     fn new(words: usize) -> Self {
         Batch {
-            words,
             states: Vec::with_capacity(2 * BATCH * words),
-            offers: Vec::with_capacity(2 * BATCH),
+            keys: Vec::with_capacity(2 * BATCH),
+            known: Vec::with_capacity(2 * BATCH),
+            new: Vec::new(),
             parent: ROOT,
         }
     }
 
-    #[inline]
-    pub fn offer(&mut self, state: &[u64], known: Known) {
-        append(&mut self.states, state);
-        self.offers.push(Offer {
-            hash: hash(state),
-            parent: self.parent,
-            known,
-        });
+    /// Successors waiting.
+    pub fn waiting(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Room for so many states in the empty batch, to be filled in: the states, and what comes with
+    /// them.
+    pub fn make_room<const W: usize>(
+        &mut self,
+        count: usize,
+    ) -> (&mut [[u64; W]], &mut [Key], &mut [Known]) {
+        self.states.resize(count * W, 0);
+        self.keys.resize(
+            count,
+            Key {
+                hash: 0,
+                parent: ROOT,
+            },
+        );
+        self.known.resize(count, Known::NOTHING);
+        (
+            self.states.as_chunks_mut::<W>().0,
+            &mut self.keys,
+            &mut self.known,
+        )
     }
 }
 
 impl Sink for Batch {
     #[inline]
     fn next(&mut self, state: &[u64]) {
-        self.offer(state, Known::NOTHING);
+        append(&mut self.states, state);
+        self.keys.push(Key {
+            hash: hash(state),
+            parent: self.parent,
+        });
+        self.known.push(Known::NOTHING);
     }
 }
 
@@ -148,10 +170,12 @@ impl<'m, 'i> Search<'m, 'i> {
             order,
             batch: Batch::new(machine.words),
             stack: Vec::new(),
-            queue: VecDeque::new(),
+            queue: Vec::new(),
+            taken: 0,
             expanded: 0,
             successors: 0,
             poll_at: 0,
+            poll_at_successors: 0,
             name: "explicit",
             shortcuts: true,
             remembered: 0,
@@ -165,6 +189,7 @@ impl<'m, 'i> Search<'m, 'i> {
             starts: self.starts,
             stack: self.stack,
             queue: self.queue,
+            taken: self.taken,
             expanded: self.expanded,
             successors: self.successors,
             name: self.name,
@@ -196,9 +221,11 @@ impl<'m, 'i> Search<'m, 'i> {
             batch: Batch::new(machine.words),
             stack: carried.stack,
             queue: carried.queue,
+            taken: carried.taken,
             expanded: carried.expanded,
             successors: carried.successors,
             poll_at: 0,
+            poll_at_successors: 0,
             name: carried.name,
             shortcuts: carried.shortcuts,
             remembered: 0,
@@ -223,22 +250,30 @@ impl<'m, 'i> Search<'m, 'i> {
         let machine = self.machine;
         let breadth_first = self.order == Order::BreadthFirst;
         macro_rules! remembering {
-            ($words:literal) => {
+            ($words:literal, $threads:literal) => {
                 self.drive(
-                    Remembering::<$words>::new(machine, breadth_first),
+                    Remembering::<$words, $threads>::new(machine, breadth_first),
                     look,
                     control,
                 )
+            };
+            ($words:literal) => {
+                match machine.thread_count() {
+                    2 => remembering!($words, 2),
+                    3 => remembering!($words, 3),
+                    4 => remembering!($words, 4),
+                    _ => remembering!($words, 0),
+                }
             };
         }
         match machine.words {
             _ if !self.shortcuts => self.drive(Plain::new(machine), look, control),
             1 => remembering!(1),
             2 => remembering!(2),
-            3 => remembering!(3),
-            4 => remembering!(4),
-            5 => remembering!(5),
-            6 => remembering!(6),
+            3 => remembering!(3, 0),
+            4 => remembering!(4, 0),
+            5 => remembering!(5, 0),
+            6 => remembering!(6, 0),
             _ => self.drive(Plain::new(machine), look, control),
         }
     }
@@ -269,46 +304,38 @@ impl<'m, 'i> Search<'m, 'i> {
                 return end;
             }
         }
-        loop {
-            let Some((index, known)) = self.next() else {
-                if let Err(end) = self.flush(look, control) {
-                    return end;
-                }
-                if self.frontier_is_empty() {
-                    return Ended::Exhausted;
-                }
-                continue;
-            };
-            let due = self.expanded.is_multiple_of(POLL) || self.successors >= self.poll_at;
+        while let Some((index, count)) = self.next() {
+            let due = self.expanded >= self.poll_at || self.successors >= self.poll_at_successors;
             if due {
                 self.remembered = expand.bytes();
                 if let Err(stop) = control.poll(self.name, self.progress()) {
                     return Ended::Stopped(stop);
                 }
-                self.poll_at = self.successors + self.successors_between_polls();
+                self.poll_at = self.expanded + POLL;
+                self.poll_at_successors = self.successors + self.successors_between_polls();
             }
-            self.expanded += 1;
-            self.batch.parent = index;
-            let state = self.store.state(index);
+            let known = match self.order {
+                Order::BreadthFirst => &self.queue[self.taken..self.taken + count],
+                Order::DepthFirst => &[Known::NOTHING],
+            };
+            let states = self.store.states(index, count);
             let (notes, batch) = (&mut self.notes, &mut self.batch);
-            if let Err(found) = expand.expand(self.machine, state, known, notes, batch) {
-                if let Found::Narrow(..) | Found::Short(_) = found {
-                    if let Err(end) = self.flush(look, control) {
-                        return end;
-                    }
-                    self.expanded -= 1;
-                    match self.order {
-                        Order::BreadthFirst => self.queue.push_front(known),
-                        Order::DepthFirst => self.stack.push(index),
-                    }
-                }
-                return ended(found, index);
-            }
-            let enough = self.order == Order::DepthFirst || self.batch.offers.len() >= BATCH;
-            if enough && let Err(end) = self.flush(look, control) {
+            let expanded = expand.expand(self.machine, states, index, known, notes, batch);
+            let (done, cut) = match expanded {
+                Ok(done) => (done, None),
+                Err((done, found)) => (done, Some(found)),
+            };
+            self.take(done);
+            if !matches!(cut, Some(Found::Fault { .. }))
+                && let Err(end) = self.flush(look, control)
+            {
                 return end;
             }
+            if let Some(found) = cut {
+                return ended(found, index + done as u32);
+            }
         }
+        Ended::Exhausted
     }
 
     /// Wide states with many threads take long to expand: they are polled more often.
@@ -316,25 +343,39 @@ impl<'m, 'i> Search<'m, 'i> {
         (1 << 18) / self.machine.words.max(1) as u64 + 1
     }
 
-    /// Breadth-first the store itself is the queue.
+    /// The next states to be expanded: the number of the first, and how many. Breadth-first the store
+    /// itself is the queue.
     #[inline]
-    fn next(&mut self) -> Option<(u32, Known)> {
+    fn next(&self) -> Option<(u32, usize)> {
         match self.order {
-            Order::BreadthFirst => Some((self.expanded as u32, self.queue.pop_front()?)),
-            Order::DepthFirst => Some((self.stack.pop()?, Known::NOTHING)),
+            Order::BreadthFirst => {
+                let first = self.expanded as u32;
+                let count = (self.queue.len() - self.taken).min(BATCH);
+                (count > 0).then(|| (first, count.min(self.store.together(first))))
+            }
+            Order::DepthFirst => Some((*self.stack.last()?, 1)),
         }
     }
 
-    fn frontier_is_empty(&self) -> bool {
+    /// That many of the next states are expanded.
+    #[inline]
+    fn take(&mut self, count: usize) {
+        self.expanded += count;
         match self.order {
-            Order::BreadthFirst => self.queue.is_empty(),
-            Order::DepthFirst => self.stack.is_empty(),
+            Order::BreadthFirst => {
+                self.taken += count;
+                if self.taken > TAKEN && self.taken > self.queue.len() / 2 {
+                    self.queue.drain(..self.taken);
+                    self.taken = 0;
+                }
+            }
+            Order::DepthFirst => self.stack.truncate(self.stack.len() - count),
         }
     }
 
     /// Moves the batch into the store.
     fn flush<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Result<(), Ended> {
-        let n = self.batch.offers.len();
+        let n = self.batch.keys.len();
         self.successors += n as u64;
         if let Some(bytes) = self.store.growth(n) {
             let mut progress = self.progress();
@@ -346,44 +387,51 @@ impl<'m, 'i> Search<'m, 'i> {
             }
             self.store.reserve(n);
         }
-        for offer in &self.batch.offers {
-            self.store.prefetch_slot(offer.hash);
+        let Batch {
+            states,
+            keys,
+            known,
+            new,
+            ..
+        } = &mut self.batch;
+        if self.store.is_far() {
+            for key in &*keys {
+                self.store.prefetch_slot(key.hash);
+            }
+            for key in &*keys {
+                self.store.prefetch_state(key.hash);
+            }
         }
-        for offer in &self.batch.offers {
-            self.store.prefetch_state(offer.hash);
-        }
+        let first = self.store.len() as u32;
+        self.store.insert_all(states, keys, new);
         let before = self.stack.len();
-        let words = self.batch.words;
+        match self.order {
+            Order::BreadthFirst => self.queue.extend(new.iter().map(|i| known[*i as usize])),
+            Order::DepthFirst => self.stack.extend(first..self.store.len() as u32),
+        }
         let mut end = Ok(());
-        let states = self.batch.states.chunks_exact(words);
-        for (state, offer) in states.zip(&self.batch.offers) {
-            let found = self.store.insert(state, offer.hash, offer.parent);
-            if !found.new {
-                continue;
-            }
-            match self.order {
-                Order::BreadthFirst => self.queue.push_back(offer.known),
-                Order::DepthFirst => self.stack.push(found.index),
-            }
+        for index in first..self.store.len() as u32 {
+            let state = self.store.state(index);
             if self.machine.inside_atomic(state).is_some() {
                 continue;
             }
             match look.look(self.machine, state) {
                 Ok(false) => {}
                 Ok(true) => {
-                    end = Err(Ended::Halted(found.index));
+                    end = Err(Ended::Halted(index));
                     break;
                 }
                 Err(flaw) => {
-                    end = Err(Ended::NoValue(found.index, flaw));
+                    end = Err(Ended::NoValue(index, flaw));
                     break;
                 }
             }
         }
         // The first successor is expanded first.
         self.stack[before..].reverse();
-        self.batch.states.clear();
-        self.batch.offers.clear();
+        states.clear();
+        keys.clear();
+        known.clear();
         end
     }
 }

@@ -13,6 +13,8 @@ const TAG_MASK: u64 = (1 << TAG) - 1;
 /// States per chunk.
 const CHUNK: usize = 1 << 14;
 const FIRST_SLOTS: usize = 256;
+/// As many slots as are near.
+const NEAR_SLOTS: usize = 1 << 16;
 
 pub struct Store {
     words: usize,
@@ -20,6 +22,13 @@ pub struct Store {
     parents: Vec<Vec<u32>>,
     table: Vec<u64>,
     count: usize,
+}
+
+/// What the store is told of a state besides the state.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    pub hash: u64,
+    pub parent: u32,
 }
 
 /// Where a state is, and whether it was not there before.
@@ -75,6 +84,18 @@ impl Store {
         &self.chunks[chunk][at * self.words..(at + 1) * self.words]
     }
 
+    /// How many states from this one on lie together.
+    pub fn together(&self, index: u32) -> usize {
+        CHUNK - index as usize % CHUNK
+    }
+
+    /// That many states from this one on, which lie together.
+    #[inline]
+    pub fn states(&self, index: u32, count: usize) -> &[u64] {
+        let (chunk, at) = (index as usize / CHUNK, index as usize % CHUNK);
+        &self.chunks[chunk][at * self.words..(at + count) * self.words]
+    }
+
     /// The state it was reached from, or [`ROOT`].
     pub fn parent(&self, index: u32) -> u32 {
         self.parents[index as usize / CHUNK][index as usize % CHUNK]
@@ -83,6 +104,12 @@ impl Store {
     #[inline]
     fn slot(&self, hash: u64) -> usize {
         ((u128::from(hash) * self.table.len() as u128) >> 64) as usize
+    }
+
+    /// The table is too large for the processor's nearer caches: slots had better be fetched early.
+    #[inline]
+    pub fn is_far(&self) -> bool {
+        self.table.len() > NEAR_SLOTS
     }
 
     /// Asks the processor to fetch the slot where the hash will be looked for.
@@ -168,6 +195,43 @@ impl Store {
     /// Adds the state if it is not there. Call [`Store::reserve`] before.
     #[inline]
     pub fn insert(&mut self, state: &[u64], hash: u64, parent: u32) -> Inserted {
+        self.put(self.words, state, Key { hash, parent })
+    }
+
+    /// Adds those of the states that are not there, and says which these were. Call
+    /// [`Store::reserve`] before.
+    pub fn insert_all(&mut self, states: &[u64], keys: &[Key], new: &mut Vec<u32>) {
+        match self.words {
+            1 => self.put_all::<1>(states, keys, new),
+            2 => self.put_all::<2>(states, keys, new),
+            3 => self.put_all::<3>(states, keys, new),
+            4 => self.put_all::<4>(states, keys, new),
+            words => {
+                new.clear();
+                for (i, key) in (0..).zip(keys) {
+                    let state = &states[i as usize * words..][..words];
+                    if self.put(words, state, *key).new {
+                        new.push(i);
+                    }
+                }
+            }
+        }
+    }
+
+    fn put_all<const W: usize>(&mut self, states: &[u64], keys: &[Key], new: &mut Vec<u32>) {
+        new.resize(keys.len(), 0);
+        let mut count = 0;
+        for ((i, state), key) in (0..).zip(states.as_chunks::<W>().0).zip(keys) {
+            // Which are new is hard to foresee.
+            new[count] = i;
+            count += usize::from(self.put(W, state, *key).new);
+        }
+        new.truncate(count);
+    }
+
+    /// With the number of words given once more, which the compiler may know.
+    #[inline(always)]
+    fn put(&mut self, words: usize, state: &[u64], Key { hash, parent }: Key) -> Inserted {
         let mut slot = self.slot(hash);
         loop {
             let entry = self.table[slot];
@@ -176,7 +240,8 @@ impl Store {
             }
             if entry & TAG_MASK == hash & TAG_MASK {
                 let index = ((entry >> TAG) - 1) as u32;
-                if same(self.state(index), state) {
+                let (chunk, at) = (index as usize / CHUNK, index as usize % CHUNK);
+                if same(&self.chunks[chunk][at * words..(at + 1) * words], state) {
                     return Inserted { index, new: false };
                 }
             }
@@ -190,7 +255,7 @@ impl Store {
         if index.is_multiple_of(CHUNK) {
             // The first chunk grows as it fills: most searches are tiny.
             let room = if index == 0 { 0 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(room * self.words));
+            self.chunks.push(Vec::with_capacity(room * words));
             self.parents.push(Vec::with_capacity(room));
         }
         if let (Some(chunk), Some(parents)) = (self.chunks.last_mut(), self.parents.last_mut()) {

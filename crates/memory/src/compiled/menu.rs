@@ -30,11 +30,20 @@ pub struct Menu<const W: usize> {
     key: [u64; W],
     /// Bits that differ in some successor.
     pub changes: [u64; W],
-    first: u32,
-    count: u32,
+    /// The first successor's place among the differences, and how many there are.
+    pub first: u32,
+    pub count: u32,
 }
 
 impl<const W: usize> Menu<W> {
+    const EMPTY: Menu<W> = Menu {
+        mask: [0; W],
+        key: [0; W],
+        changes: [0; W],
+        first: 0,
+        count: 0,
+    };
+
     #[inline]
     fn holds(&self, state: &[u64; W]) -> bool {
         (0..W).all(|w| state[w] & self.mask[w] == self.key[w])
@@ -129,7 +138,7 @@ impl<const W: usize> Menus<W> {
         });
         Menus {
             threads: threads.collect(),
-            menus: Vec::new(),
+            menus: vec![Menu::EMPTY],
             deltas: Vec::new(),
             scratch: [0; W],
             asked: 0,
@@ -155,7 +164,7 @@ impl<const W: usize> Menus<W> {
         if self.base > UNKNOWN - 2 * MOST as u32 {
             self.base = UNKNOWN / 2;
         }
-        self.menus.clear();
+        self.menus.truncate(1);
         self.deltas.clear();
         for t in &mut self.threads {
             if t.used > 0 {
@@ -168,7 +177,12 @@ impl<const W: usize> Menus<W> {
     /// Whether the number still means what it meant.
     #[inline]
     pub fn knows(&self, number: u32) -> bool {
-        number != UNKNOWN && number >= self.base
+        (number.wrapping_sub(self.base) as usize) < self.menus.len()
+    }
+
+    /// The number of a menu with nothing in it.
+    pub fn empty(&self) -> u32 {
+        self.base
     }
 
     /// The number of the menu for a thread in a state.
@@ -203,9 +217,10 @@ impl<const W: usize> Menus<W> {
         &self.menus[(number - self.base) as usize]
     }
 
+    /// How a successor differs from the state.
     #[inline]
-    pub fn deltas(&self, menu: &Menu<W>) -> &[[u64; W]] {
-        &self.deltas[menu.first as usize..(menu.first + menu.count) as usize]
+    pub fn delta(&self, at: u32) -> &[u64; W] {
+        &self.deltas[at as usize]
     }
 
     /// Bytes held.
