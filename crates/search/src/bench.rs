@@ -247,26 +247,27 @@ const LONG_ENOUGH: Duration = Duration::from_millis(200);
 pub const HEAD: &str = "\
 A row is a complete breadth-first search on one core, the question asked in every state. The program is
 compiled and its field widths are found before the clock starts; it starts with an empty store, and with
-no menus. `offered` counts successors the store was asked about, new or not. `equal` is the limit of the
-row: as many distinct random states of the same size put into the same store by the same code, from
-empty, growing as it does in the search. `large` is the same with 20 million states, where memory and not
-the processor's cache sets the pace. `bare` is an open-addressing table of states and nothing else, with
-as many states as `equal`. Processor time, the best of three; runs shorter than 0.2 s are repeated.
+no menus. `offered` counts successors the store was asked about, new or not. `limit` is the machine's:
+20 million distinct random states of the same size put into the same store by the same code, from empty.
+`equal` is the same with only as many states as the row has: a small store stays in the processor's cache,
+and there the search has to do without waiting for memory too. `bare` is an open-addressing table of
+states and nothing else, with as many states as `equal`. Processor time, the best of three; runs shorter
+than 0.2 s are repeated.
 
-program   model reductions           states   M/s  B/state  offered/state  large M/s  search/large  equal M/s  search/equal  bare M/s";
+program   model reductions           states   M/s  B/state  offered/state  limit M/s  search/limit  equal M/s  search/equal  bare M/s";
 
 /// Too many for any cache.
-const LARGE_STATES: u64 = 20_000_000;
+const LIMIT_STATES: u64 = 20_000_000;
 
 /// How fast a large store takes states of each size, measured once.
 #[derive(Default)]
-pub struct Large(BTreeMap<usize, f64>);
+pub struct Limit(BTreeMap<usize, f64>);
 
-impl Large {
+impl Limit {
     /// Millions of states of that many words a second.
     fn rate(&mut self, words: usize) -> f64 {
         *self.0.entry(words).or_insert_with(|| {
-            let best = (0..3).map(|_| fill_store(words, LARGE_STATES));
+            let best = (0..3).map(|_| fill_store(words, LIMIT_STATES));
             best.map(|m| millions_a_second(m.states, m.time))
                 .fold(0.0, f64::max)
         })
@@ -312,7 +313,7 @@ pub fn rows(
     instance: &Instance,
     model: MemoryModel,
     ablations: bool,
-    large: &mut Large,
+    limit: &mut Limit,
 ) -> Vec<String> {
     // Processor time comes in ticks of some milliseconds: short runs are repeated and averaged.
     let best = |run: &dyn Fn() -> Option<Measured>| {
@@ -355,14 +356,14 @@ pub fn rows(
         let store = best(&|| Some(fill_store(m.words, m.states)));
         let bare = best(&|| Some(fill_bare_table(m.words, m.states)));
         let rate = |m: Option<Measured>| m.map_or(0.0, |m| millions_a_second(m.states, m.time));
-        let (search, of_large, equal) = (rate(Some(m)), large.rate(m.words), rate(store));
+        let (search, of_limit, equal) = (rate(Some(m)), limit.rate(m.words), rate(store));
         rows.push(format!(
-            "{name:9} {:5} {what:19} {:9} {search:5.2} {:8.1} {:14.2} {of_large:10.2} {:12.0}% {equal:10.2} {:12.0}% {:9.2}",
+            "{name:9} {:5} {what:19} {:9} {search:5.2} {:8.1} {:14.2} {of_limit:10.2} {:12.0}% {equal:10.2} {:12.0}% {:9.2}",
             model.keyword(),
             m.states,
             m.bytes_per_state(),
             m.offered as f64 / m.states.max(1) as f64,
-            100.0 * search / of_large.max(1e-9),
+            100.0 * search / of_limit.max(1e-9),
             100.0 * search / equal.max(1e-9),
             rate(bare),
         ));

@@ -1,7 +1,7 @@
 //! The explicit search beside the limit of its store and beside itself without its reductions.
 
 use wattle_memory::MemoryModel;
-use wattle_search::bench::{HEAD, Large, PROGRAMS, hundred_million, rows};
+use wattle_search::bench::{HEAD, Limit, PROGRAMS, hundred_million, rows};
 
 /// Gives the table line by line, as it is measured; or only fills a store with 100 million states.
 pub fn run(only_hundred_million: bool, line: &mut dyn FnMut(&str)) {
@@ -10,14 +10,14 @@ pub fn run(only_hundred_million: bool, line: &mut dyn FnMut(&str)) {
         return;
     }
     line(HEAD);
-    let mut large = Large::default();
+    let mut limit = Limit::default();
     for (name, text, ablations) in PROGRAMS {
         let program = wattle_syntax::wtl::parse(text).program;
         let Some(instance) = program.and_then(|p| p.instance().ok()) else {
             continue;
         };
         for model in MemoryModel::ALL {
-            for row in rows(name, &instance, model, ablations, &mut large) {
+            for row in rows(name, &instance, model, ablations, &mut limit) {
                 line(&row);
             }
         }

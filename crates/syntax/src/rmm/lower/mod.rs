@@ -1,15 +1,17 @@
 //! [`File`] to a model: a family per `process` block, one property per forbidden tuple.
 
+mod target;
+mod unread;
+
 use super::ast::{Declaration, Domain, File, Labelled, Leaf, Location, Named, Process, Statement};
-use super::scope::{Block, Memory, hull, init, membership, range, ty, unknown, within};
+use super::scope::{Block, Memory, init, membership, range, ty, unknown, within};
 use crate::diagnostics::Diagnostic;
 use crate::flow::{Flow, junction};
 use crate::tokens::{MAX_ERRORS, clip};
 use wattle_model::program::{Action, Local, Register};
 use wattle_model::{
     Condition, Count, Expr, Family, FamilyId, Fence, IndexId, IndexVariable, Init, LocationId,
-    Observation, Op2, Place, Program, Property, PropertyKind, RegisterId, Span, ThreadIndex,
-    ThreadRef,
+    Observation, Op2, Program, Property, PropertyKind, RegisterId, Span, ThreadIndex, ThreadRef,
 };
 
 pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
@@ -172,16 +174,6 @@ struct Lower<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// A memory operand that has been found.
-struct Target {
-    place: Place,
-    /// When there is such a cell.
-    exists: Option<Expr<Local>>,
-    /// The cells it can be: its address if computed, and each cell's domain.
-    address: Option<Expr<Local>>,
-    cells: Vec<(i64, Domain)>,
-}
-
 impl Lower<'_> {
     fn family(mut self, name: String) -> Family {
         for r in &self.process.registers {
@@ -215,7 +207,7 @@ impl Lower<'_> {
             entry: graph.entry,
             span: self.process.span,
         };
-        settle_unread(&mut family);
+        unread::settle(&mut family);
         family
     }
 
@@ -570,183 +562,6 @@ impl Lower<'_> {
             Local::SelfIndex => Some((0, i64::from(self.block.count) - 1)),
             _ => None,
         })
-    }
-
-    fn target(&mut self, location: &Location) -> Option<Target> {
-        let memory = self.memory;
-        let ((name, span), owner) = match location {
-            Location::At(e, span) => return self.computed(e, *span),
-            Location::Global((name, span)) => {
-                let Some(r) = memory.globals.get(name) else {
-                    let known = memory.globals.keys().map(String::as_str);
-                    let mut d = unknown("variable", name, *span, known);
-                    if memory.data_names().any(|n| n == name) {
-                        d.hint = Some(format!(
-                            "each process has its own: `{name}[my]` or `{name}[0]`"
-                        ));
-                    }
-                    self.report(d.expected("a variable declared under `data`"));
-                    return None;
-                };
-                let domain = memory.domains[r.index()];
-                let place = Place::Region(*r, Expr::Const(0));
-                return Some(Target::one(place, domain));
-            }
-            Location::Mine(name) => (name, self.block.me()),
-            Location::Other(name, k) => (name, self.block.other(*k)),
-        };
-        let Some((region, index)) = memory.data(name, &owner, self.block) else {
-            let total: i64 = memory.blocks.iter().map(|b| i64::from(b.count)).sum();
-            if owner.as_const().is_some_and(|p| p >= total) {
-                let message = match total - 1 {
-                    0 => "there is no other process".to_string(),
-                    1 => "there is only one other process".to_string(),
-                    n => format!("there are only {n} other processes"),
-                };
-                let d = Diagnostic::error(*span, message);
-                self.report(d.expected("`[my]`, or `[k]` with k counting the others from 0"));
-            } else {
-                let d = unknown(
-                    "variable of that process:",
-                    name,
-                    *span,
-                    memory.data_names(),
-                );
-                self.report(
-                    d.expected("a variable declared under `data` of the process it belongs to"),
-                );
-            }
-            return None;
-        };
-        let domain = memory.domains[region.index()];
-        Some(Target::one(Place::Region(region, index), domain))
-    }
-
-    /// A flat address: the global data, in order.
-    fn computed(&mut self, e: &Expr<Leaf>, span: Span) -> Option<Target> {
-        let address = self.expr(e)?;
-        let length = self.memory.globals.len() as i64;
-        let all = Some((0, length - 1));
-        let of = self.range(&address);
-        let (lo, hi) = of.map_or((0, length - 1), |(lo, hi)| (lo.max(0), hi.min(length - 1)));
-        if lo > hi {
-            let message = "this address is not that of any variable";
-            let hint = format!("`[e]` counts the {length} variables of the global `data` from 0");
-            self.report(Diagnostic::error(span, message).hint(hint));
-            return None;
-        }
-        let cells = (lo..=hi).map(|a| (a, self.memory.domains[a as usize]));
-        let mut target = Target {
-            place: Place::Memory(address.clone()),
-            exists: membership(&address, of, all),
-            cells: cells.collect(),
-            address: Some(address),
-        };
-        if let [(only, _)] = target.cells[..]
-            && target.exists.is_none()
-        {
-            target.place =
-                Place::Region(wattle_model::RegionId::new(only as usize), Expr::Const(0));
-        }
-        Some(target)
-    }
-}
-
-impl Target {
-    fn one(place: Place, domain: Domain) -> Self {
-        Target {
-            place,
-            exists: None,
-            address: None,
-            cells: vec![(0, domain)],
-        }
-    }
-
-    /// Everything a load can find there.
-    fn domain(&self) -> Domain {
-        hull(self.cells.iter().map(|(_, d)| *d))
-    }
-
-    /// The condition that the cell may hold the value; `None` if it always may.
-    fn admits(&self, value: &Expr<Local>, of: Domain) -> Option<Expr<Local>> {
-        let mut kinds: Vec<Domain> = self.cells.iter().map(|(_, d)| *d).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let (Some(address), true) = (&self.address, kinds.len() > 1) else {
-            return membership(value, of, kinds.pop()?);
-        };
-        let mut parts = Vec::new();
-        for kind in kinds {
-            let Some(fits) = membership(value, of, kind) else {
-                continue;
-            };
-            let here = self.cells.iter().filter(|(_, d)| *d == kind);
-            let here = here.map(|(a, _)| Expr::binary(Op2::Eq, address.clone(), Expr::Const(*a)));
-            let elsewhere = junction(Op2::Or, here.collect())?.negate();
-            parts.push(Expr::binary(Op2::Or, elsewhere, fits));
-        }
-        junction(Op2::And, parts)
-    }
-}
-
-/// `$r = *` mostly means "never mind": where the initial value is never read, one value stands for
-/// all, and integers without bounds stay searchable.
-fn settle_unread(family: &mut Family) {
-    for r in 0..family.registers.len() {
-        let register = &family.registers[r];
-        if register.init == Init::Any && !read_first(family, RegisterId::new(r)) {
-            let start = register.ty.bounds().map_or(0, |(lo, hi)| 0.clamp(lo, hi));
-            family.registers[r].init = Init::All(Expr::Const(start));
-        }
-    }
-}
-
-/// Whether some way from the entry reads the register before writing it.
-fn read_first(family: &Family, register: RegisterId) -> bool {
-    let mut outgoing = vec![Vec::new(); family.locations.len()];
-    for s in &family.steps {
-        outgoing[s.source.index()].push(s);
-    }
-    let mut seen = vec![false; family.locations.len()];
-    let mut work = vec![family.entry];
-    while let Some(at) = work.pop() {
-        if std::mem::replace(&mut seen[at.index()], true) {
-            continue;
-        }
-        for s in &outgoing[at.index()] {
-            if reads(&s.action, register) {
-                return true;
-            }
-            let written = match &s.action {
-                Action::Assign { register: r, .. }
-                | Action::Load { register: r, .. }
-                | Action::Havoc { register: r, .. } => *r == register,
-                _ => false,
-            };
-            if !written {
-                work.push(s.target);
-            }
-        }
-    }
-    false
-}
-
-fn reads(action: &Action, register: RegisterId) -> bool {
-    let inside = |e: &Expr<Local>| {
-        let mut found = false;
-        e.for_each_atom(&mut |a| found |= *a == Local::Register(register));
-        found
-    };
-    let place = |p: &Place| match p {
-        Place::Region(_, e) | Place::Memory(e) => inside(e),
-    };
-    match action {
-        Action::Assign { value, .. } => inside(value),
-        Action::Assume(e) => inside(e),
-        Action::Assert { condition, .. } => inside(condition),
-        Action::Load { place: p, .. } => place(p),
-        Action::Store { place: p, value } => place(p) || inside(value),
-        _ => false,
     }
 }
 
