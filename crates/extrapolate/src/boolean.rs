@@ -21,7 +21,8 @@ use wattle_evidence::{Control, Stop};
 use wattle_logic::{Formula, Term, Var, not};
 use wattle_model::ThreadId;
 use wattle_predicates::cegar::abstraction::Halt;
-use wattle_predicates::reduce::{Symbol, System, admits};
+use wattle_predicates::reduce::ranges::Interval;
+use wattle_predicates::reduce::{Symbol, System, inside};
 
 /// Where cubes come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,24 +183,18 @@ impl<'i> Program<'i> {
         dead.collect()
     }
 
-    /// What the type of a register or cell says, and of an entry if all cells it can belong to agree.
+    /// What every value of the variable keeps to; of an entry, what those of the cells it can belong
+    /// to do.
     fn domain(&self, v: Var) -> Formula {
-        let ty = match self.system.symbol(v) {
-            Symbol::Entry(t, i) => {
-                let cells = self.buffers.at(t, i);
-                let types: BTreeSet<_> = cells
-                    .iter()
-                    .map(|c| self.system.instance.cell(*c).ty)
-                    .collect();
-                match types.first() {
-                    Some(ty) if types.len() == 1 => *ty,
-                    _ => return Formula::True,
-                }
-            }
-            Symbol::Choice => return Formula::True,
-            _ => return self.system.domain(&self.system.initial().0, v),
+        let Symbol::Entry(t, i) = self.system.symbol(v) else {
+            return self.system.domain(&self.system.initial().0, v);
         };
-        admits(ty, &Term::from(v))
+        let cells = self.buffers.at(t, i).into_iter();
+        let ranges = cells.map(|c| self.system.ranges.cells[c.index()]);
+        match ranges.reduce(Interval::join) {
+            Some(hull) => inside(hull, &Term::from(v)),
+            None => Formula::True,
+        }
     }
 
     fn domains(&self, vars: &BTreeSet<Var>) -> Vec<Formula> {
@@ -288,6 +283,11 @@ impl<'i> Program<'i> {
         let facts = self.facts(&goal, candidates);
         let found = self.implying((&facts, &[]), &goal, candidates, control)?;
         Ok(found.to_vec())
+    }
+
+    /// The conditions are known not to hold together.
+    pub fn impossible_together(&self, query: &[Formula], control: &Control<'_>) -> bool {
+        self.searcher.refutes(query, control)
     }
 
     fn facts(&self, goal: &Formula, candidates: Bits) -> Vec<Formula> {

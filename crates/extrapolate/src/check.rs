@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wattle_evidence::{Control, Progress, Task};
-use wattle_logic::{Answer, Formula, Model, Native, Solver};
+use wattle_logic::{Formula, Model};
 use wattle_model::instance::Initial;
 use wattle_model::{CellId, RegisterId, ThreadId};
 use wattle_predicates::cegar::abstraction::Halt;
@@ -149,7 +149,7 @@ impl<'p, 'i> Checker<'p, 'i> {
             holder: None,
         };
         let spot = self.spot(task, first, control)?;
-        let start = self.initial();
+        let start = self.initial(control);
         self.insert(spot, start, None);
         let mut overflow = None;
         let mut count = 0u64;
@@ -285,7 +285,7 @@ impl<'p, 'i> Checker<'p, 'i> {
     }
 
     /// What is known of the predicates at the start.
-    pub fn initial(&self) -> Cube {
+    pub fn initial(&self, control: &Control<'_>) -> Cube {
         let system = &self.program.system;
         let mut fixed = Model::new();
         let mut open = Vec::new();
@@ -311,7 +311,7 @@ impl<'p, 'i> Checker<'p, 'i> {
             for (value, other) in [(true, &predicate.negation), (false, &predicate.formula)] {
                 let mut query = start.conjuncts().to_vec();
                 query.push(other.clone());
-                if matches!(Native::new().check(&query), Answer::Unsat(_)) {
+                if self.program.impossible_together(&query, control) {
                     cube = cube.with(p, value);
                 }
             }

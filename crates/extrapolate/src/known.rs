@@ -76,8 +76,8 @@ impl Memory {
     pub fn ask(&self, query: &[Formula], control: &Control<'_>) -> (Answer, u64) {
         let known = &mut *self.0.borrow_mut();
         let before = known.session.counters.solver_calls;
-        known.session.solver().set_deadline(control.deadline());
-        let answer = known.session.check(query);
+        let goes_on = || control.stop().is_none();
+        let answer = known.session.check_while(query, &goes_on);
         if let Answer::Sat(model) = &answer {
             keep(&mut known.models, model.clone());
         }

@@ -33,7 +33,7 @@ pub fn program(
         all.collect::<Vec<_>>().join(", ")
     };
     let _ = writeln!(out, "shared {};\nlocal {};\n\ninit", list('B'), list('T'));
-    let start = Checker::new(program, Splitting::Assumptions).initial();
+    let start = Checker::new(program, Splitting::Assumptions).initial(control);
     // What is not pending has no value.
     let dead = program.dead.iter().map(|sites| sites[0]);
     let start = start.forget(dead.fold(Bits::default(), Bits::or));

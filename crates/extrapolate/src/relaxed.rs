@@ -41,6 +41,14 @@ impl Length {
     }
 }
 
+/// What is tried, and stays so when buffers become longer: an extrapolation that fails with short
+/// buffers fails with longer ones.
+struct Lifting {
+    plans: Vec<Plan>,
+    /// Predicates that paths needed beside the extrapolated ones.
+    extra: Vec<Formula>,
+}
+
 /// So often predicates are sought that say that no run fills a buffer; then buffers are made longer.
 const MOST_SHORT: usize = 8;
 
@@ -59,11 +67,13 @@ impl Work<'_> {
     pub fn relaxed(&mut self, sc: &Task<'_>, proof: &mut Proof) -> Result<Answer, Halt> {
         let task = self.task;
         let most = self.engine.most_entries;
-        // An extrapolation that fails with short buffers fails with longer ones.
-        let mut failed = 0;
+        let mut lifting = Lifting {
+            plans: self.plans(proof.size),
+            extra: Vec::new(),
+        };
         let mut k = 1;
         while k <= most {
-            match self.at(&Length::Most(k), sc, proof, &mut failed)? {
+            match self.at(&Length::Most(k), sc, proof, &mut lifting)? {
                 At::Answer(answer) => return Ok(answer),
                 At::Short => k += 1,
                 At::Coarse(..) => break,
@@ -74,7 +84,7 @@ impl Work<'_> {
             if !self.engine.fall_back {
                 break;
             }
-            match self.at(&Length::Blurred(blur.clone()), sc, proof, &mut failed)? {
+            match self.at(&Length::Blurred(blur.clone()), sc, proof, &mut lifting)? {
                 At::Answer(answer) => return Ok(answer),
                 At::Coarse(cuts, threads) if blur.refine(&cuts, &threads, most) => {}
                 At::Coarse(..) | At::Short => break,
@@ -88,27 +98,25 @@ impl Work<'_> {
         Ok(Answer::Bounded { limits, effort })
     }
 
-    /// The relaxed program with buffers of this length, tried with all plans but the first `failed`.
+    /// The relaxed program with buffers of this length.
     fn at(
         &mut self,
         length: &Length,
         sc: &Task<'_>,
         proof: &mut Proof,
-        failed: &mut usize,
+        lifting: &mut Lifting,
     ) -> Result<At, Halt> {
         let task = self.task;
         let system = || length.system(task);
-        let mut extra: Vec<Formula> = Vec::new();
-        let mut plans = self.plans(proof.size);
-        let mut skip = *failed;
         let mut short = 0;
         let mut full = false;
         let mut tried: Vec<(Vec<Formula>, Cubes)> = Vec::new();
-        for round in 0..=self.engine.most_rounds {
+        for _ in 0..=self.engine.most_rounds {
             let mut paths = Vec::new();
-            for (n, plan) in plans.into_iter().enumerate().skip(skip) {
+            for (n, plan) in lifting.plans.clone().into_iter().enumerate() {
                 let (graphs, buffers) = Program::parts(&system(), self.control)?;
-                let (vocabulary, cubes) = plan.vocabulary(&system(), &buffers, proof, &extra);
+                let (vocabulary, cubes) =
+                    plan.vocabulary(&system(), &buffers, proof, &lifting.extra);
                 let same = (vocabulary.atoms(), cubes.clone());
                 if tried.contains(&same) {
                     continue;
@@ -127,9 +135,7 @@ impl Work<'_> {
                         return Ok(At::Answer(reached(task, start, events, self.effort)));
                     }
                     Step::Overflow => {
-                        if round == 0 {
-                            *failed = n;
-                        }
+                        lifting.plans.drain(..n);
                         return Ok(At::Short);
                     }
                     // Nothing bad, and no run fills a buffer: other plans need not be tried.
@@ -147,25 +153,24 @@ impl Work<'_> {
                     }
                 }
             }
-            let before = extra.len();
-            if self.engine.method == Method::None || !add_new(&mut extra, &paths) {
+            let before = lifting.extra.len();
+            if self.engine.method == Method::None || !add_new(&mut lifting.extra, &paths) {
                 if full {
                     return Ok(At::Short);
                 }
                 break;
             }
-            self.strengthen(sc, &system(), proof, &extra[before..])?;
+            self.strengthen(sc, &system(), proof, &lifting.extra[before..])?;
             let plan = |method| Plan {
                 method,
                 mix: Mix::AllThreads,
                 without_buffered: false,
                 size: proof.size.max(2),
             };
-            plans = match (self.engine.method, self.engine.fall_back) {
+            lifting.plans = match (self.engine.method, self.engine.fall_back) {
                 (Method::Cubes, true) => vec![plan(Method::Cubes), plan(Method::Predicates)],
                 (method, _) => vec![plan(method)],
             };
-            skip = 0;
         }
         Err(Halt::Other(
             "the extrapolated predicates do not prove the program".into(),

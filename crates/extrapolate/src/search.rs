@@ -88,6 +88,11 @@ impl Searcher {
         }
     }
 
+    /// Whether the solver says that the conditions cannot hold together.
+    pub fn refutes(&self, query: &[Formula], control: &Control<'_>) -> bool {
+        self.memory.ask(query, control).0.is_unsat()
+    }
+
     fn start<'s, 'v>(
         &'s mut self,
         vocabulary: &'v Vocabulary,
@@ -216,10 +221,13 @@ impl Answering<'_, '_> {
                 keep(&mut self.searcher.models, (model, row));
                 Ok(false)
             }
-            Answer::Unknown(_) => {
-                self.searcher.gave_up = true;
-                Ok(true)
-            }
+            Answer::Unknown(_) => match self.control.stop() {
+                Some(stop) => Err(stop),
+                None => {
+                    self.searcher.gave_up = true;
+                    Ok(true)
+                }
+            },
         }
     }
 

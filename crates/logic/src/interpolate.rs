@@ -41,7 +41,7 @@ pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> In
     // Proofs by splitting alone can be read; others still give a core.
     let splitting = Native::new()
         .with_strategy(Strategy::Splitting)
-        .check(trace);
+        .check_while(trace, &|| solver.goes_on());
     let answer = match splitting {
         Answer::Unknown(_) => solver.check(trace),
         answer => answer,
@@ -53,6 +53,9 @@ pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> In
     };
     if trace.len() < 2 {
         return Interpolation::Sequence(Vec::new());
+    }
+    if !solver.goes_on() {
+        return Interpolation::Unknown(Reason::Stopped);
     }
     if let Some(proof) = &refutation.proof
         && let Some(sequence) = from_proof(trace, proof)
@@ -68,7 +71,7 @@ pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> In
         }
     };
     let core: Vec<Formula> = (0..trace.len()).map(keep).collect();
-    match postconditions(&core) {
+    match postconditions(&core, &|| solver.goes_on()) {
         Some(sequence) if verify(solver, trace, &sequence) => Interpolation::Sequence(sequence),
         _ => Interpolation::Unknown(Reason::Interpolation),
     }
@@ -127,11 +130,14 @@ pub fn verify<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula], sequence: &
 }
 
 /// `Iᵢ` is what the first `i` formulas say about the symbols still to come.
-fn postconditions(trace: &[Formula]) -> Option<Vec<Formula>> {
+fn postconditions(trace: &[Formula], goes_on: &dyn Fn() -> bool) -> Option<Vec<Formula>> {
     let scopes = Scopes::new(trace);
     let mut out = Vec::with_capacity(trace.len());
     let mut known = Formula::True;
     for (i, step) in trace.iter().enumerate().take(trace.len() - 1) {
+        if !goes_on() {
+            return None;
+        }
         let now = and([known, step.clone()]);
         let dead = |v: &Var| scopes.spans.get(v).is_none_or(|(_, last)| *last <= i);
         let gone: BTreeSet<Var> = now.vars().into_iter().filter(dead).collect();

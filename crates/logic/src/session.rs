@@ -179,8 +179,12 @@ impl<S: Solver> Session<S> {
 }
 
 impl<S: Solver> Solver for Session<S> {
-    /// A cached `Unsat` has a core but no proof.
     fn check(&mut self, assertions: &[Formula]) -> Answer {
+        self.check_while(assertions, &|| true)
+    }
+
+    /// A cached `Unsat` has a core but no proof.
+    fn check_while(&mut self, assertions: &[Formula], goes_on: &dyn Fn() -> bool) -> Answer {
         let c = &mut self.counters;
         c.queries += 1;
         let named = self.up_to_names.then(|| Canonical::new(assertions));
@@ -196,7 +200,7 @@ impl<S: Solver> Solver for Session<S> {
             }
             None => {
                 c.solver_calls += 1;
-                let answer = self.solver.check(assertions);
+                let answer = self.solver.check_while(assertions, goes_on);
                 if let Some(cache) = &mut self.cache {
                     match &named {
                         Some(named) => cache.put(key, &named.renamed(&answer)),

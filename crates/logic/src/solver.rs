@@ -9,17 +9,45 @@ use std::fmt;
 pub trait Solver {
     /// Whether all assertions can hold together.
     fn check(&mut self, assertions: &[Formula]) -> Answer;
+
+    /// As [`Solver::check`], given up as soon as it is time to; a solver that cannot look up while it
+    /// works ignores that.
+    fn check_while(&mut self, assertions: &[Formula], goes_on: &dyn Fn() -> bool) -> Answer {
+        let _ = goes_on;
+        self.check(assertions)
+    }
+
+    /// Whether there is time left: long work around a solver looks here.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 impl<S: Solver + ?Sized> Solver for &mut S {
     fn check(&mut self, assertions: &[Formula]) -> Answer {
         (**self).check(assertions)
     }
+
+    fn check_while(&mut self, assertions: &[Formula], goes_on: &dyn Fn() -> bool) -> Answer {
+        (**self).check_while(assertions, goes_on)
+    }
+
+    fn goes_on(&self) -> bool {
+        (**self).goes_on()
+    }
 }
 
 impl<S: Solver + ?Sized> Solver for Box<S> {
     fn check(&mut self, assertions: &[Formula]) -> Answer {
         (**self).check(assertions)
+    }
+
+    fn check_while(&mut self, assertions: &[Formula], goes_on: &dyn Fn() -> bool) -> Answer {
+        (**self).check_while(assertions, goes_on)
+    }
+
+    fn goes_on(&self) -> bool {
+        (**self).goes_on()
     }
 }
 
@@ -77,8 +105,8 @@ pub struct Refutation {
 pub enum Reason {
     /// The work budget is used up.
     Budget,
-    /// The time is up.
-    Time,
+    /// It was told to stop: the time is up, or nobody waits any more.
+    Stopped,
     /// Too many nested case splits.
     Depth,
     /// The trace is infeasible, but its interpolants would be too large.
@@ -91,7 +119,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Budget => f.write_str("the solver's work budget is used up"),
-            Reason::Time => f.write_str("the solver is out of time"),
+            Reason::Stopped => f.write_str("the solver was stopped"),
             Reason::Depth => f.write_str("the solver nests too many case splits"),
             Reason::Interpolation => f.write_str("the trace's interpolants grow too large"),
             Reason::External(what) => write!(f, "the external solver gave up: {what}"),

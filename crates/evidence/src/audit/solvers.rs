@@ -56,27 +56,27 @@ impl Solvers {
         self.asked.set(self.asked.get() + 1);
         let limits = Limits {
             work,
-            until: control.deadline(),
             ..Limits::default()
         };
-        let impossible = match Native::with_limits(limits).check(query) {
-            Answer::Sat(_) => false,
-            Answer::Unknown(why) => {
-                if let Some(stop) = control.stop() {
-                    return Err(stop.into());
+        let impossible =
+            match Native::with_limits(limits).check_while(query, &|| control.stop().is_none()) {
+                Answer::Sat(_) => false,
+                Answer::Unknown(why) => {
+                    if let Some(stop) = control.stop() {
+                        return Err(stop.into());
+                    }
+                    let why = format!("a query was not decided: {why}");
+                    return Err(AuditError::Refused(why));
                 }
-                let why = format!("a query was not decided: {why}");
-                return Err(AuditError::Refused(why));
-            }
-            Answer::Unsat(refutation) => {
-                let proof = refutation.proof.as_ref();
-                if proof.is_none_or(|p| proof::check(query, p).is_err()) {
-                    let why = "the solver's proof does not check";
-                    return Err(AuditError::Other(why.into()));
+                Answer::Unsat(refutation) => {
+                    let proof = refutation.proof.as_ref();
+                    if proof.is_none_or(|p| proof::check(query, p).is_err()) {
+                        let why = "the solver's proof does not check";
+                        return Err(AuditError::Other(why.into()));
+                    }
+                    true
                 }
-                true
-            }
-        };
+            };
         if let Some(z3) = &self.second {
             second_opinion(&mut z3.borrow_mut(), query, impossible, control)?;
         }

@@ -30,18 +30,18 @@ enum Bounds {
 /// A sum of local variables and the floor to split it at.
 type Cut = (Vec<(usize, Int)>, Int);
 
-pub(super) struct Branch<'a> {
+pub(super) struct Branch<'a, 'w> {
     pub(super) simplex: Simplex,
     /// The problem variables that each slack variable sums.
     pub(super) rows: Vec<Vec<(usize, Int)>>,
     pub(super) lattice: &'a Lattice,
     pub(super) vars: &'a [Var],
-    pub(super) ledger: &'a mut Ledger,
+    pub(super) ledger: &'a mut Ledger<'w>,
     /// How deep splits may nest at present.
     pub(super) limit: u32,
 }
 
-impl Branch<'_> {
+impl Branch<'_, '_> {
     /// Moves the simplex to an integer point. Deeper and deeper, so that a
     /// direction without end does not hide a model next to it.
     pub(super) fn run(&mut self) -> Result<(), Stop> {

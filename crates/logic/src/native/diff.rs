@@ -29,7 +29,7 @@ struct Graph {
 /// `None` if some fact is not a difference constraint, else the verdict.
 pub(super) fn solve(
     facts: &[Fact<'_>],
-    ledger: &mut Ledger,
+    ledger: &mut Ledger<'_>,
 ) -> Option<Result<Vec<(Var, Int)>, Stop>> {
     if facts.len() > MAX_FACTS {
         return None;
@@ -91,7 +91,7 @@ impl Graph {
         Some(())
     }
 
-    fn run(&self, facts: &[Fact<'_>], ledger: &mut Ledger) -> Result<Vec<(Var, Int)>, Stop> {
+    fn run(&self, facts: &[Fact<'_>], ledger: &mut Ledger<'_>) -> Result<Vec<(Var, Int)>, Stop> {
         let nodes = self.vars.len() + 1;
         let mut dist = vec![0i64; nodes];
         let mut via = vec![u32::MAX; nodes];

@@ -1,14 +1,13 @@
 //! What the parts of the solver hand each other: linear facts, conflicts with
 //! the facts they use, and the proof steps that introduce facts.
 
-use super::Limits;
+use super::Allowed;
 use crate::int::Int;
 use crate::proof::{End, FactId, Proof, Step, Sum};
 use crate::solver::Reason;
 use crate::term::{Term, Var};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 /// `term <= 0`, or `term == 0`.
 #[derive(Clone, Debug)]
@@ -125,25 +124,25 @@ pub(super) fn add_scaled(sum: &mut Sum, k: &Int, other: &Sum) {
 }
 
 /// Fresh names and the work left, shared by all parts of one query.
-pub(super) struct Ledger {
+pub(super) struct Ledger<'w> {
     next_fact: u32,
     work: u64,
-    /// Look at the clock when no more than this is left.
+    /// Look up when no more than this is left.
     look: u64,
-    until: Option<Instant>,
+    goes_on: &'w dyn Fn() -> bool,
     pub(super) max_depth: u32,
 }
 
-/// Work from one look at the clock to the next: about a millisecond.
+/// Work from one look up to the next: about a millisecond.
 const LOOK: u64 = 1 << 13;
 
-impl Ledger {
-    pub(super) fn new(first_fact: u32, limits: Limits) -> Ledger {
+impl<'w> Ledger<'w> {
+    pub(super) fn new(first_fact: u32, (limits, goes_on): Allowed<'w>) -> Ledger<'w> {
         Ledger {
             next_fact: first_fact,
             work: limits.work,
             look: limits.work.saturating_sub(LOOK),
-            until: limits.until,
+            goes_on,
             max_depth: limits.depth,
         }
     }
@@ -161,8 +160,8 @@ impl Ledger {
                 self.work = left;
                 if left < self.look {
                     self.look = left.saturating_sub(LOOK);
-                    if self.until.is_some_and(|end| Instant::now() >= end) {
-                        return Err(Stop::GaveUp(Reason::Time));
+                    if !(self.goes_on)() {
+                        return Err(Stop::GaveUp(Reason::Stopped));
                     }
                 }
                 Ok(())

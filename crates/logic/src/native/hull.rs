@@ -31,7 +31,7 @@ pub(super) struct Bound {
 }
 
 /// The bounds implied by the fact `of`, which is the disjunction of `parts`.
-pub(super) fn bounds(of: FactId, parts: &[Formula], ledger: &mut Ledger) -> Vec<Bound> {
+pub(super) fn bounds(of: FactId, parts: &[Formula], ledger: &mut Ledger<'_>) -> Vec<Bound> {
     let Some((first, rest)) = parts.split_first() else {
         return Vec::new();
     };
@@ -123,7 +123,7 @@ fn lemma(
     parts: &[Formula],
     literal: Formula,
     chosen: &[&Stated],
-    ledger: &mut Ledger,
+    ledger: &mut Ledger<'_>,
 ) -> Bound {
     let (assumed, case) = (ledger.fresh(1), ledger.fresh(1));
     let mut branches = Vec::with_capacity(parts.len());

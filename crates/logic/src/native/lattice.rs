@@ -82,7 +82,7 @@ pub(super) enum Clash {
 }
 
 impl Clash {
-    pub(super) fn conflict(self, ledger: &mut Ledger) -> Conflict {
+    pub(super) fn conflict(self, ledger: &mut Ledger<'_>) -> Conflict {
         match self {
             Clash::Constant(sum) => Conflict::farkas(sum),
             Clash::Gcd { g, plus, minus, .. } => {
@@ -132,7 +132,7 @@ impl Lattice {
     }
 
     /// Solves all equations; `Ok(Some)` if one has no solution.
-    pub(super) fn eliminate(&mut self, ledger: &mut Ledger) -> Result<Option<Clash>, Stop> {
+    pub(super) fn eliminate(&mut self, ledger: &mut Ledger<'_>) -> Result<Option<Clash>, Stop> {
         while let Some(at) = self.easiest() {
             let rows = self.equations.len() + self.inequalities.len();
             let big = self.equations[at]
@@ -191,7 +191,7 @@ impl Lattice {
         (0..self.equations.len()).min_by_key(|&i| hard(&self.equations[i]))
     }
 
-    fn divide_equation(&mut self, at: usize, g: &Int, ledger: &mut Ledger) {
+    fn divide_equation(&mut self, at: usize, g: &Int, ledger: &mut Ledger<'_>) {
         let first = ledger.fresh(2);
         let second = crate::proof::FactId(first.0 + 1);
         let e = &mut self.equations[at];
@@ -277,7 +277,7 @@ impl Lattice {
     }
 
     /// Drops what is always true, rounds rows to the integers.
-    pub(super) fn tidy(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
+    pub(super) fn tidy(&mut self, ledger: &mut Ledger<'_>) -> Result<(), Stop> {
         let mut i = 0;
         while i < self.inequalities.len() {
             let e = &mut self.inequalities[i];

@@ -6,7 +6,7 @@
 //! integer model decides what to look at next, so literals that no violated
 //! clause needs are never decided. Every learnt clause is a proof step.
 
-use super::Limits;
+use super::Allowed;
 use super::clauses::{Clauses, Lesson, Lit};
 use super::facts::{Conflict, Fact, Intro, Ledger, Stop};
 use super::{hull, theory};
@@ -41,7 +41,7 @@ struct Meaning {
 
 pub(super) struct Learner<'a> {
     assertions: &'a [Formula],
-    ledger: Ledger,
+    ledger: Ledger<'a>,
     clauses: Clauses,
     meaning: Vec<Meaning>,
     by_formula: FxHashMap<Formula, Lit>,
@@ -53,10 +53,14 @@ pub(super) struct Learner<'a> {
 
 /// Decides the conjunction of `assertions`; quotient variables are numbered
 /// from `first_var` on.
-pub(super) fn solve(assertions: &[Formula], first_var: u32, limits: Limits) -> Result<Model, Stop> {
+pub(super) fn solve<'a>(
+    assertions: &'a [Formula],
+    first_var: u32,
+    allowed: Allowed<'a>,
+) -> Result<Model, Stop> {
     let mut learner = Learner {
         assertions,
-        ledger: Ledger::new(assertions.len() as u32, limits),
+        ledger: Ledger::new(assertions.len() as u32, allowed),
         clauses: Clauses::default(),
         meaning: Vec::new(),
         by_formula: FxHashMap::default(),

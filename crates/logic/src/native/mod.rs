@@ -21,7 +21,9 @@ mod theory;
 
 use crate::formula::Formula;
 use crate::solver::{Answer, Solver};
-use std::time::Instant;
+
+/// What a query may take: work, and whether it goes on at all.
+type Allowed<'w> = (Limits, &'w dyn Fn() -> bool);
 
 /// How much work one query may take before the answer is `Unknown`.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +32,6 @@ pub struct Limits {
     pub work: u64,
     /// Nested case splits.
     pub depth: u32,
-    /// A query that is still open then is given up, whatever work is left.
-    pub until: Option<Instant>,
 }
 
 impl Default for Limits {
@@ -39,7 +39,6 @@ impl Default for Limits {
         Limits {
             work: 2_000_000,
             depth: 400,
-            until: None,
         }
     }
 }
@@ -78,11 +77,6 @@ impl Native {
         }
     }
 
-    /// From now on queries end at this time at the latest.
-    pub fn set_deadline(&mut self, until: Option<Instant>) {
-        self.limits.until = until;
-    }
-
     /// The solver with this strategy.
     pub fn with_strategy(mut self, strategy: Strategy) -> Native {
         self.strategy = strategy;
@@ -92,6 +86,10 @@ impl Native {
 
 impl Solver for Native {
     fn check(&mut self, assertions: &[Formula]) -> Answer {
-        search::solve(assertions, self.limits, self.strategy)
+        self.check_while(assertions, &|| true)
+    }
+
+    fn check_while(&mut self, assertions: &[Formula], goes_on: &dyn Fn() -> bool) -> Answer {
+        search::solve(assertions, (self.limits, goes_on), self.strategy)
     }
 }

@@ -1,7 +1,7 @@
 //! Case splitting over disjunctions and disequalities.
 
 use super::facts::{Conflict, Fact, Intro, Ledger, Stop};
-use super::{Limits, Strategy};
+use super::{Allowed, Limits, Strategy};
 use super::{hull, learn, theory};
 use crate::atom::{Atom, Rel};
 use crate::formula::Formula;
@@ -16,18 +16,23 @@ use std::borrow::Cow;
 const PLAIN_WORK: u64 = 12_000;
 
 /// Decides the conjunction of `assertions`.
-pub(super) fn solve(assertions: &[Formula], limits: Limits, strategy: Strategy) -> Answer {
+pub(super) fn solve(
+    assertions: &[Formula],
+    (limits, goes_on): Allowed<'_>,
+    strategy: Strategy,
+) -> Answer {
+    let allowed = (limits, goes_on);
     let outcome = match strategy {
-        Strategy::Splitting => split(assertions, limits),
-        Strategy::Learning => learn::solve(assertions, first_free_var(assertions), limits),
+        Strategy::Splitting => split(assertions, allowed),
+        Strategy::Learning => learn::solve(assertions, first_free_var(assertions), allowed),
         Strategy::Mixed => {
             let short = Limits {
                 work: limits.work.min(PLAIN_WORK),
                 ..limits
             };
-            match split(assertions, short) {
-                Err(Stop::GaveUp(_)) => {
-                    learn::solve(assertions, first_free_var(assertions), limits)
+            match split(assertions, (short, goes_on)) {
+                Err(Stop::GaveUp(why)) if why != Reason::Stopped => {
+                    learn::solve(assertions, first_free_var(assertions), allowed)
                 }
                 other => other,
             }
@@ -43,9 +48,9 @@ pub(super) fn solve(assertions: &[Formula], limits: Limits, strategy: Strategy) 
     }
 }
 
-fn split(assertions: &[Formula], limits: Limits) -> Result<Model, Stop> {
+fn split<'a>(assertions: &'a [Formula], allowed: Allowed<'a>) -> Result<Model, Stop> {
     let mut search = Search {
-        ledger: Ledger::new(assertions.len() as u32, limits),
+        ledger: Ledger::new(assertions.len() as u32, allowed),
         facts: Vec::with_capacity(assertions.len()),
         pending: Vec::new(),
         next_var: None,
@@ -84,7 +89,7 @@ impl<'a> Pending<'a> {
 }
 
 struct Search<'a> {
-    ledger: Ledger,
+    ledger: Ledger<'a>,
     facts: Vec<Fact<'a>>,
     pending: Vec<Pending<'a>>,
     /// The next quotient variable, once one was needed.

@@ -162,7 +162,7 @@ impl Simplex {
     }
 
     /// Moves to a point within all bounds.
-    pub(super) fn check(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
+    pub(super) fn check(&mut self, ledger: &mut Ledger<'_>) -> Result<(), Stop> {
         while let Some((r, below)) = self.violated() {
             // Numbers beyond a word are some hundred times dearer.
             let dear = self.matrix[r].iter().filter(|a| !a.is_word()).count();

@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::term::Var;
 
 /// A model of all facts, or why there is none.
-pub(super) fn solve(facts: &[Fact<'_>], ledger: &mut Ledger) -> Result<Model, Stop> {
+pub(super) fn solve(facts: &[Fact<'_>], ledger: &mut Ledger<'_>) -> Result<Model, Stop> {
     let values = match diff::solve(facts, ledger) {
         Some(outcome) => outcome?,
         None => general(facts, ledger)?,
@@ -23,7 +23,7 @@ pub(super) fn solve(facts: &[Fact<'_>], ledger: &mut Ledger) -> Result<Model, St
     Ok(values.into_iter().collect())
 }
 
-fn general(facts: &[Fact<'_>], ledger: &mut Ledger) -> Result<Vec<(Var, Int)>, Stop> {
+fn general(facts: &[Fact<'_>], ledger: &mut Ledger<'_>) -> Result<Vec<(Var, Int)>, Stop> {
     let mut vars: Vec<Var> = facts
         .iter()
         .flat_map(|f| f.term.coeffs().iter().map(|(v, _)| *v))
@@ -188,7 +188,7 @@ fn branch_and_bound(
     lattice: &Lattice,
     directions: Vec<Direction>,
     vars: &[Var],
-    ledger: &mut Ledger,
+    ledger: &mut Ledger<'_>,
 ) -> Result<Vec<Int>, Stop> {
     let mut simplex = Simplex::new(lattice.width);
     let mut rows = Vec::new();

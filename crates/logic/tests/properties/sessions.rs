@@ -174,7 +174,6 @@ fn a_tiny_budget_is_unknown_and_never_wrong() {
         let limits = Limits {
             work: 1 + seed % 40,
             depth: 2,
-            until: None,
         };
         let truth = Native::new().check(&query);
         match Native::with_limits(limits).check(&query) {
@@ -185,9 +184,9 @@ fn a_tiny_budget_is_unknown_and_never_wrong() {
     }
 }
 
-/// A pigeonhole problem is hard for case splitting; a deadline in the past ends it at the first look.
+/// A pigeonhole problem is hard for case splitting; told to stop, it ends at the next look up.
 #[test]
-fn a_query_ends_at_its_deadline() {
+fn a_query_ends_when_it_is_told_to() {
     let holes = 9;
     let pigeons = 0..=holes;
     let mut query: Vec<Formula> = pigeons
@@ -199,12 +198,14 @@ fn a_query_ends_at_its_deadline() {
     }
     let limits = Limits {
         work: u64::MAX,
-        until: Some(std::time::Instant::now()),
         ..Limits::default()
     };
-    let answer = Native::with_limits(limits).check(&query);
+    let looks = std::cell::Cell::new(0);
+    let goes_on = || looks.replace(looks.get() + 1) < 3;
+    let answer = Native::with_limits(limits).check_while(&query, &goes_on);
+    assert_eq!(looks.get(), 4);
     assert!(
-        matches!(answer, Answer::Unknown(Reason::Time)),
+        matches!(answer, Answer::Unknown(Reason::Stopped)),
         "{answer:?}"
     );
 }

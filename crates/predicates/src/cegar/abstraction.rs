@@ -344,8 +344,8 @@ impl Asker {
             };
             control.poll("cegar", progress)?;
         }
-        self.solver.set_deadline(control.deadline());
-        match self.solver.check(query) {
+        let goes_on = || control.stop().is_none();
+        match self.solver.check_while(query, &goes_on) {
             Answer::Unknown(_) if control.stop().is_some() => {
                 Err(Halt::Stopped(control.stop().unwrap_or(Stop::Time)))
             }

@@ -113,9 +113,12 @@ pub fn refine(
         stopped: None,
     };
     let refined = refine_with(&mut solver, system, initial, moves, last, ends_in_step);
-    match solver.stopped {
-        Some(stop) => Err(Halt::Stopped(stop)),
-        None => refined,
+    match refined {
+        Ok(refined) if solver.stopped.is_none() => Ok(refined),
+        other => match solver.stopped.or(control.stop()) {
+            Some(stop) => Err(Halt::Stopped(stop)),
+            None => other,
+        },
     }
 }
 
@@ -135,9 +138,20 @@ impl Solver for Polled<'_> {
             self.stopped = self.stopped.or(poll.err());
         }
         match self.stopped {
-            Some(_) => Answer::Unknown(Reason::Budget),
-            None => self.solver.check(assertions),
+            Some(_) => Answer::Unknown(Reason::Stopped),
+            None => {
+                let control = self.control;
+                let answer = (self.solver).check_while(assertions, &|| control.stop().is_none());
+                if matches!(answer, Answer::Unknown(_)) {
+                    self.stopped = control.stop();
+                }
+                answer
+            }
         }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.stopped.is_none() && self.control.stop().is_none()
     }
 }
 

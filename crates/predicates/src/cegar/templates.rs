@@ -119,9 +119,7 @@ fn core(premises: &[Formula], goal: &Formula, control: &Control<'_>) -> Option<V
     }
     let mut query = premises.to_vec();
     query.push(goal.clone());
-    let mut solver = Native::new();
-    solver.set_deadline(control.deadline());
-    match solver.check(&query) {
+    match Native::new().check_while(&query, &|| control.stop().is_none()) {
         Answer::Unsat(refutation) => {
             let used = refutation.core.into_iter();
             Some(used.filter(|n| *n < premises.len()).collect())

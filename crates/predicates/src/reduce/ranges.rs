@@ -135,7 +135,8 @@ impl Interval {
         }
     }
 
-    fn join(self, other: Interval) -> Self {
+    /// The least interval with the values of both.
+    pub fn join(self, other: Interval) -> Self {
         Interval {
             lo: self.lo.zip(other.lo).map(|(a, b)| a.min(b)),
             hi: self.hi.zip(other.hi).map(|(a, b)| a.max(b)),
