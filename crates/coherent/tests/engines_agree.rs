@@ -6,16 +6,11 @@
 use wattle_coherent::Coherent;
 use wattle_evidence::{Answer, Control, Engine, Task, audit};
 use wattle_memory::MemoryModel;
-use wattle_model::{Program, print};
-use wattle_random::{Loops, Shape, program, shrink};
+use wattle_model::Program;
+use wattle_random::{Loops, Shape, trial};
 use wattle_robust::Robust;
 use wattle_search::Explicit;
 use wattle_wsts::{Exact, Multiset};
-
-fn setting(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
-    given.unwrap_or(default)
-}
 
 fn engines() -> Vec<Box<dyn Engine>> {
     vec![
@@ -96,22 +91,9 @@ fn disagreement(program: &Program, audits: bool, decided: &mut u64) -> Option<St
 }
 
 fn agree(shape: &Shape, programs: u64, salt: u64) {
-    let seed = setting("WATTLE_SEED", 1);
-    let programs = setting("WATTLE_PROGRAMS", programs);
-    println!("seed {seed}, {programs} programs");
-    let mut decided = 0;
-    for n in 0..programs {
-        let candidate = program(seed.wrapping_mul(1_000_003) + salt + n, shape);
-        let audits = n.is_multiple_of(8);
-        if let Some(why) = disagreement(&candidate, audits, &mut decided) {
-            let small = shrink(&candidate, |p| disagreement(p, audits, &mut 0).is_some());
-            let why_small = disagreement(&small, audits, &mut 0);
-            panic!(
-                "program {n}: {why}\n{why_small:?}\n{}",
-                print::to_wtl(&small)
-            );
-        }
-    }
+    let (programs, decided) = trial(shape, programs, salt, |p, n, decided| {
+        disagreement(p, n.is_multiple_of(8), decided)
+    });
     println!("{decided} decisions");
     assert!(decided >= programs, "hardly anything was decided");
 }

@@ -8,14 +8,8 @@ use wattle_evidence::{Answer, Control, Engine};
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::MemoryModel;
 use wattle_predicates::Cegar;
-use wattle_random::{Loops, Shape};
+use wattle_random::{Loops, Shape, setting};
 use wattle_search::Explicit;
-
-/// Set `WATTLE_SEED` to try other programs, `WATTLE_PROGRAMS` to try more.
-fn setting(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
-    given.unwrap_or(default)
-}
 
 fn shape(n: u64, unfenced: u64) -> Shape {
     Shape {

@@ -15,8 +15,8 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use wattle_memory::content::{AtMostK, Content, Exact, Multiset, NewestK, OldestK, Set};
 use wattle_memory::reference::{Machine, Outcome};
 use wattle_memory::{Fault, Layout, Pso, Tso};
-use wattle_model::{Instance, LocationId, Program, ThreadId, print};
-use wattle_random::{Loops, Shape, program, shrink};
+use wattle_model::{Instance, LocationId, Program, ThreadId};
+use wattle_random::{Loops, Shape, trial};
 
 /// A state without its buffers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,22 +147,10 @@ fn complaint(program: &Program, compared: &mut u64) -> Option<String> {
 }
 
 fn check(shape: &Shape, programs: u64, salt: u64) {
-    let setting = |name: &str, default: u64| {
-        let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
-        given.unwrap_or(default)
-    };
-    let seed = setting("WATTLE_SEED", 1);
-    let programs = setting("WATTLE_PROGRAMS", programs);
-    let mut compared = 0;
-    for n in 0..programs {
-        let candidate = program(seed.wrapping_mul(1_000_003) + salt + n, shape);
-        if let Some(why) = complaint(&candidate, &mut compared) {
-            let small = shrink(&candidate, |p| complaint(p, &mut 0).is_some());
-            let still = complaint(&small, &mut 0);
-            panic!("program {n}: {why}\n{still:?}\n{}", print::to_wtl(&small));
-        }
-    }
-    println!("seed {seed}: {programs} programs, {compared} comparisons");
+    let (programs, compared) = trial(shape, programs, salt, |p, _, compared| {
+        complaint(p, compared)
+    });
+    println!("{compared} comparisons");
     assert!(compared >= 20 * programs, "hardly anything was compared");
 }
 

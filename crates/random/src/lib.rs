@@ -1,5 +1,6 @@
-//! Random small programs for cross-checking parsers, machines and engines, and a shrinker for those
-//! that fail a check.
+//! Random small programs for cross-checking parsers, machines and engines, a shrinker for those that
+//! fail a check, and a [`trial`] of many;
+//! and the way to the [`suite`]s of programs from elsewhere.
 //!
 //! [`program`] makes programs that are worth running: small values, few cells, a bounded state space
 //! if asked for. [`wild`] makes programs worth printing and parsing: any graph, any expression, any
@@ -11,10 +12,14 @@ mod program;
 mod property;
 mod rng;
 mod shrink;
+mod suites;
+mod trial;
 mod wild;
 
 pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;
 pub use shrink::shrink;
+pub use suites::{rows, suite};
+pub use trial::{setting, trial};
 pub use wild::wild;

@@ -1,45 +1,19 @@
 //! The trencher suite: how many fences each goal needs.
 
-use std::path::{Path, PathBuf};
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Counts;
+use wattle_random::{rows, suite};
 use wattle_repair::{Costs, Outcome, Query, Robust, repair};
 use wattle_robust::Goal;
 
-fn suite() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites/trencher");
-    if !root.is_dir() {
-        println!("skipped: the trencher suite is not here");
-        return None;
-    }
-    Some(root)
-}
-
-/// Splits a line of comma-separated values; quotes protect commas.
-fn fields(line: &str) -> Vec<String> {
-    let mut out = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => out.push(String::new()),
-            c => {
-                let last = out.len() - 1;
-                out[last].push(c);
-            }
-        }
-    }
-    out
-}
-
 #[test]
 fn number_of_fences() {
-    let Some(root) = suite() else { return };
-    let table = std::fs::read_to_string(root.join("expected.csv")).unwrap();
+    let Some(root) = suite("trencher") else {
+        return;
+    };
     let mut wrong = Vec::new();
-    for line in table.lines().skip(1) {
-        let row = fields(line);
+    for row in rows(&root.join("expected.csv")) {
         let text = std::fs::read_to_string(root.join(&row[0])).unwrap();
         let program = wattle_syntax::trencher::parse(&text).into_result().unwrap();
         for (goal, expected) in [(Goal::Robustness, &row[2]), (Goal::Triangular, &row[5])] {

@@ -1,43 +1,17 @@
 //! The trencher suite: robust yes/no and triangular-race-free yes/no on every file.
 
-use std::path::{Path, PathBuf};
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
+use wattle_random::{rows, suite};
 use wattle_robust::{Finding, Goal, Options, search};
-
-fn suite() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites/trencher");
-    if !root.is_dir() {
-        println!("skipped: the trencher suite is not here");
-        return None;
-    }
-    Some(root)
-}
-
-/// Splits a line of comma-separated values; quotes protect commas.
-fn fields(line: &str) -> Vec<String> {
-    let mut out = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => out.push(String::new()),
-            c => {
-                let last = out.len() - 1;
-                out[last].push(c);
-            }
-        }
-    }
-    out
-}
 
 #[test]
 fn robust_and_triangular() {
-    let Some(root) = suite() else { return };
-    let table = std::fs::read_to_string(root.join("expected.csv")).unwrap();
+    let Some(root) = suite("trencher") else {
+        return;
+    };
     let mut wrong = Vec::new();
-    for line in table.lines().skip(1) {
-        let row = fields(line);
+    for row in rows(&root.join("expected.csv")) {
         let text = std::fs::read_to_string(root.join(&row[0])).unwrap();
         let program = wattle_syntax::trencher::parse(&text).into_result().unwrap();
         let instance = program.instance().unwrap();

@@ -9,17 +9,12 @@ use wattle_evidence::{
     Answer, AuditError, Certificate, Control, Engine, Reason, Task, audit_crowd,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{Count, Counts, Instance, Program, print};
+use wattle_model::{Count, Counts, Instance, Program};
 use wattle_params::lower::lower;
 use wattle_params::{Options, Outcome, check};
-use wattle_random::{Loops, Shape, program, shrink};
+use wattle_random::{Loops, Shape, trial};
 use wattle_search::Explicit;
 use wattle_wsts::crowd::{self, CrowdAnswer};
-
-fn setting(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
-    given.unwrap_or(default)
-}
 
 #[derive(Default, Debug)]
 struct Tally {
@@ -158,23 +153,11 @@ fn disagreement(program: &Program, params: bool, tally: &mut Tally) -> Option<St
 }
 
 fn agree(shape: &Shape, programs: u64, salt: u64) {
-    let seed = setting("WATTLE_SEED", 1);
-    let programs = setting("WATTLE_PROGRAMS", programs);
     // Proofs of `params` do not know wrap-around.
     let params = !shape.wraps;
-    let mut tally = Tally::default();
-    for n in 0..programs {
-        let candidate = program(seed.wrapping_mul(1_000_003) + salt + n, shape);
-        if let Some(why) = disagreement(&candidate, params, &mut tally) {
-            let fails = |p: &Program| disagreement(p, params, &mut Tally::default());
-            let small = shrink(&candidate, |p| fails(p).is_some());
-            panic!(
-                "program {n}: {why}\n{:?}\n{}",
-                fails(&small),
-                print::to_wtl(&small)
-            );
-        }
-    }
+    let (programs, tally) = trial(shape, programs, salt, |p, _, tally: &mut Tally| {
+        disagreement(p, params, tally)
+    });
     println!("{programs} programs: {tally:?}");
     assert!(tally.open * 5 <= tally.holds + tally.violated, "{tally:?}");
     assert!(tally.holds * 20 >= programs && tally.violated * 5 >= programs);

@@ -10,14 +10,9 @@ use std::collections::BTreeSet;
 use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::{Instance, RegisterId, ThreadId};
+use wattle_random::setting;
 use wattle_search::rounds::Cut;
 use wattle_search::{Explicit, NoFinals, Observed, Options, Order, Reductions, final_states_with};
-
-/// Set `WATTLE_SEED` to try other programs, `WATTLE_PROGRAMS` to try more.
-fn setting(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
-    given.unwrap_or(default)
-}
 
 const MOST_STATES: usize = 4_000;
 

@@ -13,15 +13,10 @@ use wattle_memory::{
     AtMostK, Bounds, ContentKind, Contents, Exact, Keeps, Layout, Multiset, NewestK, OldestK, Pso,
     Set, Tso,
 };
-use wattle_model::{Instance, Program, print};
-use wattle_random::{Loops, Shape, program, shrink};
+use wattle_model::{Instance, Program};
+use wattle_random::{Loops, Shape, trial};
 use wattle_search::explore::{Ended, Look, Order};
 use wattle_search::rounds::{self, Cut, Plan, Sizes};
-
-pub fn setting(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok().and_then(|v| v.parse().ok());
-    given.unwrap_or(default)
-}
 
 /// Says where the question's target is, and stops after so many states or (if asked) there.
 pub struct Watch<'i> {
@@ -268,18 +263,8 @@ fn complaint(program: &Program, n: u64, compared: &mut u64) -> Option<String> {
 }
 
 fn agree(shape: &Shape, programs: u64, salt: u64) {
-    let seed = setting("WATTLE_SEED", 1);
-    let programs = setting("WATTLE_PROGRAMS", programs);
-    let mut compared = 0;
-    for n in 0..programs {
-        let candidate = program(seed.wrapping_mul(1_000_003) + salt + n, shape);
-        if let Some(why) = complaint(&candidate, n, &mut compared) {
-            let small = shrink(&candidate, |p| complaint(p, n, &mut 0).is_some());
-            let still = complaint(&small, n, &mut 0).unwrap_or_default();
-            panic!("program {n}: {why}\n{still}\n{}", print::to_wtl(&small));
-        }
-    }
-    println!("seed {seed}: {programs} programs, {compared} comparisons");
+    let (programs, compared) = trial(shape, programs, salt, complaint);
+    println!("{compared} comparisons");
     assert!(compared >= 12 * programs, "hardly anything was compared");
 }
 

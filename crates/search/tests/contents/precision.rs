@@ -6,12 +6,12 @@
 //!             exact ⊆ newest k+1 ⊆ newest k ⊆ set
 //! ```
 
-use super::{compiled, setting};
+use super::compiled;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_memory::compiled::{Machine, Reductions};
 use wattle_memory::{ContentKind, Contents, Exact, MemoryModel, Sc};
-use wattle_model::{Instance, Program, print};
-use wattle_random::{Loops, Shape, program, shrink};
+use wattle_model::{Instance, Program};
+use wattle_random::{Loops, Shape, trial};
 
 /// A state without its buffers, and whether all is over.
 type Seen = (wattle_memory::reference::State<()>, bool);
@@ -81,18 +81,10 @@ fn complaint(program: &Program, compared: &mut u64) -> Option<String> {
 }
 
 fn ordered(shape: &Shape, programs: u64, salt: u64) {
-    let seed = setting("WATTLE_SEED", 1);
-    let programs = setting("WATTLE_PROGRAMS", programs);
-    let mut compared = 0;
-    for n in 0..programs {
-        let candidate = program(seed.wrapping_mul(1_000_003) + salt + n, shape);
-        if let Some(why) = complaint(&candidate, &mut compared) {
-            let small = shrink(&candidate, |p| complaint(p, &mut 0).is_some());
-            let still = complaint(&small, &mut 0);
-            panic!("program {n}: {why}\n{still:?}\n{}", print::to_wtl(&small));
-        }
-    }
-    println!("seed {seed}: {programs} programs, {compared} comparisons");
+    let (programs, compared) = trial(shape, programs, salt, |p, _, compared| {
+        complaint(p, compared)
+    });
+    println!("{compared} comparisons");
     assert!(compared >= 16 * programs, "hardly anything was compared");
 }
 
