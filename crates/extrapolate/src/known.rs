@@ -10,7 +10,7 @@
 use crate::cube::{Bits, Cube};
 use crate::search::Question;
 use crate::vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -19,6 +19,9 @@ use wattle_logic::{Answer, Formula, Model, Session, Solver, Var};
 
 /// Models worth keeping; beyond that the oldest are forgotten.
 const MOST_MODELS: usize = 2048;
+
+/// Searches worth keeping; beyond that all are forgotten.
+const MOST_FINDINGS: usize = 1 << 16;
 
 /// What the solver has said so far, and what came of it.
 #[derive(Clone)]
@@ -39,16 +42,19 @@ struct Known {
     models: Vec<Model>,
     /// By goal and guard.
     findings: FxHashMap<(Formula, Vec<Formula>), Vec<Finding>>,
+    count: usize,
+    /// Predicates, numbered.
+    numbers: FxHashMap<Formula, u32>,
 }
 
 /// A search that was done.
 struct Finding {
     /// What was known of values.
     facts: Vec<Formula>,
-    /// All cubes over these predicates …
-    candidates: FxHashSet<Formula>,
-    /// … of at most this size were decided; without it only some were.
+    /// All cubes of at most this size were decided; without it only some were.
     size: Option<usize>,
+    /// All cubes over these predicates, ascending by their numbers.
+    candidates: Vec<u32>,
     cubes: Vec<Vec<Formula>>,
 }
 
@@ -121,8 +127,10 @@ impl Memory {
                     recalled.cubes.push(cube);
                 }
             }
-            let mut all = all.iter();
-            if enough && all.all(|p| finding.candidates.contains(&p.formula)) {
+            let numbers = &known.numbers;
+            let mut all = all.iter().map(|p| numbers.get(&p.formula));
+            let among = |n: Option<&u32>| n.is_some_and(|n| finding.has(*n));
+            if enough && all.all(among) {
                 recalled.complete = true;
                 break;
             }
@@ -142,23 +150,35 @@ impl Memory {
         if size.is_none() && cubes.is_empty() {
             return;
         }
-        let all = candidates.iter();
+        let known = &mut *self.0.borrow_mut();
+        if known.count == MOST_FINDINGS {
+            known.findings.clear();
+            known.count = 0;
+        }
+        known.count += 1;
+        let mut numbers: Vec<u32> = Vec::new();
+        for p in candidates.iter().filter(|_| size.is_some()) {
+            let next = known.numbers.len() as u32;
+            let formula = vocabulary.all[p].formula.clone();
+            numbers.push(*known.numbers.entry(formula).or_insert(next));
+        }
+        numbers.sort_unstable();
         let finding = Finding {
             facts: question.facts.to_vec(),
-            candidates: all.map(|p| vocabulary.all[p].formula.clone()).collect(),
             size,
+            candidates: numbers,
             cubes: cubes.iter().map(|c| vocabulary.formulas(c)).collect(),
         };
-        let mut known = self.0.borrow_mut();
-        known
-            .findings
-            .entry(question.key())
-            .or_default()
-            .push(finding);
+        let same = known.findings.entry(question.key()).or_default();
+        same.push(finding);
     }
 }
 
 impl Finding {
+    fn has(&self, candidate: u32) -> bool {
+        self.candidates.binary_search(&candidate).is_ok()
+    }
+
     /// Of these variables the same was known.
     fn knows(&self, facts: &[Formula], vars: &BTreeSet<Var>) -> bool {
         let mine = self.facts.iter();

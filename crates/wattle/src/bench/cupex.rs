@@ -271,7 +271,7 @@ fn row(
         Answer::Bounded { .. } => "bounded".into(),
         Answer::Undecided { .. } => "undecided".into(),
     };
-    let mut out = format!("{name:<9} {model:<5} {shown:<6}");
+    let mut out = format!("{name:<9} {:<5} {shown:<6}", model.to_string());
     if let Some(s) = stages.last() {
         measured(s, &mut out);
     }
