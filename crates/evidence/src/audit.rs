@@ -12,8 +12,8 @@ mod load_buffers;
 mod multisets;
 mod robust;
 mod solvers;
+mod views;
 
-pub use cubes::{audit_cubes, audit_cubes_with};
 pub use load_buffers::audit_crowd;
 pub use robust::audit_robustness;
 pub use solvers::Solvers;
@@ -21,8 +21,11 @@ pub use solvers::Solvers;
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
 use crate::task::Task;
+use cubes::audit_cubes;
 use std::fmt;
+use views::audit_views;
 use wattle_memory::{Fault, MemoryModel};
+use wattle_model::array::ArraySystem;
 
 /// What an audit that went well has looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +113,23 @@ pub fn audit(
     audit_with(&Solvers::own(), task, certificate, control)
 }
 
+/// The same for what is told about any number of threads of an array-based system.
+pub fn audit_system(
+    solvers: &Solvers,
+    system: &ArraySystem,
+    model: MemoryModel,
+    certificate: &Certificate,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    match certificate {
+        Certificate::Cubes(c) => audit_cubes(solvers, system, model, c, control),
+        Certificate::Views(c) => audit_views(system, model, c, control),
+        _ => Err(AuditError::Refused(
+            "it is not about an array-based system".into(),
+        )),
+    }
+}
+
 /// The same, with a say in who answers queries.
 pub fn audit_with(
     solvers: &Solvers,
@@ -119,7 +139,7 @@ pub fn audit_with(
 ) -> Result<Audited, AuditError> {
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
-        Certificate::Cubes(_) => Err(AuditError::Refused(
+        Certificate::Cubes(_) | Certificate::Views(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),

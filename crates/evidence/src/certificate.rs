@@ -11,6 +11,7 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
+pub mod views;
 
 pub use base64::as_base64;
 pub use closed_states::{ClosedStates, Corrupt};
@@ -26,6 +27,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
+pub use views::Views;
 
 use serde::{Deserialize, Serialize};
 use wattle_memory::Keeps;
@@ -46,6 +48,8 @@ pub enum Certificate {
     Multisets(Multisets),
     /// Cubes over threads, for any number of them.
     Cubes(Cubes),
+    /// Views of two threads, for any number of them.
+    Views(Views),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
     /// A formula per control state that no event leads out of.
@@ -60,6 +64,7 @@ impl Certificate {
                 format!("robustness, and {} under SC", r.under_sc.describe())
             }
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
+            Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Counted(c) => {
                 format!("{} states seen, not written down: {}", c.states, c.why)

@@ -18,9 +18,7 @@ mod unfold;
 pub mod verdict;
 
 pub use answer::{Answer, Engine, Limits, Reason, Refusal};
-pub use audit::{
-    AuditError, Audited, Solvers, audit, audit_crowd, audit_cubes, audit_cubes_with, audit_with,
-};
+pub use audit::{AuditError, Audited, Solvers, audit, audit_crowd, audit_system, audit_with};
 pub use certificate::{Certificate, ClosedStates};
 pub use control::{Control, Pace, Progress, Stop};
 pub use file::{EvidenceFile, FileError};

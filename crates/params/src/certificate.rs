@@ -1,15 +1,23 @@
-//! A proof as a certificate: the cubes that no other cube covers, in the words of the system.
+//! A proof as a certificate: views, or the cubes that no other cube covers, in the words of the system.
 
+use crate::check::Proof;
 use crate::cube::{Cube, Mask, OTHER};
 use crate::lin::{Lin, Op};
 use crate::memory::{Events, NOBODY};
-use crate::search::Proof;
 use crate::slot::Slot;
-use wattle_evidence::certificate::{Cubes, cubes};
+use crate::{pairs, search};
+use wattle_evidence::certificate::{Certificate, Cubes, cubes};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
-pub fn certificate(system: &ArraySystem, model: MemoryModel, proof: &Proof) -> Cubes {
+pub fn certificate(system: &ArraySystem, model: MemoryModel, proof: &Proof) -> Certificate {
+    match proof {
+        Proof::Cubes(proof) => Certificate::Cubes(written(system, model, proof)),
+        Proof::Views(proof) => Certificate::Views(pairs::certificate(system, model, proof)),
+    }
+}
+
+fn written(system: &ArraySystem, model: MemoryModel, proof: &search::Proof) -> Cubes {
     Cubes {
         model,
         cells: system.cells.iter().map(|c| c.name.clone()).collect(),

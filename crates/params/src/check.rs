@@ -6,18 +6,39 @@ use crate::concrete::{Run, along, concretise, replays};
 use crate::forward::{Limits, bad_run};
 use crate::guess::Guesser;
 use crate::machine::{Candidates, Machine};
-use crate::search::{Effort, Finding, Proof, Root, Search};
+use crate::pairs::saturate::Reach;
+use crate::pairs::{self, Failure};
+use crate::search::{self, Effort, Finding, Root, Search};
 use crate::view;
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// For every number of threads (or the fixed one): the cubes are an inductive invariant.
+    /// For every number of threads (or the fixed one).
     Holds(Proof),
     Violated(Run),
     Undecided(String),
     Refused(Unsupported),
+}
+
+/// Why it holds.
+#[derive(Clone, Debug)]
+pub enum Proof {
+    /// Backward: the cubes' negation is an inductive invariant.
+    Cubes(search::Proof),
+    /// Forward: every two threads look like one of the views.
+    Views(pairs::Proof),
+}
+
+impl Proof {
+    /// How many cubes or views.
+    pub fn size(&self) -> usize {
+        match self {
+            Proof::Cubes(p) => p.cubes.len(),
+            Proof::Views(p) => p.views.len(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +51,8 @@ pub struct Options {
     pub plain_first: usize,
     /// Views of each small instance that guesses are made from.
     pub sampled: usize,
+    /// Views of two threads held in the first attempt to find a closed set of them; 0 for none.
+    pub views: usize,
 }
 
 impl Default for Options {
@@ -39,6 +62,7 @@ impl Default for Options {
             guess: true,
             plain_first: 80,
             sampled: 6_000,
+            views: 16_000,
         }
     }
 }
@@ -130,6 +154,7 @@ impl<'a> Check<'a> {
         let mut looked = false;
         let constants = compiled.constants.max(1) as u8;
         let mut restarts = 0;
+        let mut forward = Forward::new(self.options.views);
         // Cubes that may be expanded in this phase; without guesses first, then in turn.
         let mut budget = self.options.plain_first;
         let mut started = effort.cubes;
@@ -149,19 +174,30 @@ impl<'a> Check<'a> {
             };
             effort.restarts = restarts;
             match finding {
-                Finding::Closed(proof) => return Ok(Outcome::Holds(proof)),
+                Finding::Closed(proof) => return Ok(Outcome::Holds(Proof::Cubes(proof))),
                 // Guesses may keep the cubes smaller.
                 Finding::GaveUp if plain && self.options.guess => {
+                    if let Some(proof) = forward.turn(compiled, self.stop) {
+                        return Ok(Outcome::Holds(Proof::Views(proof)));
+                    }
                     plain = false;
                     budget = (budget * 4).max(80);
                     started = effort.cubes;
                 }
                 Finding::GaveUp => {
+                    while forward.goes_on() && !(self.stop)(0) {
+                        if let Some(proof) = forward.turn(compiled, self.stop) {
+                            return Ok(Outcome::Holds(Proof::Views(proof)));
+                        }
+                    }
                     return Ok(Outcome::Undecided(
                         "a cube needs too many threads or open reads".into(),
                     ));
                 }
                 Finding::Stopped if self.options.guess && !(self.stop)(0) => {
+                    if let Some(proof) = forward.turn(compiled, self.stop) {
+                        return Ok(Outcome::Holds(Proof::Views(proof)));
+                    }
                     // A violation that needs a longer search than the first one.
                     if plain && self.options.small_first && !looked {
                         looked = true;
@@ -245,5 +281,52 @@ impl<'a> Check<'a> {
                 guesser.add_sample(machine, views);
             }
         }
+    }
+}
+
+/// The search for views, which takes turns with the one for cubes.
+struct Forward {
+    /// What may still be tried, the next one last.
+    left: Vec<Reach>,
+}
+
+impl Forward {
+    fn new(views: usize) -> Self {
+        let sizes = (0..if views > 0 { 3 } else { 0 }).rev();
+        let reach = |precise, views: usize| Reach {
+            views,
+            work: 20 * views,
+            precise,
+        };
+        let both = |n: usize| {
+            let views = views << (3 * n);
+            [reach(true, views / 8), reach(false, views)]
+        };
+        Forward {
+            left: sizes.flat_map(both).collect(),
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// Two attempts.
+    fn turn(
+        &mut self,
+        compiled: &Compiled<'_>,
+        stop: &dyn Fn(usize) -> bool,
+    ) -> Option<pairs::Proof> {
+        for _ in 0..2 {
+            let reach = self.left.pop()?;
+            match pairs::prove(compiled, reach, &|| stop(0)) {
+                Ok(proof) => return Some(proof),
+                Err(Failure::Foreign | Failure::Unbounded) => self.left.clear(),
+                // More views make no difference.
+                Err(Failure::Bad) => self.left.retain(|r| r.precise != reach.precise),
+                Err(Failure::TooMany | Failure::Stopped) => {}
+            }
+        }
+        None
     }
 }

@@ -20,6 +20,7 @@ pub mod lower;
 pub mod machine;
 pub mod meets;
 pub mod memory;
+pub mod pairs;
 pub mod pre;
 pub mod sample;
 pub mod search;
@@ -27,6 +28,6 @@ pub mod slot;
 pub mod symmetry;
 pub mod view;
 
-pub use check::{Options, Outcome, check};
+pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};
-pub use search::{Effort, Proof};
+pub use search::Effort;

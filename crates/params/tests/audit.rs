@@ -2,7 +2,7 @@
 
 use wattle_evidence::certificate::cubes::Cube;
 use wattle_evidence::certificate::{Certificate, Cubes};
-use wattle_evidence::{AuditError, Audited, Control, audit_cubes};
+use wattle_evidence::{AuditError, Audited, Control, Solvers, audit_system};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_params::certificate::certificate;
@@ -55,15 +55,29 @@ fn system(text: &str) -> ArraySystem {
 }
 
 fn proof(system: &ArraySystem, model: MemoryModel) -> Cubes {
-    let (outcome, _) = check(system, model, Options::default(), &|_| false);
+    let options = Options {
+        views: 0,
+        ..Options::default()
+    };
+    let (outcome, _) = check(system, model, options, &|_| false);
     match outcome {
-        Outcome::Holds(proof) => certificate(system, model, &proof),
+        Outcome::Holds(proof) => match certificate(system, model, &proof) {
+            Certificate::Cubes(cubes) => cubes,
+            other => panic!("{model}: {}", other.describe()),
+        },
         other => panic!("no proof on {model}: {other:?}"),
     }
 }
 
 fn audit(system: &ArraySystem, cubes: &Cubes) -> Result<Audited, AuditError> {
-    audit_cubes(system, cubes.model, cubes, &Control::unlimited())
+    let certificate = Certificate::Cubes(cubes.clone());
+    audit_system(
+        &Solvers::own(),
+        system,
+        cubes.model,
+        &certificate,
+        &Control::unlimited(),
+    )
 }
 
 #[test]

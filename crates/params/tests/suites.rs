@@ -1,7 +1,7 @@
 //! The verdicts of the suites, where they are there.
 
 use std::path::{Path, PathBuf};
-use wattle_evidence::{Control, audit_cubes};
+use wattle_evidence::{Control, Solvers, audit_system};
 use wattle_memory::MemoryModel;
 use wattle_params::certificate::certificate;
 use wattle_params::lower::lower;
@@ -48,7 +48,13 @@ fn compare(folder: &str, column: usize, model: MemoryModel) {
         let verdict = match &outcome {
             Outcome::Holds(cubes) => {
                 let cubes = certificate(&system, model, cubes);
-                let sound = audit_cubes(&system, model, &cubes, &Control::unlimited());
+                let sound = audit_system(
+                    &Solvers::own(),
+                    &system,
+                    model,
+                    &cubes,
+                    &Control::unlimited(),
+                );
                 assert!(sound.is_ok(), "{file} {model} {sound:?}");
                 "holds"
             }

@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use wattle_evidence::{
     AuditError, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, Stop, Unsound, Verdict, audit_cubes,
+    Reason, Refusal, Scope, Solvers, Stop, Unsound, Verdict, audit_system,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -273,18 +273,20 @@ fn found(
     let mut finding = open(model, question, options, Reason::Other(String::new()));
     finding.judged.verdict = match outcome {
         Outcome::Holds(proof) => {
-            finding.states = proof.cubes.len() as u64;
-            let cubes = certificate(system, model, &proof);
+            finding.states = proof.size() as u64;
+            let certificate = certificate(system, model, &proof);
             finding.judged.checked = options.audit == AuditPolicy::Always;
             let result = match finding.judged.checked {
-                true => audit_cubes(system, model, &cubes, control).map(|_| ()),
+                true => {
+                    audit_system(&Solvers::own(), system, model, &certificate, control).map(|_| ())
+                }
                 false => Ok(()),
             };
             let reason = not_audited(PARAMS, result)?;
             match reason {
                 None => Verdict::Holds {
                     scope: finding.scope.clone(),
-                    proof: Proof::Certificate(Certificate::Cubes(cubes)),
+                    proof: Proof::Certificate(certificate),
                 },
                 Some(reason) => Verdict::Undecided {
                     reason,

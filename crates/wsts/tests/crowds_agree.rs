@@ -57,6 +57,7 @@ fn by_params(program: &Program, model: MemoryModel, question: usize) -> Option<b
         guess: false,
         plain_first: 400,
         sampled: 60,
+        views: 24,
     };
     let polls = Cell::new(0usize);
     let stop = |held: usize| {

@@ -30,16 +30,6 @@ use wattle_model::array::{ArraySystem, Quantified};
 
 /// Whether the certificate proves that no bad state of the system can be reached.
 pub fn audit_cubes(
-    system: &ArraySystem,
-    model: MemoryModel,
-    certificate: &Cubes,
-    control: &Control<'_>,
-) -> Result<Audited, AuditError> {
-    audit_cubes_with(&Solvers::own(), system, model, certificate, control)
-}
-
-/// The same, with a say in who answers queries.
-pub fn audit_cubes_with(
     solvers: &Solvers,
     system: &ArraySystem,
     model: MemoryModel,

@@ -9,7 +9,7 @@ use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_evidence::{
-    AuditError, Certificate, Control, Solvers, audit_crowd, audit_cubes_with, audit_with,
+    AuditError, Certificate, Control, Solvers, audit_crowd, audit_system, audit_with,
 };
 use wattle_model::PropertyKind;
 
@@ -86,13 +86,14 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
         }
         Subject::System(_) => None,
     };
-    let any_number = matches!(kept.evidence, Certificate::Cubes(_)) || open.is_some();
+    let any_number =
+        matches!(kept.evidence, Certificate::Cubes(_) | Certificate::Views(_)) || open.is_some();
     if kept.deadlock && any_number {
         let reason = "no proof about any number of threads is about deadlock";
         return Err(fail(reason.into(), Exit::Input));
     }
     let result = match (&kept.evidence, &subject, &open) {
-        (Certificate::Cubes(cubes), ..) => {
+        (evidence @ (Certificate::Cubes(_) | Certificate::Views(_)), ..) => {
             let system = families::system_of(&subject, &kept.any, &kept.threads, kept.question);
             let system = system.map_err(|e| fail(e, Exit::Input))?;
             kept.is_about(&system)
@@ -102,7 +103,7 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
                 families::faithful_again(program, any, threads, question, kept.model, &control)
                     .map_err(|e| fail(e, Exit::Unsound))?;
             }
-            audit_cubes_with(&solvers, &system, kept.model, cubes, &control)
+            audit_system(&solvers, &system, kept.model, evidence, &control)
         }
         (Certificate::LoadBuffers(basis), _, Some(program)) => {
             let crowd = program.crowd(kept.question);

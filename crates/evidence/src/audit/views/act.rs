@@ -1,0 +1,442 @@
+//! What a transition or a drain makes of a world.
+
+use super::assume::{Logic, Scope, Spot};
+use super::world::{ANY, NONE, Pending, Pos, Sort, Store, World};
+use wattle_memory::MemoryModel;
+use wattle_model::array::{
+    Access, FenceKind, Formula, Literal, Term, ThreadTerm, Transition, Update, UpdateIndex, Value,
+};
+
+/// A transition with its guard's parts, each with the parameters it names.
+pub struct Move<'a> {
+    pub transition: &'a Transition,
+    pub atomic: bool,
+    parts: Vec<(&'a Formula, u32)>,
+    /// Parameters of which something is read or written.
+    used: u32,
+    /// The order in which parameters are chosen.
+    order: Vec<usize>,
+}
+
+/// Who may take part.
+#[derive(Clone, Copy)]
+pub struct Cast {
+    /// This one does.
+    pub star: Option<usize>,
+    /// This one acts, if somebody does.
+    pub actor: Option<usize>,
+    /// Of threads that are not whole nothing is read.
+    pub whole: bool,
+}
+
+fn named(f: &Formula, out: &mut u32) {
+    let mut term = |t: &ThreadTerm| {
+        if let ThreadTerm::Param(p) = t {
+            *out |= 1 << p.min(&31);
+        }
+    };
+    f.for_each_literal(&mut |l: &Literal| {
+        for side in [&l.left, &l.right] {
+            if let Term::Thread(t) = side {
+                term(t);
+            }
+        }
+        l.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(&mut term));
+    });
+}
+
+impl<'a> Move<'a> {
+    pub fn new(system: &'a wattle_model::array::ArraySystem, t: &'a Transition) -> Self {
+        let list = match &t.guard {
+            Formula::And(list) => &list[..],
+            other => std::slice::from_ref(other),
+        };
+        let mut parts: Vec<(&Formula, u32)> = Vec::new();
+        for f in list {
+            // Whoever acts reads.
+            let mut names = t.actor.map_or(0, |a| 1 << a);
+            named(f, &mut names);
+            // What others must satisfy is looked at when all parameters are chosen.
+            if matches!(f, Formula::ForallOther { .. }) {
+                names = u32::MAX;
+            }
+            parts.push((f, names));
+        }
+        parts.sort_by_key(|p| p.1 == u32::MAX);
+        let mut used = t.actor.map_or(0, |a| 1 << a);
+        t.for_each_access(&mut |a| {
+            for x in a.args.iter().chain(&a.reader) {
+                if let ThreadTerm::Param(p) = x {
+                    used |= 1 << p.min(&31);
+                }
+            }
+        });
+        let mut order: Vec<usize> = (0..t.params.len()).collect();
+        order.sort_by_key(|p| Some(*p as u8) != t.actor.or(Some(0)));
+        Move {
+            transition: t,
+            atomic: system.is_atomic(t),
+            parts,
+            used,
+            order,
+        }
+    }
+}
+
+impl Logic<'_> {
+    /// All worlds after the transition.
+    pub fn moves(&self, w: &World, m: &Move<'_>, cast: Cast) -> Vec<World> {
+        let mut out = Vec::new();
+        let args = vec![ANY; m.transition.params.len()];
+        self.cast(w.clone(), m, cast, 0, &args, &mut out);
+        out
+    }
+
+    fn cast(
+        &self,
+        w: World,
+        m: &Move<'_>,
+        cast: Cast,
+        depth: usize,
+        args: &[Pos],
+        out: &mut Vec<World>,
+    ) {
+        let t = m.transition;
+        let actor = t.actor.map(|a| args[usize::from(a)]).filter(|a| *a != ANY);
+        let scope = Scope {
+            args,
+            reader: actor,
+            generous: false,
+            params: args.len(),
+        };
+        // What has just become clear.
+        let chosen = |n: usize| m.order[..n].iter().fold(0u32, |b, p| b | 1 << p);
+        let (now, before) = (chosen(depth), chosen(depth.saturating_sub(1)));
+        let last = depth == m.order.len();
+        let ripe = |names: u32| match names {
+            u32::MAX => last,
+            n => n & !now == 0 && (depth == 0 || n & !before != 0),
+        };
+        let mut worlds = vec![w];
+        for (f, _) in m.parts.iter().filter(|p| ripe(p.1)) {
+            let step = |w| self.assume(w, f, true, scope);
+            worlds = worlds.into_iter().flat_map(step).collect();
+        }
+        for w in worlds {
+            if last {
+                if cast.star.is_none_or(|s| args.contains(&w.me[s])) {
+                    self.write(w, m, args, out);
+                }
+                continue;
+            }
+            let param = m.order[depth];
+            for p in self.candidates(&w, m, cast, param, scope) {
+                let outside = !w.me.contains(&p);
+                let unfit = outside && cast.whole && m.used & 1 << param != 0;
+                if p >= NONE || args.contains(&p) || unfit || (outside && !self.others) {
+                    continue;
+                }
+                if t.actor == Some(param as u8) {
+                    let Some(i) = w.me.iter().position(|x| *x == p) else {
+                        continue;
+                    };
+                    let empty = m.atomic || t.fence == Some(FenceKind::Full);
+                    if empty && !w.pending[i].is_empty() {
+                        continue;
+                    }
+                }
+                let mut args = args.to_vec();
+                args[param] = p;
+                self.cast(w.clone(), m, cast, depth + 1, &args, out);
+            }
+        }
+    }
+
+    /// Threads for a parameter: the one a cell names, or all.
+    fn candidates(
+        &self,
+        w: &World,
+        m: &Move<'_>,
+        cast: Cast,
+        param: usize,
+        scope: Scope<'_>,
+    ) -> Vec<Pos> {
+        let this = Term::Thread(ThreadTerm::Param(param as u8));
+        let acts = m.transition.actor == Some(param as u8);
+        if acts {
+            return match cast.actor {
+                Some(s) => vec![w.me[s]],
+                None => w.me.clone(),
+            };
+        }
+        for (f, _) in &m.parts {
+            let Formula::Atom(l) = f else { continue };
+            let cell = match (&l.left, &l.right) {
+                (Term::Read(a), t) | (t, Term::Read(a)) if *t == this => a,
+                _ => continue,
+            };
+            let mut names = 0;
+            named(f, &mut names);
+            let others = names & !(1 << param);
+            let bound = |i: usize| scope.args.get(i).is_some_and(|a| *a != ANY);
+            let known = (0..32).all(|i| others & 1 << i == 0 || bound(i));
+            let own = cell.args.iter().chain(&cell.reader);
+            let itself = own
+                .into_iter()
+                .any(|t| *t == ThreadTerm::Param(param as u8));
+            if l.op == wattle_model::array::Comparison::Eq && known && !itself {
+                let value = self.seen(w, cell, scope).1;
+                if value != ANY {
+                    return vec![value];
+                }
+            }
+        }
+        let mut all = self.frame.positions(w, true);
+        all.extend(scope.args.iter().filter(|a| **a < NONE));
+        all.sort_unstable();
+        all.dedup();
+        let new = self.strangers(&all);
+        all.extend(new);
+        all
+    }
+
+    fn write(&self, w: World, m: &Move<'_>, args: &[Pos], out: &mut Vec<World>) {
+        let t = m.transition;
+        let actor = t.actor.map(|a| args[usize::from(a)]);
+        let mut drafts = vec![(w, Vec::new(), Vec::new())];
+        for u in &t.updates {
+            let free = u.index.iter().filter(|i| matches!(i, UpdateIndex::Each(_)));
+            let free = free.count() as u32;
+            let whole = drafts.first().map_or(Vec::new(), |d| d.0.me.clone());
+            for n in 0..whole.len().pow(free) {
+                let mut longer = args.to_vec();
+                let mut rest = n;
+                for _ in 0..free {
+                    longer.push(whole[rest % whole.len()]);
+                    rest /= whole.len();
+                }
+                let scope = Scope {
+                    args: &longer,
+                    reader: actor,
+                    generous: false,
+                    params: args.len(),
+                };
+                let mut each = args.len();
+                let of: Vec<Pos> = u
+                    .index
+                    .iter()
+                    .map(|i| match i {
+                        UpdateIndex::At(t) => self.thread(*t, &longer),
+                        UpdateIndex::Each(_) => {
+                            each += 1;
+                            longer[each - 1]
+                        }
+                    })
+                    .collect();
+                let mut next = Vec::new();
+                for d in drafts {
+                    self.update(d, u, &of, scope, &mut next);
+                }
+                drafts = next;
+            }
+        }
+        out.extend(
+            drafts
+                .into_iter()
+                .map(|(w, stores, _)| self.done(w, stores, m, actor)),
+        );
+    }
+
+    /// One world for each way the update may go.
+    fn update(
+        &self,
+        draft: Draft,
+        u: &Update,
+        of: &[Pos],
+        scope: Scope<'_>,
+        next: &mut Vec<Draft>,
+    ) {
+        let mut left = vec![draft];
+        for b in &u.branches {
+            let mut not = Vec::new();
+            for (w, stores, sums) in left {
+                for w in self.assume(w.clone(), &b.condition, true, scope) {
+                    self.value(
+                        (w, stores.clone(), sums.clone()),
+                        u,
+                        &b.value,
+                        of,
+                        scope,
+                        next,
+                    );
+                }
+                for w in self.assume(w, &b.condition, false, scope) {
+                    not.push((w, stores.clone(), sums.clone()));
+                }
+            }
+            left = not;
+        }
+        next.extend(left);
+    }
+
+    fn value(
+        &self,
+        draft: Draft,
+        u: &Update,
+        value: &Value,
+        of: &[Pos],
+        scope: Scope<'_>,
+        next: &mut Vec<Draft>,
+    ) {
+        let store = |value: Pos| Store {
+            cell: u.cell,
+            of: of.to_vec(),
+            value,
+        };
+        let (w, stores, sums) = draft;
+        let with = |w: World, sums: Vec<(Pos, i64, Pos)>, value: Pos| {
+            let mut stores = stores.clone();
+            stores.push(store(value));
+            (w, stores, sums)
+        };
+        let plain = |v: Pos| with(w.clone(), sums.clone(), v);
+        match value {
+            Value::Any => next.push(plain(ANY)),
+            Value::Term(Term::Bool(b)) => next.push(plain(Pos::from(*b))),
+            Value::Term(Term::Constructor(_, c)) => next.push(plain(Pos::from(*c))),
+            Value::Term(Term::Thread(t)) => next.push(plain(self.thread(*t, scope.args))),
+            Value::Term(Term::Read(a)) => self.copied(&w, a, scope, &mut |w, v| {
+                next.push(with(w, sums.clone(), v));
+            }),
+            Value::Term(Term::Sum { parts, constant }) => match (&parts[..], *constant) {
+                ([], c) => {
+                    let i = self.frame.anchors.binary_search(&c);
+                    next.push(plain(i.map_or(ANY, |i| w.anchors[i])));
+                }
+                ([(1, a)], c) => self.copied(&w, a, scope, &mut |w, v| {
+                    let known = sums.iter().find(|s| (s.0, s.1) == (v, c)).map(|s| s.2);
+                    match known {
+                        _ if v == ANY || c == 0 => next.push(with(w, sums.clone(), v)),
+                        Some(sum) => next.push(with(w, sums.clone(), sum)),
+                        None => {
+                            for sum in self.plus(&w, &sums, v, c, self.frame.sort(u.cell)) {
+                                let mut sums = sums.clone();
+                                sums.push((v, c, sum));
+                                next.push(with(w.clone(), sums, sum));
+                            }
+                        }
+                    }
+                }),
+                _ => next.push(plain(ANY)),
+            },
+        }
+    }
+
+    /// A value that is copied; one that is unknown but kept is chosen, so that both are the same.
+    fn copied(&self, w: &World, a: &Access, scope: Scope<'_>, each: &mut dyn FnMut(World, Pos)) {
+        let (spot, value) = self.seen(w, a, scope);
+        let finite = matches!(self.frame.sort(a.cell), Sort::Finite(_));
+        if value != ANY || finite || matches!(spot, Spot::Elsewhere(..)) {
+            return each(w.clone(), value);
+        }
+        for w in self.each_value(w, &spot, a.cell, scope.args) {
+            let value = self.seen(&w, a, scope).1;
+            each(w, value);
+        }
+    }
+
+    /// Positions that `v + c` may have.
+    fn plus(&self, w: &World, sums: &[(Pos, i64, Pos)], v: Pos, c: i64, sort: Sort) -> Vec<Pos> {
+        let anchor = w.anchors.iter().position(|a| *a == v);
+        let exact = anchor.and_then(|i| self.frame.anchors[i].checked_add(c));
+        if let Some(i) = exact.and_then(|x| self.frame.anchors.binary_search(&x).ok()) {
+            return vec![w.anchors[i]];
+        }
+        let mut all = self.frame.positions(w, false);
+        all.extend(sums.iter().map(|s| s.2));
+        all.sort_unstable();
+        all.dedup();
+        let new = self.between(&all);
+        all.extend(new);
+        let beyond = |p: &&Pos| if c > 0 { **p > v } else { **p < v };
+        let mut beyond: Vec<Pos> = all.iter().filter(beyond).copied().collect();
+        beyond.sort_by_key(|p| (p - v).abs());
+        let next = sort == Sort::Number(true) && (c == 1 || c == -1);
+        beyond.truncate(if next { 2 } else { usize::MAX });
+        beyond
+    }
+
+    fn done(&self, mut w: World, stores: Vec<Store>, m: &Move<'_>, actor: Option<Pos>) -> World {
+        w.looked.clear();
+        let late = |s: &Store| self.frame.delayed(s.cell) && !m.atomic;
+        let (late, at_once): (Vec<Store>, Vec<Store>) = stores.into_iter().partition(late);
+        at_once.iter().for_each(|s| self.arrive(&mut w, s));
+        let Some(t) = actor.and_then(|a| w.me.iter().position(|x| *x == a)) else {
+            return w;
+        };
+        let queue = &mut w.pending[t];
+        let fence = m.transition.fence == Some(FenceKind::Store);
+        if fence
+            && self.frame.model == MemoryModel::Pso
+            && queue.last().is_some_and(|p| !p.stores.is_empty())
+        {
+            queue.push(Pending {
+                stores: Vec::new(),
+                repeated: false,
+            });
+        }
+        if !late.is_empty() {
+            match queue.last_mut() {
+                Some(p) if p.stores == late => p.repeated = true,
+                _ => queue.push(Pending {
+                    stores: late,
+                    repeated: false,
+                }),
+            }
+        }
+        w
+    }
+
+    fn arrive(&self, w: &mut World, s: &Store) {
+        if let Spot::Memory(c, i) = self.spot(w, s.cell, &s.of) {
+            w.memory[c][i] = s.value;
+        }
+    }
+
+    /// A store of the thread reaching memory.
+    pub fn drain(&self, w: &World, t: usize) -> Vec<World> {
+        let mut out = Vec::new();
+        let queue = &w.pending[t];
+        for (i, p) in queue.iter().enumerate() {
+            let pass = |older: &Pending| {
+                let hits = |s: &Store| p.stores.iter().any(|x| (x.cell, &x.of) == (s.cell, &s.of));
+                !older.stores.is_empty() && !older.stores.iter().any(hits)
+            };
+            let first = i == 0 || self.frame.model == MemoryModel::Pso;
+            if !first || p.stores.is_empty() || !queue[..i].iter().all(pass) {
+                continue;
+            }
+            let mut next = w.clone();
+            p.stores.iter().for_each(|s| self.arrive(&mut next, s));
+            if p.repeated {
+                out.push(next.clone());
+            }
+            let queue = &mut next.pending[t];
+            queue.remove(i);
+            let fences = queue.iter().take_while(|p| p.stores.is_empty()).count();
+            queue.drain(..fences);
+            if i > 0 && i < queue.len() && !queue[i].stores.is_empty() {
+                let (a, b) = (queue[i - 1].stores.clone(), &queue[i].stores);
+                if a == *b {
+                    queue[i - 1].repeated = true;
+                    queue.remove(i);
+                }
+            }
+            out.push(next);
+        }
+        out
+    }
+}
+
+/// The world before, what is stored, and which sums stand where.
+type Draft = (World, Vec<Store>, Vec<(Pos, i64, Pos)>);

@@ -1,0 +1,381 @@
+//! Which worlds satisfy a formula of the system.
+
+use super::world::{ANY, Frame, NONE, Pos, ROOM, Sort, World};
+use std::cell::Cell;
+use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};
+
+pub struct Logic<'a> {
+    pub frame: &'a Frame<'a>,
+    /// There are threads beside those seen whole.
+    pub others: bool,
+    /// Positions ran out of room; nothing can be concluded.
+    pub cramped: Cell<bool>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Scope<'e> {
+    pub args: &'e [Pos],
+    /// Who reads weak cells.
+    pub reader: Option<Pos>,
+    /// What is not known is taken to be as it should.
+    pub generous: bool,
+    /// Parameters of the transition: not "other".
+    pub params: usize,
+}
+
+/// Where a value is kept.
+#[derive(Clone, PartialEq)]
+pub enum Spot {
+    Memory(usize, usize),
+    Pending(usize, usize, usize),
+    Elsewhere(u16, Vec<Pos>),
+}
+
+impl Logic<'_> {
+    pub fn thread(&self, t: ThreadTerm, args: &[Pos]) -> Pos {
+        match t {
+            ThreadTerm::Param(i) => args.get(usize::from(i)).copied().unwrap_or(NONE),
+            ThreadTerm::Constant(_) => NONE,
+        }
+    }
+
+    pub fn spot(&self, w: &World, cell: u16, of: &[Pos]) -> Spot {
+        let mut index = 0;
+        for p in of {
+            match w.me.iter().position(|m| m == p) {
+                Some(t) => index = index * w.me.len() + t,
+                None => return Spot::Elsewhere(cell, of.to_vec()),
+            }
+        }
+        Spot::Memory(usize::from(cell), index)
+    }
+
+    pub fn seen(&self, w: &World, a: &Access, scope: Scope<'_>) -> (Spot, Pos) {
+        let of: Vec<Pos> = a.args.iter().map(|t| self.thread(*t, scope.args)).collect();
+        let reader = a
+            .reader
+            .map(|r| self.thread(r, scope.args))
+            .or(scope.reader);
+        let whole = reader.and_then(|r| w.me.iter().position(|m| *m == r));
+        if let Some(t) = whole.filter(|_| self.frame.delayed(a.cell)) {
+            for (i, p) in w.pending[t].iter().enumerate().rev() {
+                let mine = |s: &super::world::Store| s.cell == a.cell && s.of == of;
+                if let Some(j) = p.stores.iter().rposition(mine) {
+                    return (Spot::Pending(t, i, j), p.stores[j].value);
+                }
+            }
+        }
+        let spot = self.spot(w, a.cell, &of);
+        let value = match &spot {
+            Spot::Memory(c, i) => w.memory[*c][*i],
+            _ => {
+                let known = w.looked.iter().find(|l| l.0 == a.cell && l.1 == of);
+                known.map_or(ANY, |l| l.2)
+            }
+        };
+        (spot, value)
+    }
+
+    pub fn put(&self, w: &mut World, spot: &Spot, value: Pos) {
+        match spot {
+            Spot::Memory(c, i) => w.memory[*c][*i] = value,
+            Spot::Pending(t, i, j) => w.pending[*t][*i].stores[*j].value = value,
+            Spot::Elsewhere(cell, of) => {
+                w.looked.retain(|l| l.0 != *cell || l.1 != *of);
+                w.looked.push((*cell, of.clone(), value));
+            }
+        }
+    }
+
+    /// New positions before, between and after these.
+    pub fn between(&self, all: &[Pos]) -> Vec<Pos> {
+        let lows = std::iter::once(&0).chain(all);
+        let mut out: Vec<Pos> = lows.zip(all).map(|(a, b)| a + (b - a) / 2).collect();
+        let tight = |(a, b): (&Pos, &Pos)| b - a < 2;
+        if std::iter::once(&0).chain(all).zip(all).any(tight) {
+            self.cramped.set(true);
+        }
+        out.push(all.last().copied().unwrap_or(0) + ROOM);
+        out
+    }
+
+    /// Threads that were not named yet.
+    pub fn strangers(&self, all: &[Pos]) -> Vec<Pos> {
+        match (self.others, self.frame.ordered) {
+            (false, _) => Vec::new(),
+            (true, true) => self.between(all),
+            (true, false) => vec![all.last().copied().unwrap_or(0) + ROOM],
+        }
+    }
+
+    fn values(&self, w: &World, sort: Sort, args: &[Pos]) -> Vec<Pos> {
+        match sort {
+            Sort::Finite(n) => (0..Pos::from(n)).collect(),
+            Sort::Thread => {
+                let mut all = self.frame.positions(w, true);
+                all.extend(args.iter().filter(|a| **a < NONE));
+                all.sort_unstable();
+                all.dedup();
+                let new = self.strangers(&all);
+                all.extend(new);
+                if self.frame.nobody {
+                    all.push(NONE);
+                }
+                all
+            }
+            Sort::Number(_) => {
+                let mut all = self.frame.positions(w, false);
+                let new = self.between(&all);
+                all.extend(new);
+                all
+            }
+        }
+    }
+
+    /// The world with each value a spot may have.
+    pub fn each_value(&self, w: &World, spot: &Spot, cell: u16, args: &[Pos]) -> Vec<World> {
+        let values = self.values(w, self.frame.sort(cell), args);
+        let with = |v: Pos| {
+            let mut w = w.clone();
+            self.put(&mut w, spot, v);
+            w
+        };
+        values.into_iter().map(with).collect()
+    }
+
+    /// The worlds in which all is known but what is to be forgotten.
+    pub fn settled(&self, w: World) -> Vec<World> {
+        let mut open = vec![w];
+        let mut out = Vec::new();
+        while let Some(mut w) = open.pop() {
+            w.looked.clear();
+            let missing = match self.frame.forgotten(&mut w) {
+                Err((c, i)) => Some((Spot::Memory(c, i), c as u16)),
+                Ok(gone) => unknown(&w, &gone),
+            };
+            match missing {
+                None => out.push(w),
+                Some((spot, cell)) => open.extend(self.each_value(&w, &spot, cell, &[])),
+            }
+        }
+        out
+    }
+
+    /// The worlds among `w` in which the formula (or its negation) holds.
+    pub fn assume(&self, w: World, f: &Formula, yes: bool, scope: Scope<'_>) -> Vec<World> {
+        match (f, yes) {
+            (Formula::And(list), true) | (Formula::Or(list), false) => {
+                let mut worlds = vec![w];
+                for g in list {
+                    let step = |w| self.assume(w, g, yes, scope);
+                    worlds = worlds.into_iter().flat_map(step).collect();
+                    if worlds.is_empty() {
+                        break;
+                    }
+                }
+                worlds
+            }
+            (Formula::Or(list), true) | (Formula::And(list), false) => {
+                let mut out: Vec<World> = Vec::new();
+                for g in list {
+                    for v in self.assume(w.clone(), g, yes, scope) {
+                        if v == w {
+                            return vec![w];
+                        }
+                        out.push(v);
+                    }
+                }
+                out
+            }
+            (Formula::Atom(l), _) => self.literal(w, l, yes, scope),
+            (Formula::ForallOther { .. }, false) => vec![w],
+            (Formula::ForallOther { body, .. }, true) => {
+                let mut all = self.frame.positions(&w, true);
+                all.extend(scope.args.iter().filter(|a| **a < NONE));
+                all.sort_unstable();
+                all.dedup();
+                let params = &scope.args[..scope.params];
+                let mut worlds = vec![w];
+                for other in all.iter().filter(|p| !params.contains(p)) {
+                    let mut args = params.to_vec();
+                    args.push(*other);
+                    let step = |w: World| {
+                        let scope = Scope {
+                            args: &args,
+                            generous: scope.generous || !w.me.contains(other),
+                            ..scope
+                        };
+                        self.assume(w, body, true, scope)
+                    };
+                    worlds = worlds.into_iter().flat_map(step).collect();
+                }
+                worlds
+            }
+        }
+    }
+
+    fn literal(&self, w: World, l: &Literal, yes: bool, scope: Scope<'_>) -> Vec<World> {
+        let mut reads: Vec<&Access> = Vec::new();
+        l.for_each_access(&mut |a| reads.push(a));
+        let unknown = reads.iter().find_map(|a| {
+            let (spot, value) = self.seen(&w, a, scope);
+            (value == ANY).then_some((spot, a.cell))
+        });
+        if let Some((spot, cell)) = unknown {
+            let many = reads.len() > 2 && matches!(self.frame.sort(cell), Sort::Number(_));
+            if scope.generous || many {
+                return vec![w];
+            }
+            let all = self.each_value(&w, &spot, cell, scope.args);
+            let again = |w| self.literal(w, l, yes, scope);
+            return all.into_iter().flat_map(again).collect();
+        }
+        match self.holds(&w, l, yes, scope) {
+            true => vec![w],
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether the literal may hold; all that it reads is known.
+    fn holds(&self, w: &World, l: &Literal, yes: bool, scope: Scope<'_>) -> bool {
+        let plain = |t: &Term| match t {
+            Term::Bool(b) => Some(Pos::from(*b)),
+            Term::Constructor(_, c) => Some(Pos::from(*c)),
+            Term::Thread(t) => Some(self.thread(*t, scope.args)),
+            Term::Read(a) => Some(self.seen(w, a, scope).1),
+            Term::Sum { .. } => None,
+        };
+        if let (Some(a), Some(b)) = (plain(&l.left), plain(&l.right)) {
+            return yes
+                == match l.op {
+                    Comparison::Eq => a == b,
+                    Comparison::Ne => a != b,
+                    Comparison::Lt => a < b,
+                    Comparison::Le => a <= b,
+                };
+        }
+        let (
+            Term::Sum {
+                parts: p,
+                constant: c,
+            },
+            Term::Sum {
+                parts: q,
+                constant: d,
+            },
+        ) = (&l.left, &l.right)
+        else {
+            return true;
+        };
+        let whole = |(_, a): &(i64, Access)| self.frame.sort(a.cell) == Sort::Number(true);
+        let integer = p.iter().chain(q).all(whole);
+        let mut sum: Vec<(i64, Pos)> = Vec::new();
+        let signed = p
+            .iter()
+            .map(|(k, a)| (*k, a))
+            .chain(q.iter().map(|(k, a)| (-k, a)));
+        for (k, a) in signed {
+            let at = self.seen(w, a, scope).1;
+            match sum.iter_mut().find(|s| s.1 == at) {
+                Some(s) => s.0 += k,
+                None => sum.push((k, at)),
+            }
+        }
+        sum.retain(|s| s.0 != 0);
+        let Some(bound) = d.checked_sub(*c) else {
+            return true;
+        };
+        // The sum compared with the bound: at least and at most what it can be.
+        let Some((least, most)) = self.range(w, &sum, bound, integer) else {
+            return true;
+        };
+        let less = |strict: bool| least.is_none_or(|x| x < bound || (!strict && x == bound));
+        let more = |strict: bool| most.is_none_or(|x| x > bound || (!strict && x == bound));
+        let only = least.is_some() && least == most;
+        match (l.op, yes) {
+            (Comparison::Eq, true) | (Comparison::Ne, false) => less(false) && more(false),
+            (Comparison::Ne, true) | (Comparison::Eq, false) => !(only && least == Some(bound)),
+            (Comparison::Le, true) => less(false),
+            (Comparison::Lt, true) => less(true),
+            (Comparison::Le, false) => more(true),
+            (Comparison::Lt, false) => more(false),
+        }
+    }
+
+    fn constant(&self, w: &World, at: Pos) -> Option<i64> {
+        let i = w.anchors.iter().position(|a| *a == at)?;
+        Some(self.frame.anchors[i])
+    }
+
+    /// Bounds of a sum; a real that is above (below) the bound counts as the bound plus (minus) 1.
+    fn range(
+        &self,
+        w: &World,
+        sum: &[(i64, Pos)],
+        bound: i64,
+        integer: bool,
+    ) -> Option<(Option<i64>, Option<i64>)> {
+        match *sum {
+            [] => Some((Some(0), Some(0))),
+            [(k, x)] if k == 1 || k == -1 => {
+                if let Some(c) = self.constant(w, x) {
+                    let v = c.checked_mul(k)?;
+                    return Some((Some(v), Some(v)));
+                }
+                let i = self
+                    .frame
+                    .anchors
+                    .binary_search(&bound.checked_mul(k)?)
+                    .ok()?;
+                let side = i64::from((x - w.anchors[i]).signum()) * k;
+                let at = bound.checked_add(side)?;
+                match side {
+                    1 => Some((Some(at), None)),
+                    -1 => Some((None, Some(at))),
+                    _ => Some((Some(at), Some(at))),
+                }
+            }
+            [(1, x), (-1, y)] | [(-1, y), (1, x)] => {
+                if let (Some(a), Some(b)) = (self.constant(w, x), self.constant(w, y)) {
+                    let d = a.checked_sub(b)?;
+                    return Some((Some(d), Some(d)));
+                }
+                if !integer {
+                    // Only the sign of the distance is known.
+                    return match x > y {
+                        true if bound <= 0 => Some((Some(bound.checked_add(1)?), None)),
+                        false if bound >= 0 => Some((None, Some(bound.checked_sub(1)?))),
+                        _ => None,
+                    };
+                }
+                let (low, high) = (x.min(y), x.max(y));
+                let all = self.frame.positions(w, false);
+                let apart = all.iter().filter(|p| low < **p && **p <= high).count() as i64;
+                Some(match x > y {
+                    true => (Some(apart), None),
+                    false => (None, Some(-apart)),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A value that is not known and not forgotten either.
+fn unknown(w: &World, gone: &[(usize, usize)]) -> Option<(Spot, u16)> {
+    for (c, elements) in w.memory.iter().enumerate() {
+        for (i, p) in elements.iter().enumerate() {
+            if *p == ANY && !gone.contains(&(c, i)) {
+                return Some((Spot::Memory(c, i), c as u16));
+            }
+        }
+    }
+    for (t, queue) in w.pending.iter().enumerate() {
+        for (i, p) in queue.iter().enumerate() {
+            if let Some(j) = p.stores.iter().position(|s| s.value == ANY) {
+                return Some((Spot::Pending(t, i, j), p.stores[j].cell));
+            }
+        }
+    }
+    None
+}

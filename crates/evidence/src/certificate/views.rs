@@ -1,0 +1,66 @@
+//! Any number of threads, forward: what two threads may look like.
+
+use super::as_base64;
+use super::closed_states::Corrupt;
+use serde::{Deserialize, Serialize};
+use wattle_memory::MemoryModel;
+
+/// Views of two threads. Every state with two threads or more looks, from any two of its threads, like
+/// one of them; other threads appear only where cells of the two name them. Of threads and numbers a
+/// view keeps positions: only their order means something (of threads only which are equal, where the
+/// system does not compare threads by order).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Views {
+    pub model: MemoryModel,
+    /// The names of the array-based system's cells; below they are meant by their numbers.
+    pub cells: Vec<String>,
+    /// Constants that have a position in every view, in order.
+    pub anchors: Vec<i64>,
+    pub forget: Vec<Forget>,
+    /// A thread that a step of another one looks at is always one of those a step is checked with; else
+    /// what is read of it may be anything.
+    pub precise: bool,
+    pub count: u64,
+    /// For each view its length in two bytes, least first, and its bytes. These are: the positions of
+    /// the two threads and of the anchors; the scalars; the elements of the first thread, those of the
+    /// second; of each cell of two threads the elements 11, 12, 21, 22; and under TSO and PSO for each
+    /// thread the number of entries of its buffer and for each, oldest first, twice the number of
+    /// stores (plus 1: one or more such entries in a row) and the stores: cell, two threads, value.
+    /// 255 is any value, 254 no thread; an entry without stores is a store fence.
+    #[serde(with = "as_base64")]
+    pub views: Vec<u8>,
+}
+
+/// Where a cell has one of the values, or was forgotten by a rule before, another one of the same thread
+/// is forgotten: it is 255, any value. Nothing else is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forget {
+    pub when: u16,
+    pub values: Vec<u8>,
+    pub cell: u16,
+}
+
+impl Views {
+    pub fn push(&mut self, view: &[u8]) {
+        self.count += 1;
+        self.views.extend((view.len() as u16).to_le_bytes());
+        self.views.extend(view);
+    }
+
+    pub fn each(&self) -> Result<Vec<&[u8]>, Corrupt> {
+        let mut out = Vec::new();
+        let mut rest = &self.views[..];
+        while let [low, high, tail @ ..] = rest {
+            let length = usize::from(u16::from_le_bytes([*low, *high]));
+            let Some(view) = tail.get(..length) else {
+                return Err(Corrupt("a view is cut off"));
+            };
+            out.push(view);
+            rest = &tail[length..];
+        }
+        match rest.is_empty() && out.len() as u64 == self.count {
+            true => Ok(out),
+            false => Err(Corrupt("the views are not as many as it says")),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A few *solid* threads with everything that is known of them, and *ghosts*: other threads that cells
+//! point to, of which only the identity (and the place in the order of threads) is known.
+//!
+//! Threads and numbers are positions: only their order means something (of threads only their
+//! equality, if the system never compares them by order). Packing makes the positions dense, so that
+//! equal views are equal bytes.
+
+use super::shape::{Shape, Sort};
+
+/// A value: a number of a constructor, or a position.
+pub type Val = u32;
+
+/// Any value.
+pub const UNKNOWN: Val = u32::MAX;
+/// No thread.
+pub const NOBODY: Val = u32::MAX - 1;
+
+/// Between neighbouring positions of an unpacked state.
+pub const SPACING: Val = 1 << 16;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// The solid threads' positions, the anchors' positions, scalars, elements of each solid thread,
+    /// elements of each two.
+    pub vals: Vec<Val>,
+    pub buffers: Vec<Vec<Entry>>,
+    /// Elements of ghosts that the step at hand has looked at.
+    pub extra: Vec<(u16, [Val; 2], Val)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    pub writes: Vec<Write>,
+    /// One or more such entries in a row.
+    pub many: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Write {
+    pub cell: u16,
+    pub args: [Val; 2],
+    pub value: Val,
+}
+
+/// Where a value is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Value(usize),
+    Buffered(usize, usize, usize),
+    Extra(u16, [Val; 2]),
+}
+
+pub type Packed = Box<[u8]>;
+
+impl State {
+    pub fn solids(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// The solid thread at the position.
+    pub fn solid(&self, id: Val) -> Option<usize> {
+        self.vals[..self.solids()].iter().position(|v| *v == id)
+    }
+
+    /// Calls for every position of a thread.
+    pub fn each_thread(&mut self, shape: &Shape, visit: &mut dyn FnMut(&mut Val)) {
+        let sorts = shape.sorts(self.solids());
+        for (v, s) in self.vals.iter_mut().zip(sorts) {
+            if *s == Sort::Thread && *v < NOBODY {
+                visit(v);
+            }
+        }
+        let writes = self.buffers.iter_mut().flatten();
+        for w in writes.flat_map(|e| &mut e.writes) {
+            let cell = &shape.cells[usize::from(w.cell)];
+            w.args[..cell.arity].iter_mut().for_each(&mut *visit);
+            if cell.sort == Sort::Thread && w.value < NOBODY {
+                visit(&mut w.value);
+            }
+        }
+        for (cell, args, value) in &mut self.extra {
+            let cell = &shape.cells[usize::from(*cell)];
+            args[..cell.arity].iter_mut().for_each(&mut *visit);
+            if cell.sort == Sort::Thread && *value < NOBODY {
+                visit(value);
+            }
+        }
+    }
+
+    /// Calls for every position of a number.
+    pub fn each_number(&mut self, shape: &Shape, visit: &mut dyn FnMut(&mut Val)) {
+        let sorts = shape.sorts(self.solids());
+        for (v, s) in self.vals.iter_mut().zip(sorts) {
+            if matches!(s, Sort::Int | Sort::Other) && *v != UNKNOWN {
+                visit(v);
+            }
+        }
+        let number =
+            |cell: u16| matches!(shape.cells[usize::from(cell)].sort, Sort::Int | Sort::Other);
+        let writes = self.buffers.iter_mut().flatten();
+        for w in writes.flat_map(|e| &mut e.writes) {
+            if number(w.cell) && w.value != UNKNOWN {
+                visit(&mut w.value);
+            }
+        }
+        for (cell, _, value) in &mut self.extra {
+            if number(*cell) && *value != UNKNOWN {
+                visit(value);
+            }
+        }
+    }
+
+    /// All positions of threads, in order.
+    pub fn threads(&mut self, shape: &Shape, env: &[Val]) -> Vec<Val> {
+        let mut all: Vec<Val> = env.iter().copied().filter(|v| *v < NOBODY).collect();
+        self.each_thread(shape, &mut |v| all.push(*v));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    pub fn numbers(&mut self, shape: &Shape) -> Vec<Val> {
+        let mut all = Vec::new();
+        self.each_number(shape, &mut |v| all.push(*v));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    pub fn set(&mut self, place: Place, value: Val) {
+        match place {
+            Place::Value(i) => self.vals[i] = value,
+            Place::Buffered(t, e, w) => self.buffers[t][e].writes[w].value = value,
+            Place::Extra(cell, args) => {
+                match self.extra.iter_mut().find(|x| x.0 == cell && x.1 == args) {
+                    Some(x) => x.2 = value,
+                    None => self.extra.push((cell, args, value)),
+                }
+            }
+        }
+    }
+
+    /// The same with only some of the solid threads, in the order given; the others are ghosts now.
+    pub fn project(&self, shape: &Shape, kept: &[usize]) -> State {
+        let (from, to) = (self.solids(), kept.len());
+        let mut vals = Vec::with_capacity(shape.sorts(to).len());
+        vals.extend(kept.iter().map(|t| self.vals[*t]));
+        let scalars = shape.anchors.len() + shape.scalars;
+        vals.extend(&self.vals[from..from + scalars]);
+        let own = from + scalars;
+        for t in kept {
+            let at = own + t * shape.singles;
+            vals.extend(&self.vals[at..at + shape.singles]);
+        }
+        let both = own + from * shape.singles;
+        for c in 0..shape.doubles {
+            for i in kept {
+                vals.extend(
+                    kept.iter()
+                        .map(|j| self.vals[both + (c * from + i) * from + j]),
+                );
+            }
+        }
+        State {
+            vals,
+            buffers: kept.iter().map(|t| self.buffers[*t].clone()).collect(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Names positions canonically.
+    pub fn pack(mut self, shape: &Shape) -> Packed {
+        self.extra.clear();
+        let numbers = self.numbers(shape);
+        let rank = |all: &[Val], v: Val| all.binary_search(&v).unwrap_or(0) as Val;
+        self.each_number(shape, &mut |v| *v = rank(&numbers, *v));
+        let n = self.solids();
+        if shape.ordered {
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_unstable_by_key(|t| self.vals[*t]);
+            if order.windows(2).any(|w| w[0] > w[1]) {
+                self = self.project(shape, &order);
+            }
+            let threads = self.threads(shape, &[]);
+            self.each_thread(shape, &mut |v| *v = rank(&threads, *v));
+            return self.bytes(shape);
+        }
+        let named = |order: &[usize]| {
+            let mut s = self.project(shape, order);
+            let mut names: Vec<Val> = Vec::new();
+            s.each_thread(shape, &mut |v| {
+                let known = names.iter().position(|n| n == v);
+                let number = known.unwrap_or_else(|| {
+                    names.push(*v);
+                    names.len() - 1
+                });
+                *v = number as Val;
+            });
+            s.bytes(shape)
+        };
+        match n {
+            2 => named(&[0, 1]).min(named(&[1, 0])),
+            _ => named(&(0..n).collect::<Vec<_>>()),
+        }
+    }
+
+    fn bytes(&self, shape: &Shape) -> Packed {
+        let byte = |v: Val| match v {
+            UNKNOWN => 255,
+            NOBODY => 254,
+            v => v.min(253) as u8,
+        };
+        let mut out: Vec<u8> = self.vals.iter().map(|v| byte(*v)).collect();
+        for buffer in self.buffers.iter().filter(|_| shape.buffered) {
+            out.push(buffer.len() as u8);
+            for e in buffer {
+                out.push((e.writes.len() as u8) << 1 | u8::from(e.many));
+                for w in &e.writes {
+                    out.extend([
+                        w.cell as u8,
+                        byte(w.args[0]),
+                        byte(w.args[1]),
+                        byte(w.value),
+                    ]);
+                }
+            }
+        }
+        out.into()
+    }
+
+    /// The state with spaces between positions.
+    pub fn unpack(shape: &Shape, solids: usize, bytes: &[u8]) -> State {
+        let val = |b: u8| match b {
+            255 => UNKNOWN,
+            254 => NOBODY,
+            b => Val::from(b),
+        };
+        let n = shape.sorts(solids).len();
+        let mut state = State {
+            vals: bytes[..n].iter().map(|b| val(*b)).collect(),
+            buffers: vec![Vec::new(); solids],
+            extra: Vec::new(),
+        };
+        let mut rest = bytes[n..].iter().copied();
+        let mut next = || rest.next().unwrap_or(0);
+        for buffer in state.buffers.iter_mut().filter(|_| shape.buffered) {
+            for _ in 0..next() {
+                let head = next();
+                let write = |_| Write {
+                    cell: u16::from(next()),
+                    args: [val(next()), val(next())],
+                    value: val(next()),
+                };
+                buffer.push(Entry {
+                    writes: (0..head >> 1).map(write).collect(),
+                    many: head & 1 != 0,
+                });
+            }
+        }
+        state.each_number(shape, &mut |v| *v = (*v + 1) * SPACING);
+        state.each_thread(shape, &mut |v| *v = (*v + 1) * SPACING);
+        state
+    }
+}
