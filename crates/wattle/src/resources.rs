@@ -1,7 +1,9 @@
 //! What the process uses, as the operating system tells it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
 
 /// Bytes of memory in use now; `None` where the system does not say.
 pub fn resident_memory() -> Option<u64> {
@@ -30,18 +32,59 @@ fn read(file: &str, name: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// How often memory is looked at.
-const INTERVAL: Duration = Duration::from_millis(50);
+/// Processor time of the process so far, in steps of 10 ms; time since it was first asked where the
+/// system does not say.
+pub fn processor_time() -> Duration {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let ticks = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // The name of the program, in parentheses, may contain anything.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace().skip(11);
+        let mut next = || fields.next()?.parse::<u64>().ok();
+        Some(next()? + next()?)
+    };
+    match ticks() {
+        Some(ticks) => Duration::from_millis(10 * ticks),
+        None => FIRST.get_or_init(Instant::now).elapsed(),
+    }
+}
+
+/// How often it is looked at what the process uses.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(50);
+const TIME_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs `work` while watching the process's memory; raises `over` when it passes the limit.
 pub fn watching<T>(limit: Option<u64>, over: &AtomicBool, work: impl FnOnce() -> T) -> T {
-    let Some(limit) = limit else { return work() };
+    match limit {
+        None => work(),
+        Some(limit) => {
+            let is_over = || resident_memory().is_some_and(|m| m > limit);
+            while_looking(MEMORY_INTERVAL, is_over, over, work)
+        }
+    }
+}
+
+/// Runs `work` and raises `over` when it has used so much processor time; says how much it used.
+pub fn timed<T>(limit: Duration, over: &AtomicBool, work: impl FnOnce() -> T) -> (T, Duration) {
+    let before = processor_time();
+    let spent = || processor_time().saturating_sub(before);
+    let result = while_looking(TIME_INTERVAL, || spent() > limit, over, work);
+    (result, spent())
+}
+
+/// Looks now and then, on a thread of its own.
+fn while_looking<T>(
+    interval: Duration,
+    is_over: impl Fn() -> bool + Send,
+    over: &AtomicBool,
+    work: impl FnOnce() -> T,
+) -> T {
     let (done, finished) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            while finished.recv_timeout(INTERVAL) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-            {
-                if resident_memory().is_some_and(|m| m > limit) {
+            while finished.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                if is_over() {
                     over.store(true, Ordering::Relaxed);
                 }
             }
@@ -50,4 +93,22 @@ pub fn watching<T>(limit: Option<u64>, over: &AtomicBool, work: impl FnOnce() ->
         drop(done);
         result
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_stopped_by_what_it_uses() {
+        let over = AtomicBool::new(false);
+        let (turns, spent) = timed(Duration::from_millis(30), &over, || {
+            let mut turns = 0u64;
+            while !over.load(Ordering::Relaxed) {
+                turns = std::hint::black_box(turns + 1);
+            }
+            turns
+        });
+        assert!(turns > 0 && spent > Duration::from_millis(30));
+    }
 }

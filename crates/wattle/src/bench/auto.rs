@@ -1,165 +1,325 @@
-//! The plan beside every engine alone, on every example.
+//! The plan beside every engine alone, on every example: processor time, and the worst ratio.
 //!
-//! Each engine gets as long as the plan took: one that needs longer cannot have been better. What
-//! looks bad is measured again, because a busy machine can make anything look bad once.
+//! If the plan took T, an engine alone that has no answer after T/3 cannot show it to be more than
+//! three times slower, so no engine gets more: all of them together cost little more than the plan.
+//! Where the plan gave up without an answer, every engine gets the limit of the row. Processor time is that of the
+//! process, audits included; rows below [`FLOOR`] are fine whoever is faster. What looks bad is
+//! measured again, because a busy machine can make anything look bad once.
 
 use crate::input::{self, Subject};
-use crate::{Options, ThreadCount, Verdict, plan};
+use crate::{Options, ThreadCount, Verdict, families, plan, resources};
+use std::fmt::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use wattle_evidence::{Control, Task};
 use wattle_memory::MemoryModel;
+use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, Program};
 
-/// No measurement takes longer.
-const LIMIT: Duration = Duration::from_secs(30);
-/// Seconds below which a difference says nothing.
-const NOISE: f64 = 0.008;
+/// No measurement takes more processor time.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Below this a row is fine.
+const FLOOR: Duration = Duration::from_millis(50);
 /// What the plan may cost, times the best engine.
-const FACTOR: f64 = 3.0;
+const FACTOR: u32 = 3;
 /// How often a bad row is measured again.
-const AGAIN: usize = 4;
+const AGAIN: usize = 2;
+/// How many rows are shown unless all are.
+const SHOWN: usize = 15;
 
-/// Gives the table line by line, as it is measured; rows in which nobody needs longer than the noise
-/// are only counted.
-pub fn run(examples: &Path, line: &mut dyn FnMut(&str)) {
-    line(
-        "example                          model q  answered by      auto s   best engine      alone s  ratio",
-    );
-    let mut all = Total::default();
+/// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
+/// are wanted the worst are shown, after the others.
+pub fn run(examples: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
+    let mut table = Table::default();
     let folder = examples.display().to_string();
-    let (files, _) = input::expand(std::slice::from_ref(&folder));
+    let (files, errors) = input::expand(std::slice::from_ref(&folder));
+    for (name, error) in &errors {
+        line(&format!("{name}: {}", error.reason));
+    }
+    if all {
+        line(HEAD);
+    }
     for file in files {
-        let Ok((Subject::Program(program), _)) =
-            input::read(&file, None).and_then(|s| input::parse(&s))
-        else {
-            continue;
-        };
-        let Some(instance) = instance(&program) else {
+        let Ok((subject, _)) = input::read(&file, None).and_then(|s| input::parse(&s)) else {
+            line(&format!("{file}: cannot be read"));
+            table.unread += 1;
             continue;
         };
         let shown = file.strip_prefix(&folder).unwrap_or(&file);
         let shown = shown.trim_start_matches('/');
-        for model in MemoryModel::ALL {
-            let questions = instance.questions.len();
-            for question in (0..questions.max(1)).map(|q| (questions > 0).then_some(q)) {
-                let task = Task {
-                    instance: &instance,
-                    model,
-                    question,
-                    deadlock: false,
-                };
-                all.row(shown, &task, line);
+        each(&subject, &mut |asked| {
+            let row = Row::measured(format!("{shown}{asked}"), asked);
+            if all {
+                line(&row.to_string());
             }
+            table.rows.push(row);
+        });
+    }
+    if !all {
+        line(HEAD);
+        table.rows.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+        let is_worth = |r: &&Row| r.is_slow() || r.is_missed();
+        let bad = table.rows.iter().filter(is_worth).count();
+        for row in table.rows.iter().take(bad.max(SHOWN)) {
+            line(&row.to_string());
         }
     }
-    line(&format!(
-        "{} questions, {} decided by the plan, {} by an engine alone but not by the plan",
-        all.asked, all.decided, all.missed
-    ));
-    line(&format!(
-        "worst ratio where the difference is over {} ms: {:.2} {}",
-        NOISE * 1e3,
-        all.worst.0,
-        all.worst.1
-    ));
+    table.summary(line);
+    errors.is_empty()
+        && table.unread == 0
+        && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
 }
 
-/// Families of any number of threads are measured with two.
-fn instance(program: &Program) -> Option<Instance> {
+const HEAD: &str = "example                                     model q  answered by    auto s  best engine    alone s  ratio";
+
+#[derive(Default)]
+struct Table {
+    rows: Vec<Row>,
+    unread: usize,
+}
+
+impl Table {
+    fn summary(&self, line: &mut dyn FnMut(&str)) {
+        let count = |wanted: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| wanted(r)).count();
+        line(&format!(
+            "{} rows: {} decided by the plan, {} within {} ms, {} compared with engines alone",
+            self.rows.len(),
+            count(&|r| r.auto.by.is_some()),
+            count(&|r| r.auto.by.is_some() && r.auto.took <= FLOOR),
+            FLOOR.as_millis(),
+            count(&|r| r.best.is_some()),
+        ));
+        let seconds: f64 = self.rows.iter().map(|r| r.auto.took.as_secs_f64()).sum();
+        let worst = self.rows.iter().map(Row::ratio).fold(0.0, f64::max);
+        line(&format!(
+            "the plan took {seconds:.1} s of processor time; the worst ratio is {worst:.2}"
+        ));
+        line(&format!(
+            "{} rows over {FACTOR}; {} decided by an engine alone and not by the plan",
+            count(&Row::is_slow),
+            count(&Row::is_missed),
+        ));
+    }
+}
+
+/// One question.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    Fixed(Task<'a>, &'static str),
+    Open(&'a Program, MemoryModel, Option<usize>),
+    System(&'a ArraySystem, MemoryModel),
+}
+
+impl std::fmt::Display for Asked<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Asked::Fixed(_, note) => write!(f, "{note}"),
+            Asked::Open(..) | Asked::System(..) => Ok(()),
+        }
+    }
+}
+
+/// Every question about a subject. Families of any number of threads are also measured with two.
+fn each(subject: &Subject, row: &mut dyn FnMut(Asked<'_>)) {
+    let program = match subject {
+        Subject::Program(program) => program,
+        Subject::System(system) => {
+            for model in MemoryModel::ALL {
+                row(Asked::System(system, model));
+            }
+            return;
+        }
+    };
     let open = program.families.iter().filter(|f| f.count == Count::Any);
     let threads = open.map(|f| (f.name.clone(), ThreadCount::Fixed(2)));
     let options = Options {
         threads: threads.collect(),
         ..Options::default()
     };
-    program.instantiate(&options.counts()).ok()
-}
-
-#[derive(Default)]
-struct Total {
-    asked: usize,
-    decided: usize,
-    missed: usize,
-    worst: (f64, String),
-}
-
-/// Who decided, and how long it took.
-struct Measured {
-    by: Option<&'static str>,
-    seconds: f64,
-}
-
-fn measure(task: &Task<'_>, engine: Option<&str>, limit: Duration) -> Measured {
-    let options = Options {
-        engine: engine.map(String::from),
-        ..Options::default()
-    };
-    let begin = Instant::now();
-    let control = Control::unlimited().with_timeout(Some(limit));
-    let outcome = plan::run(task, &options, &control);
-    let decided = outcome.ok().filter(|o| {
-        let verdict = &o.judged.verdict;
-        matches!(verdict, Verdict::Holds { .. } | Verdict::Violated { .. })
-    });
-    Measured {
-        by: decided.map(|o| o.engine),
-        seconds: begin.elapsed().as_secs_f64(),
+    let is_open = !options.threads.is_empty();
+    let instance: Option<Instance> = program.instantiate(&options.counts()).ok();
+    let questions = program.properties.len();
+    for model in MemoryModel::ALL {
+        for question in (0..questions.max(1)).map(|q| (questions > 0).then_some(q)) {
+            if is_open {
+                row(Asked::Open(program, model, question));
+            }
+            if let Some(instance) = &instance {
+                let task = Task {
+                    instance,
+                    model,
+                    question,
+                    deadlock: false,
+                };
+                let note = if is_open { " (two)" } else { "" };
+                row(Asked::Fixed(task, note));
+            }
+        }
     }
 }
 
-/// The plan, and the best engine alone.
-fn compare(task: &Task<'_>) -> (Measured, Option<Measured>) {
-    let auto = measure(task, None, LIMIT);
-    let limit = Duration::from_secs_f64(auto.seconds).min(LIMIT);
-    let alone = plan::names()
-        .into_iter()
-        .map(|name| measure(task, Some(name), limit));
-    let decided = alone.filter(|m| m.by.is_some());
-    let best = decided.min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    (auto, best)
+impl Asked<'_> {
+    fn model(&self) -> MemoryModel {
+        match self {
+            Asked::Fixed(task, _) => task.model,
+            Asked::Open(_, model, _) | Asked::System(_, model) => *model,
+        }
+    }
+
+    fn question(&self) -> Option<usize> {
+        match self {
+            Asked::Fixed(task, _) => task.question,
+            Asked::Open(_, _, question) => *question,
+            Asked::System(..) => None,
+        }
+    }
+
+    /// Who may answer alone.
+    fn engines(&self) -> Vec<&'static str> {
+        match self {
+            Asked::Fixed(..) => plan::names(),
+            Asked::Open(..) => vec![families::PARAMS, families::EXACT],
+            Asked::System(..) => vec![families::PARAMS],
+        }
+    }
+
+    /// Who decides it, if somebody does.
+    fn answer(&self, options: &Options, control: &Control<'_>) -> Option<&'static str> {
+        let (engine, judged) = match self {
+            Asked::Fixed(task, _) => {
+                let outcome = plan::run(task, options, control).ok()?;
+                (outcome.engine, outcome.judged)
+            }
+            Asked::Open(program, model, question) => {
+                let (m, q) = (*model, *question);
+                let f = families::program(program, m, q, options, control, &mut None).ok()?;
+                (f.engine, f.judged)
+            }
+            Asked::System(system, model) => {
+                let f = families::system(system, *model, options, control).ok()?;
+                (f.engine, f.judged)
+            }
+        };
+        let decided = matches!(
+            judged.verdict,
+            Verdict::Holds { .. } | Verdict::Violated { .. }
+        );
+        decided.then_some(engine)
+    }
+
+    fn measure(&self, engine: Option<&'static str>, limit: Duration) -> Measured {
+        let options = Options {
+            engine: engine.map(String::from),
+            explain: false,
+            ..Options::default()
+        };
+        let over = AtomicBool::new(false);
+        let (by, took) = resources::timed(limit, &over, || {
+            let flags = [&over];
+            self.answer(&options, &Control::unlimited().with_cancel(&flags))
+        });
+        Measured {
+            asked: engine,
+            by,
+            took,
+        }
+    }
 }
 
-impl Total {
-    fn row(&mut self, shown: &str, task: &Task<'_>, line: &mut dyn FnMut(&str)) {
-        let (mut auto, mut best) = compare(task);
-        let ratio = |auto: &Measured, best: &Option<Measured>| {
-            best.as_ref().map_or(1.0, |b| {
-                let differs = auto.seconds - b.seconds > NOISE;
-                if differs {
-                    auto.seconds / b.seconds
-                } else {
-                    1.0
-                }
-            })
+/// Who decided, and the processor time it took.
+#[derive(Clone, Copy)]
+struct Measured {
+    asked: Option<&'static str>,
+    by: Option<&'static str>,
+    took: Duration,
+}
+
+struct Row {
+    name: String,
+    model: MemoryModel,
+    question: Option<usize>,
+    auto: Measured,
+    /// The fastest of those that decide alone, if any had to be asked.
+    best: Option<Measured>,
+}
+
+impl Row {
+    fn measured(name: String, asked: Asked<'_>) -> Row {
+        let auto = asked.measure(None, LIMIT);
+        let limit = match auto.by {
+            // The plan gave up: nobody should know better.
+            None if auto.took < LIMIT => LIMIT,
+            _ => auto.took / FACTOR,
+        };
+        let nobody = auto.by.is_some() && auto.took <= FLOOR;
+        let engines = if nobody { Vec::new() } else { asked.engines() };
+        let alone = engines.into_iter().map(|e| asked.measure(Some(e), limit));
+        let decided = alone.filter(|m| m.by.is_some());
+        let mut row = Row {
+            name,
+            model: asked.model(),
+            question: asked.question(),
+            auto,
+            best: decided.min_by_key(|m| m.took),
         };
         for _ in 0..AGAIN {
-            if ratio(&auto, &best) <= FACTOR {
-                break;
-            }
-            let again = compare(task);
-            if ratio(&again.0, &again.1) < ratio(&auto, &best) {
-                (auto, best) = again;
+            if row.is_slow() {
+                row.again(asked);
             }
         }
-        let ratio = ratio(&auto, &best);
-        self.asked += 1;
-        self.decided += usize::from(auto.by.is_some());
-        self.missed += usize::from(auto.by.is_none() && best.is_some());
-        let question = task.question.map_or(0, |q| q + 1);
-        if auto.seconds > NOISE {
-            let (by, seconds) = best
-                .as_ref()
-                .map_or(("-", f64::NAN), |b| (b.by.unwrap_or("-"), b.seconds));
-            line(&format!(
-                "{shown:<32} {:<5} {question:<2} {:<15} {:>8.3}  {by:<15} {seconds:>8.3} {ratio:>6.2}",
-                task.model.keyword(),
-                auto.by.unwrap_or("nobody"),
-                auto.seconds,
-            ));
+        row
+    }
+
+    /// Measures the plan and the best engine once more.
+    fn again(&mut self, asked: Asked<'_>) {
+        let again = Row {
+            name: self.name.clone(),
+            auto: asked.measure(None, LIMIT),
+            best: self.best.map(|best| asked.measure(best.asked, LIMIT)),
+            ..*self
+        };
+        if again.best.is_some_and(|b| b.by.is_some()) && again.ratio() < self.ratio() {
+            *self = again;
         }
-        if ratio > self.worst.0 {
-            self.worst = (ratio, format!("({shown} on {})", task.model));
+    }
+
+    /// How much more than the best engine alone the plan took, where one is known to be much better.
+    fn ratio(&self) -> f64 {
+        match self.best {
+            Some(best) if self.auto.by.is_some() => {
+                self.auto.took.as_secs_f64() / best.took.as_secs_f64().max(1e-3)
+            }
+            _ => 0.0,
         }
+    }
+
+    fn is_slow(&self) -> bool {
+        self.ratio() > f64::from(FACTOR) && self.auto.took > FLOOR
+    }
+
+    fn is_missed(&self) -> bool {
+        self.auto.by.is_none() && self.best.is_some()
+    }
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = format!(
+            "{:<43} {:<5} {:<2} {:<13} {:>7.3}  ",
+            self.name,
+            self.model.keyword(),
+            self.question.map_or(0, |q| q + 1),
+            self.auto.by.unwrap_or("nobody"),
+            self.auto.took.as_secs_f64(),
+        );
+        match self.best {
+            None => text.push('-'),
+            Some(best) => {
+                let (by, took) = (best.asked.unwrap_or("-"), best.took.as_secs_f64());
+                let _ = write!(text, "{by:<13} {took:>8.3} {:>6.2}", self.ratio());
+            }
+        }
+        f.write_str(&text)
     }
 }
