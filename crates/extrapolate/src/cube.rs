@@ -46,7 +46,8 @@ impl Bits {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|w| *w == 0)
+        // No branches: this is asked more often than anything else.
+        self.0.iter().fold(0, |all, w| all | w) == 0
     }
 
     pub fn len(&self) -> usize {
@@ -123,6 +124,11 @@ impl Cube {
     /// Every literal of `other` is one of this cube: this one is at least as strong.
     pub fn has_all(&self, other: &Cube) -> bool {
         other.known.without(self.known).is_empty() && !self.conflicts(other)
+    }
+
+    /// Every literal is true with these truth values of all predicates.
+    pub fn is_true_in(&self, values: Bits) -> bool {
+        values.xor(self.value).and(self.known).is_empty()
     }
 
     pub fn len(&self) -> usize {

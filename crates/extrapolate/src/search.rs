@@ -48,6 +48,11 @@ impl Question<'_> {
     }
 }
 
+/// Work from one poll to the next, of a call of the solver, and how many rows or cubes looked at are one.
+const POLL: u64 = 1 << 12;
+const CALL: u64 = 64;
+const ROWS: u64 = 16;
+
 pub struct Searcher {
     memory: Memory,
     /// With the truth values of the predicates; all questions are about one vocabulary.
@@ -55,7 +60,9 @@ pub struct Searcher {
     pub counters: Counters,
     /// The solver gave up on a query: not all cubes are decided.
     gave_up: bool,
-    steps: u64,
+    /// What was done, and when to poll next; about 100 ns each.
+    work: u64,
+    poll_at: u64,
 }
 
 /// One question being answered.
@@ -67,9 +74,92 @@ struct Answering<'s, 'v> {
     rest: Vec<Formula>,
     impossible: &'v [Cube],
     /// Truth values of the predicates in models of the rest.
-    rows: Vec<Bits>,
+    rows: Rows,
     found: Vec<Cube>,
     control: &'v Control<'v>,
+}
+
+/// Rows of truth values, and for each indexed predicate the rows in which it is true: which rows agree
+/// with a cube is asked for every cube.
+struct Rows {
+    all: Vec<Bits>,
+    indexed: Bits,
+    columns: Vec<Vec<u64>>,
+}
+
+/// Some of the rows.
+struct Live(Vec<u64>);
+
+impl Live {
+    fn first(&self) -> Option<usize> {
+        let at = self.0.iter().position(|w| *w != 0)?;
+        Some(at * 64 + self.0[at].trailing_zeros() as usize)
+    }
+
+    fn add(&mut self, row: usize) {
+        if self.0.len() <= row / 64 {
+            self.0.resize(row / 64 + 1, 0);
+        }
+        self.0[row / 64] |= 1 << (row % 64);
+    }
+}
+
+impl Rows {
+    fn new(all: Vec<Bits>) -> Self {
+        Rows {
+            all,
+            indexed: Bits::default(),
+            columns: Vec::new(),
+        }
+    }
+
+    fn index(&mut self, predicates: Bits) {
+        self.indexed = predicates;
+        self.columns = vec![Vec::new(); predicates.iter().last().map_or(0, |p| p + 1)];
+        for (at, row) in std::mem::take(&mut self.all).into_iter().enumerate() {
+            self.enter(at, row);
+            self.all.push(row);
+        }
+    }
+
+    fn push(&mut self, row: Bits) {
+        self.enter(self.all.len(), row);
+        self.all.push(row);
+    }
+
+    fn enter(&mut self, at: usize, row: Bits) {
+        let (word, bit) = (at / 64, at % 64);
+        for p in self.indexed.iter() {
+            let column = &mut self.columns[p];
+            if bit == 0 {
+                column.push(0);
+            }
+            column[word] |= u64::from(row.get(p)) << bit;
+        }
+    }
+
+    fn every(&self) -> Live {
+        let mut live = Live(Vec::new());
+        (0..self.all.len()).for_each(|r| live.add(r));
+        live
+    }
+
+    fn only(&self, row: usize) -> Live {
+        let mut live = Live(Vec::new());
+        live.add(row);
+        live
+    }
+
+    /// Of the live rows those with that truth value, which agree with the rest of the cube; of the
+    /// rows from `seen` on those that agree with the cube.
+    fn narrowed(&self, live: &Live, p: usize, value: bool, seen: usize, cube: &Cube) -> Live {
+        let flip = if value { 0 } else { u64::MAX };
+        let both = live.0.iter().zip(&self.columns[p]);
+        let mut rest = Live(both.map(|(l, c)| l & (c ^ flip)).collect());
+        let new = (seen..self.all.len()).filter(|r| cube.is_true_in(self.all[*r]));
+        new.for_each(|r| rest.add(r));
+        rest
+    }
 }
 
 impl Searcher {
@@ -84,7 +174,8 @@ impl Searcher {
             models: models.collect(),
             counters: Counters::default(),
             gave_up: false,
-            steps: 0,
+            work: 0,
+            poll_at: POLL,
         }
     }
 
@@ -105,7 +196,7 @@ impl Searcher {
         rest.retain(|f| *f != Formula::True);
         let models = self.models.iter();
         let fits = |m: &&(Model, Bits)| rest.iter().rev().all(|f| f.eval(&m.0));
-        let rows = models.filter(fits).map(|m| m.1).collect();
+        let rows = Rows::new(models.filter(fits).map(|m| m.1).collect());
         Answering {
             searcher: self,
             vocabulary,
@@ -134,8 +225,9 @@ impl Searcher {
         if recalled.complete {
             return Ok(answering.sorted());
         }
+        answering.rows.index(candidates);
         for limit in 0..=size.min(candidates.len()) {
-            let live = (0..answering.rows.len()).collect();
+            let live = answering.rows.every();
             answering.extend(Cube::default(), live, [Bits::default(); 2], limit)?;
             if answering.found.first().is_some_and(Cube::is_empty) {
                 break;
@@ -165,8 +257,10 @@ impl Searcher {
         let mut answering = self.start(vocabulary, question, candidates, control);
         answering.seed(recalled.cubes);
         for cube in cubes {
-            let refuted = |r: &Bits| agrees(cube, *r);
-            if !answering.worthwhile(cube) || answering.rows.iter().any(refuted) {
+            let rows = &answering.rows.all;
+            let (len, refuted) = (rows.len(), rows.iter().any(|r| cube.is_true_in(*r)));
+            answering.poll(1 + len as u64 / ROWS)?;
+            if refuted || !answering.worthwhile(cube) {
                 continue;
             }
             answering.ask(cube)?;
@@ -200,7 +294,7 @@ impl Answering<'_, '_> {
     /// Asks the solver; a valid cube is recorded, else there is one more model (unless the solver
     /// gave up, which counts as not valid).
     fn ask(&mut self, cube: &Cube) -> Result<bool, Stop> {
-        self.poll()?;
+        self.poll(CALL)?;
         let mut query = self.vocabulary.formulas(cube);
         let literals: Vec<(usize, bool)> = cube.literals().collect();
         query.extend(self.rest.iter().cloned());
@@ -231,11 +325,13 @@ impl Answering<'_, '_> {
         }
     }
 
-    fn poll(&mut self) -> Result<(), Stop> {
-        self.searcher.steps += 1;
-        if self.searcher.steps.is_multiple_of(256) {
+    fn poll(&mut self, work: u64) -> Result<(), Stop> {
+        let searcher = &mut *self.searcher;
+        searcher.work += work;
+        if searcher.work >= searcher.poll_at {
+            searcher.poll_at = searcher.work + POLL;
             let progress = Progress {
-                states: self.searcher.counters.solver_calls,
+                states: searcher.work,
                 ..Progress::default()
             };
             self.control.poll("extrapolate", progress)?;
@@ -248,34 +344,35 @@ impl Answering<'_, '_> {
     fn extend(
         &mut self,
         cube: Cube,
-        mut live: Vec<usize>,
+        mut live: Live,
         mut barred: [Bits; 2],
         limit: usize,
     ) -> Result<(), Stop> {
         if !self.worthwhile(&cube) {
             return Ok(());
         }
-        let mut seen = self.rows.len();
-        if live.is_empty() {
-            if self.ask(&cube)? || self.rows.len() == seen {
+        let mut seen = self.rows.all.len();
+        if live.first().is_none() {
+            if self.ask(&cube)? || self.rows.all.len() == seen {
                 return Ok(());
             }
-            live.push(seen);
+            live = self.rows.only(seen);
             seen += 1;
         }
         if cube.len() == limit {
             return Ok(());
         }
-        self.poll()?;
-        let pivot = self.rows[live[0]];
+        let Some(pivot) = live.first().map(|r| self.rows.all[r]) else {
+            return Ok(());
+        };
         for p in self.candidates.without(cube.known).iter() {
             let value = !pivot.get(p);
             if barred[usize::from(value)].get(p) {
                 continue;
             }
+            self.poll(1 + (self.found.len() + self.impossible.len()) as u64 / ROWS)?;
             let next = cube.with(p, value);
-            let rows = live.iter().copied().chain(seen..self.rows.len());
-            let rest = rows.filter(|r| agrees(&next, self.rows[*r])).collect();
+            let rest = self.rows.narrowed(&live, p, value, seen, &next);
             self.extend(next, rest, barred, limit)?;
             barred[usize::from(value)].set(p, true);
         }
@@ -288,11 +385,6 @@ fn row(vocabulary: &Vocabulary, model: &Model) -> Bits {
     all.filter(|(_, p)| p.formula.eval(model))
         .map(|(i, _)| i)
         .collect()
-}
-
-/// The cube is true in the model with these truth values.
-fn agrees(cube: &Cube, row: Bits) -> bool {
-    row.and(cube.known) == cube.value
 }
 
 /// How many cubes of at most `size` literals there are over `n` predicates.

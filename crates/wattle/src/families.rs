@@ -7,7 +7,7 @@
 
 mod program;
 
-pub use program::program;
+pub use program::{program, provers_named};
 
 use crate::check::CheckError;
 use crate::family_fences::open_families;

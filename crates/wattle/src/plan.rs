@@ -28,21 +28,26 @@ pub struct Entry {
     pub engine: Box<dyn Engine>,
     /// Whether `auto` asks it.
     pub auto: bool,
-    /// About how many microseconds it works from one poll to the next.
-    pub tick: u64,
+    /// About how many microseconds it works from one poll to the next where data is finite.
+    finite: u64,
+    /// The same where integers are unbounded.
+    unbounded: u64,
     /// The same while a proof of it is audited.
-    pub audit: u64,
+    audit: u64,
     /// Made for unbounded integers; the others are made for finite data.
-    pub integers: bool,
+    integers: bool,
 }
 
 /// Every engine, in the order of the plan: of two that answer at the same time the first is heard.
 pub fn engines(options: &Options) -> Vec<Entry> {
-    fn entry(auto: bool, tick: u64, audit: u64, engine: impl Engine + 'static) -> Entry {
+    /// For finite data.
+    fn entry(auto: bool, ticks: [u64; 3], engine: impl Engine + 'static) -> Entry {
+        let [finite, unbounded, audit] = ticks;
         Entry {
             engine: Box::new(engine),
             auto,
-            tick,
+            finite,
+            unbounded,
             audit,
             integers: false,
         }
@@ -52,20 +57,20 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         Entry { integers, ..entry }
     }
     vec![
-        entry(true, 1000, 2000, explicit(options)),
-        entry(true, 1000, 1600, Robust::default()),
-        entry(true, 1000, 3000, Coherent::OldestK),
-        entry(true, 700, 16, Exact),
-        integers(entry(true, 800, 700, cegar(options))),
-        integers(entry(true, 1600, 700, extrapolate(options))),
-        entry(false, 1000, 3000, Coherent::NewestK),
-        entry(false, 700, 16, Multiset),
-        entry(false, 1000, 1000, Lazy::default()),
-        entry(false, 6000, 1000, Reference),
+        entry(true, [600, 4000, 5000], explicit(options)),
+        entry(true, [1000, 4000, 1700], Robust::default()),
+        entry(true, [1000, 1200, 5000], Coherent::OldestK),
+        entry(true, [450, 1200, 45], Exact),
+        integers(entry(true, [600, 380, 800], cegar(options))),
+        integers(entry(true, [300, 180, 1100], extrapolate(options))),
+        entry(false, [1000, 1200, 5000], Coherent::NewestK),
+        entry(false, [450, 1200, 45], Multiset),
+        entry(false, [1000, 4000, 1000], Lazy::default()),
+        entry(false, [6000, 6000, 1000], Reference),
     ]
 }
 
-/// Who is not the first of its kind gets half the time of the first.
+/// Where data is finite, who is not the first gets half the time of the first.
 const LATER: u64 = 2;
 /// Who is not made for the program's data gets little: where integers are unbounded most engines
 /// cannot search to the end, and their states are large.
@@ -80,24 +85,26 @@ fn is_finite(task: &Task<'_>) -> bool {
 
 /// Who runs side by side. Where data is finite, engines made for integers wait until the others have
 /// given up: they go long from one poll to the next, and everybody would wait for them.
-fn rounds<'e>(willing: Vec<&'e Entry>, task: &Task<'_>) -> Vec<Vec<&'e Entry>> {
-    let finite = is_finite(task);
+fn rounds(willing: Vec<&Entry>, finite: bool) -> Vec<Vec<&Entry>> {
     let (now, later) = willing.into_iter().partition(|e| !(finite && e.integers));
     let both: [Vec<&Entry>; 2] = [now, later];
     both.into_iter().filter(|r| !r.is_empty()).collect()
 }
 
-/// How fast the clocks of engines run in a race about the task.
-fn paces(entries: &[&Entry], task: &Task<'_>) -> Vec<u64> {
-    let finite = is_finite(task);
-    let is_native = |e: &Entry| e.integers != finite;
-    let first = entries.iter().position(|e| is_native(e)).unwrap_or(0);
-    let pace = |(i, e): (usize, &&Entry)| {
-        let kind = if is_native(e) { 1 } else { FOREIGN };
-        let later = if i <= first { 1 } else { LATER };
-        e.tick * kind * later
+/// Those of a round as they run: how long they work from poll to poll, and how often they may.
+fn runners<'e>(entries: &[&'e Entry], finite: bool) -> Vec<Runner<&'e dyn Engine>> {
+    let runner = |(i, e): (usize, &&'e Entry)| Runner {
+        engine: e.engine.as_ref(),
+        tick: if finite { e.finite } else { e.unbounded },
+        audit: e.audit,
+        handicap: match finite {
+            true if i > 0 => LATER,
+            false if !e.integers => FOREIGN,
+            _ => 1,
+        },
+        head_start: if finite { 24 } else { 8 },
     };
-    entries.iter().enumerate().map(pace).collect()
+    entries.iter().enumerate().map(runner).collect()
 }
 
 fn cegar(options: &Options) -> Cegar {
@@ -183,14 +190,9 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     }
     let mut best: Option<Outcome> = None;
     let mut reasons: Vec<String> = Vec::new();
-    for round in rounds(willing, task) {
-        let paces = paces(&round, task);
-        let runners = round.iter().zip(paces).map(|(entry, tick)| Runner {
-            engine: entry.engine.as_ref(),
-            tick,
-            audit: entry.audit,
-        });
-        let runners: Vec<Runner<&dyn Engine>> = runners.collect();
+    let finite = is_finite(task);
+    for round in rounds(willing, finite) {
+        let runners = runners(&round, finite);
         let ended = race(&runners, control, |runner, control| {
             let (engine, name) = (runner.engine, runner.engine.name());
             match engine.run(task, control) {

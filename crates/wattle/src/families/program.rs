@@ -22,6 +22,9 @@ use wattle_wsts::crowd::{self, CrowdAnswer};
 const PARAMS_TICK: u64 = 500;
 const EXACT_TICK: u64 = 700;
 
+/// Polls that the first has for itself.
+const HEAD_START: u64 = 4;
+
 /// What searching a small instance may keep in memory, in bytes: a deterministic limit.
 const SMALL: u64 = 4 << 20;
 
@@ -32,6 +35,13 @@ enum Prover {
 }
 
 impl Prover {
+    fn name(&self) -> &'static str {
+        match self {
+            Prover::Params(_) => PARAMS,
+            Prover::Exact(_) => EXACT,
+        }
+    }
+
     fn tick(&self) -> u64 {
         match self {
             Prover::Params(_) => PARAMS_TICK,
@@ -52,6 +62,12 @@ impl Ended for Told {
             )
         })
     }
+}
+
+/// The names of those who take the question.
+pub fn provers_named(program: &Program, question: Option<usize>) -> Vec<&'static str> {
+    let (willing, _) = provers(program, question, &Options::default());
+    willing.iter().map(Prover::name).collect()
 }
 
 /// Those who take the question, in the order of the plan, and why the others do not.
@@ -99,6 +115,8 @@ pub fn program(
     let runners = willing.into_iter().map(|engine| Runner {
         tick: engine.tick(),
         audit: engine.tick(),
+        handicap: 1,
+        head_start: HEAD_START,
         engine,
     });
     let runners: Vec<Runner<Prover>> = runners.collect();

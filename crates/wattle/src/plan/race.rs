@@ -7,7 +7,8 @@
 //! program. An engine that is ahead of the slowest waits for it, which keeps the clocks honest: no
 //! core is spent on work that is going to lose.
 //!
-//! The first of the plan gets a head start, because most programs are small and need no race.
+//! The first of the plan gets a head start, because most programs are small and need no race. If it
+//! has a proof by then, its audit may go on alone for a while.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,10 @@ pub struct Runner<E> {
     pub tick: u64,
     /// The same while its proof is audited.
     pub audit: u64,
+    /// How much faster than others' its clock runs: it gets one part in so many.
+    pub handicap: u64,
+    /// Polls it has for itself if it is the first: those of a search that has just begun are short.
+    pub head_start: u64,
 }
 
 /// How one run ended, for the race.
@@ -28,8 +33,8 @@ pub trait Ended {
     fn is_decided(&self) -> bool;
 }
 
-/// Virtual microseconds the first one has for itself.
-const HEAD_START: u64 = 2_000;
+/// Microseconds of an audit that begins within the head start and may go on alone.
+const HEAD_START_AUDIT: u64 = 100_000;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
 /// Between two looks at the outside world while waiting.
@@ -81,20 +86,34 @@ pub fn race<E: Sync, T: Ended + Send>(
     };
     let ended: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
     let one = |i: usize, launch: Option<&(dyn Fn() + Sync)>| {
-        let Runner { tick, audit, .. } = runners[i];
+        let Runner {
+            tick,
+            audit,
+            handicap,
+            head_start,
+            ..
+        } = runners[i];
         let clock = Clock {
             track: &track,
             i,
             tick,
             audit,
-            launch,
+            handicap,
+            alone: Mutex::new(launch.map(|launch| Alone {
+                launch,
+                polls: head_start,
+                audit: HEAD_START_AUDIT,
+            })),
         };
         let leave = Leave(&track, i);
+        if i > 0 && clock.wait(track.lock()) == Err(Stop::Cancelled) {
+            return;
+        }
         let outcome = run(&runners[i], &control.stage(Duration::MAX).with_pace(&clock));
         if outcome.is_decided() {
             let lane = &mut track.lock()[i];
             // What was done since the last poll is not known, but not nothing.
-            lane.clock += tick;
+            lane.clock += tick * handicap;
             lane.state = State::Decided;
         }
         drop(leave);
@@ -106,8 +125,10 @@ pub fn race<E: Sync, T: Ended + Send>(
             // Not one by one: the first would run ahead of those still to come.
             let mut lanes = track.lock();
             let now = lanes.first().map_or(0, |l| l.clock);
-            for lane in lanes.iter_mut().skip(1) {
-                lane.clock = now;
+            for (lane, runner) in lanes.iter_mut().zip(runners).skip(1) {
+                // Getting ready may take as long as the first poll: who has a handicap pays before.
+                let pays = if runner.handicap > 1 { runner.tick } else { 0 };
+                lane.clock = now + pays * runner.handicap;
                 lane.state = State::Running;
             }
             drop(lanes);
@@ -172,8 +193,16 @@ struct Clock<'t> {
     i: usize,
     tick: u64,
     audit: u64,
-    /// Starts the others.
-    launch: Option<&'t (dyn Fn() + Sync)>,
+    handicap: u64,
+    /// Present while nobody else runs.
+    alone: Mutex<Option<Alone<'t>>>,
+}
+
+/// What the first one may yet do alone.
+struct Alone<'t> {
+    launch: &'t (dyn Fn() + Sync),
+    polls: u64,
+    audit: u64,
 }
 
 impl Pace for Clock<'_> {
@@ -181,26 +210,31 @@ impl Pace for Clock<'_> {
         let mut lanes = self.track.lock();
         let done = progress.states.saturating_sub(progress.frontier);
         let same = done > 0 || progress.frontier > 0;
+        let audits = worker == "audit";
         // Searches begin with a poll, and begin anew now and then.
-        let spent = match worker {
-            "audit" => self.audit,
-            _ if same && lanes[self.i].done == done => 0,
-            _ => self.tick,
+        let spent = match audits {
+            true => self.audit,
+            false if same && lanes[self.i].done == done => 0,
+            false => self.tick,
         };
         lanes[self.i].done = done;
-        let before = lanes[self.i].clock;
-        let now = before + spent;
+        let now = lanes[self.i].clock + spent * self.handicap;
         lanes[self.i].clock = now;
         lanes[self.i].memory = progress.memory;
         self.track.moved.notify_all();
-        if let Some(launch) = self.launch
-            && before < HEAD_START
-            && now >= HEAD_START
-        {
+        if let Some(launch) = self.over(audits, spent) {
             drop(lanes);
             launch();
             lanes = self.track.lock();
         }
+        self.wait(lanes)
+    }
+}
+
+impl<'t> Clock<'t> {
+    /// Waits for those that are behind; says if it is enough.
+    fn wait(&self, mut lanes: MutexGuard<'_, Vec<Lane>>) -> Result<(), Stop> {
+        let now = lanes[self.i].clock;
         loop {
             if winner(&lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i)) {
                 return Err(Stop::Cancelled);
@@ -219,9 +253,19 @@ impl Pace for Clock<'_> {
             lanes = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
-}
 
-impl Clock<'_> {
+    /// What starts the others, if it is time.
+    fn over(&self, audits: bool, spent: u64) -> Option<&'t (dyn Fn() + Sync)> {
+        let mut slot = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = slot.as_mut()?;
+        match audits {
+            true => alone.audit = alone.audit.saturating_sub(spent),
+            false => alone.polls = alone.polls.saturating_sub(u64::from(spent > 0)),
+        }
+        let over = alone.polls == 0 || alone.audit == 0;
+        over.then(|| slot.take()).flatten().map(|a| a.launch)
+    }
+
     /// Together they use more than there is: the last of the plan makes room.
     fn is_too_much(&self, lanes: &[Lane]) -> bool {
         let Some(limit) = self.track.control.memory_limit() else {
@@ -309,6 +353,8 @@ mod tests {
                 engine,
                 tick: 1000,
                 audit: 1000,
+                handicap: 1,
+                head_start: 2,
             })
             .collect();
         let ended = race(&runners, &Control::unlimited(), |runner, control| {
