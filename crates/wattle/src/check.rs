@@ -46,6 +46,8 @@ pub enum CheckError {
     },
 }
 
+const UNTREATED: &str = "not treated for any number of threads";
+
 impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -56,11 +58,12 @@ impl fmt::Display for CheckError {
                 known.join(", ")
             ),
             CheckError::Instance(e) => write!(f, "{e}"),
+            // Some messages say it themselves.
+            CheckError::AnyNumber { message, hint, .. } if message.ends_with(UNTREATED) => {
+                write!(f, "{message} ({hint})")
+            }
             CheckError::AnyNumber { message, hint, .. } => {
-                write!(
-                    f,
-                    "not treated for any number of threads: {message} ({hint})"
-                )
+                write!(f, "{UNTREATED}: {message} ({hint})")
             }
         }
     }

@@ -227,7 +227,8 @@ pub fn system(
     Ok(finding)
 }
 
-fn threads(n: u32) -> String {
+/// `1 thread`, `2 threads`
+pub fn threads(n: u32) -> String {
     match n {
         1 => "1 thread".to_string(),
         n => format!("{n} threads"),
@@ -384,7 +385,7 @@ fn with_threads(program: &Program, options: &Options, n: u32) -> Option<Instance
 }
 
 /// Any number of threads, but for the families that were given one.
-fn any_number(options: &Options) -> String {
+pub fn any_number(options: &Options) -> String {
     let counts = options.counts().0;
     let fixed: Vec<String> = counts.iter().map(|(f, n)| format!("{f}={n}")).collect();
     match fixed.is_empty() {

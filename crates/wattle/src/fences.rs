@@ -263,6 +263,11 @@ fn prove(
     };
     match fences(&fenced, &nothing_more, options, control) {
         Ok(Outcome::Fixed { fixes, .. }) if fixes[0].sites.is_empty() => Ok(new),
+        Ok(Outcome::Undecided { reason, .. } | Outcome::UpTo { reason, .. }) => {
+            let seconds = control.elapsed().as_secs_f64();
+            let why = wattle_report::text::reason(&reason, seconds);
+            Err(format!("the fenced text could not be proved: {why}"))
+        }
         Ok(_) => Err("the fenced text could not be proved".into()),
         Err(FenceError::Instance(e)) => Err(e.to_string()),
         Err(FenceError::Unsound(u)) => Err(u.to_string()),

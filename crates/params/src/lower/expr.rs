@@ -563,7 +563,7 @@ fn no_counter(span: Span) -> Refused {
     refuse(
         span,
         "a number of threads is compared with something else than 0 and all threads",
-        "compare it with 0 or `count(…)`, or fix the number of threads",
+        "what counts threads begins as `= count(…)` or is `! as counter`; compare that with 0 or `count(…)`, or fix the number of threads",
     )
 }
 

@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
-use wattle::family_fences;
 use wattle::fences::{FenceError, FenceOptions, Goal, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
 use wattle::{Language, MemoryModel, Options, ThreadCount};
-use wattle_evidence::{AuditPolicy, Control, Task};
+use wattle::{families, family_fences};
+use wattle_evidence::{AuditPolicy, Control, Task, Trace};
 use wattle_model::{Instance, Program};
 use wattle_repair::{Costs, Fix, Needed, Outcome, Run, Site, SiteKind, Violation, unit};
 use wattle_report::json::FenceReport;
@@ -94,10 +94,12 @@ fn cost(text: &str) -> Result<(Kind, u32), String> {
         "lock" => Kind::Lock,
         other => return Err(format!("`{other}` is none of fence, store, swap, lock")),
     };
-    let n = n
-        .trim()
-        .parse()
-        .map_err(|_| format!("`{n}` is not a number"))?;
+    let n = n.trim();
+    let is_number = !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    let n = n.parse().map_err(|_| match is_number {
+        true => format!("`{n}` is too much: the largest cost is {}", u32::MAX),
+        false => format!("`{n}` is not a number (a cost is 0 or more)"),
+    })?;
     Ok((kind, n))
 }
 
@@ -256,6 +258,7 @@ fn one(
     };
     let mut report = Report {
         program,
+        options: &options,
         counts: family_fences::least(program, &options),
         any,
         asm: matches!(
@@ -266,6 +269,7 @@ fn one(
         model,
         seconds: control.elapsed().as_secs_f64(),
         written: None,
+        unwritten: None,
         difference: None,
     };
     if let (Some(path), Outcome::Fixed { fixes, .. }) = (&arguments.write, &outcome)
@@ -283,11 +287,9 @@ fn one(
                 report.difference = Some(diff(&source.name, text, &written.text));
                 report.written = Some(path.display().to_string());
             }
+            // What was found is told all the same.
             Err(why) => {
-                line.clear();
-                let reason = format!("the fences were found but not written: {why}");
-                output::error(&source.name, &reason, &[]);
-                return Err(Exit::Undecided);
+                report.unwritten = Some(format!("the fences were found but not written: {why}"));
             }
         }
     }
@@ -295,8 +297,12 @@ fn one(
     Ok(report.answer(source, &wanted, &outcome))
 }
 
+/// Engines that give proofs and runs under every memory model, SC too: a search for fences asks all.
+const COMPLETE: [&str; 3] = ["explicit", "cegar", "extrapolate"];
+
 struct Report<'p> {
     program: &'p Program,
+    options: &'p Options,
     counts: wattle_model::Counts,
     /// The number of threads is open.
     any: bool,
@@ -307,6 +313,8 @@ struct Report<'p> {
     model: MemoryModel,
     seconds: f64,
     written: Option<String>,
+    /// Why nothing was.
+    unwritten: Option<String>,
     difference: Option<String>,
 }
 
@@ -353,12 +361,16 @@ impl Report<'_> {
                 let why = text::reason(r, self.seconds);
                 let _ = writeln!(
                     out,
-                    "undecided: {what} for {goal} on {model} with up to {threads} threads, NOT \
-                     proved for any number: {why}"
+                    "undecided: {what} for {goal} on {model} with up to {}, NOT \
+                     proved for {}: {why}",
+                    families::threads(*threads),
+                    self.any_number(),
                 );
                 set.iter().for_each(|f| out.push_str(&self.fence_line(f)));
                 reason = Some(format!(
-                    "checked with up to {threads} threads, not proved for any number: {why}"
+                    "checked with up to {}, not proved for {}: {why}",
+                    families::threads(*threads),
+                    self.any_number(),
                 ));
                 sets = vec![set];
                 (Exit::Undecided, "undecided")
@@ -394,6 +406,15 @@ impl Report<'_> {
                 checks = *n;
                 let why = text::reason(r, self.seconds);
                 let _ = writeln!(out, "undecided: {why}");
+                let engine = self.options.engine.as_deref();
+                if let Some(name) = engine.filter(|e| !COMPLETE.contains(e)) {
+                    let _ = writeln!(
+                        out,
+                        "hint  finding fences takes runs and proofs, on SC too, and `{name}` does not \
+                         give all of them: leave --engine out, or use one of {}",
+                        COMPLETE.join(", ")
+                    );
+                }
                 output::note(&output::obstacle(&source.name, &source.text, r));
                 reason = Some(why);
                 complete = false;
@@ -406,6 +427,14 @@ impl Report<'_> {
         if let Some(path) = &self.written {
             let _ = writeln!(out, "written to {path}, parsed and proved again");
         }
+        let (exit, verdict) = match &self.unwritten {
+            None => (exit, verdict),
+            Some(why) => {
+                output::error(&source.name, why, &[]);
+                reason = Some(why.clone());
+                (exit.max(Exit::Undecided), "undecided")
+            }
+        };
         let json = serde_json::json!({
             "file": source.name,
             "language": source.language.name(),
@@ -446,11 +475,18 @@ impl Report<'_> {
             deadlock: false,
         });
         match outcome {
-            Outcome::Fixed { .. } if self.any => scope.threads = "any number of threads".into(),
-            Outcome::UpTo { threads, .. } => scope.threads = format!("up to {threads} threads"),
+            Outcome::Fixed { .. } if self.any => scope.threads = self.any_number(),
+            Outcome::UpTo { threads, .. } => {
+                scope.threads = format!("up to {}", families::threads(*threads));
+            }
             _ => {}
         }
         Some(scope)
+    }
+
+    /// Which families have any number of threads, if not all.
+    fn any_number(&self) -> String {
+        families::any_number(self.options)
     }
 
     fn fences(&self, fix: &Fix) -> Vec<FenceReport> {
@@ -519,7 +555,10 @@ impl Report<'_> {
                 let over = trace
                     .check(&task)
                     .map(|s| why::overtakings(&task, trace, &s));
-                match over.ok().and_then(|o| o.into_iter().next()) {
+                let over = over.unwrap_or_default();
+                // One that the fence stops, rather than another that the run also has.
+                let mine = over.iter().find(|o| stops(needed, &instance, trace, o));
+                match mine.or(over.first()) {
                     Some(o) => format!(
                         "without it {} can {} {} before its store to {} is in memory, and the program fails after {} events",
                         instance.thread(o.thread).name,
@@ -529,8 +568,8 @@ impl Report<'_> {
                         trace.events.len(),
                     ),
                     None => format!(
-                        "without it the program fails with {} threads after {} events",
-                        instance.threads.len(),
+                        "without it the program fails with {} after {} events",
+                        families::threads(instance.threads.len() as u32),
                         trace.events.len()
                     ),
                 }
@@ -587,7 +626,7 @@ impl Report<'_> {
     fn headline(&self, fixes: &[Fix], wanted: &FenceOptions, complete: bool) -> String {
         let goal = wanted.goal.keyword();
         let scope = match self.any {
-            true => format!("{goal} on {} for any number of threads", self.model),
+            true => format!("{goal} on {} for {}", self.model, self.any_number()),
             false => format!("{goal} on {}", self.model),
         };
         if fixes[0].sites.is_empty() {
@@ -617,6 +656,26 @@ impl Report<'_> {
             f.thread, f.location, f.why
         )
     }
+}
+
+/// Whether the run passes the place of the fence between the late store and what overtakes it.
+fn stops(needed: &Needed, instance: &Instance, trace: &Trace, o: &why::Overtaking) -> bool {
+    let thread = instance.thread(o.thread);
+    let site = match needed.site.kind {
+        SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l,
+        SiteKind::Swap(s) => return thread.family == needed.site.family && o.store_step == s,
+    };
+    let between = trace.events.get(o.store + 1..=o.later).unwrap_or_default();
+    thread.family == needed.site.family
+        && between.iter().any(|event| match event {
+            wattle_memory::Event::Step {
+                thread: t, step, ..
+            } if *t == o.thread => {
+                let source = thread.step(*step).source;
+                needed.fenced.location(thread.family, source) == site
+            }
+            _ => false,
+        })
 }
 
 /// Whether some read-modify-write is not atomic.

@@ -149,8 +149,8 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         return Ok(exit);
     }
     let scope = format!(
-        "{} threads, {} states{audited}",
-        instance.threads.len(),
+        "{}, {} states{audited}",
+        wattle::families::threads(instance.threads.len() as u32),
         effort.states
     );
     let mut answer = match (goal, verdict) {

@@ -283,6 +283,7 @@ impl<'t> Clock<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use wattle_evidence::{Answer, Engine, Reason, Refusal, Task};
 
     /// Polls so often, waits so long at each, and then decides or not.
@@ -389,6 +390,63 @@ mod tests {
         assert_eq!(winners(&[(0, 0, false), (30, 10, true)]), vec![1]);
         assert_eq!(winners(&[(5, 10, false), (30, 10, true)]), vec![1]);
         assert_eq!(winners(&[(5, 0, false), (3, 0, false)]), vec![0, 1]);
+    }
+
+    /// How many polls each does until the given one, who polls so often, has decided.
+    fn polls(handicaps: &[u64], winner: usize, until: u64, worker: &'static str) -> Vec<u64> {
+        let runners: Vec<Runner<usize>> = handicaps
+            .iter()
+            .enumerate()
+            .map(|(engine, handicap)| Runner {
+                engine,
+                tick: 1000,
+                audit: 1000,
+                handicap: *handicap,
+                head_start: 24,
+            })
+            .collect();
+        let counted: Vec<AtomicU64> = handicaps.iter().map(|_| AtomicU64::new(0)).collect();
+        let ended = race(&runners, &Control::unlimited(), |runner, control| {
+            let count = &counted[runner.engine];
+            while control.poll(worker, Progress::default()).is_ok() {
+                let n = count.fetch_add(1, Ordering::Relaxed) + 1;
+                if runner.engine == winner && n == until {
+                    return Over(true);
+                }
+            }
+            Over(false)
+        });
+        assert_eq!(ended.len(), 1);
+        assert_eq!(ended[0].0, winner);
+        counted.into_iter().map(AtomicU64::into_inner).collect()
+    }
+
+    #[test]
+    fn all_together_do_at_most_three_times_the_work_of_the_winner() {
+        // Head start, slack, and a poll of everybody.
+        const MORE: u64 = 24 + 6 * 5;
+        for (handicaps, winner) in [
+            (&[1, 2, 2, 2][..], 0),
+            (&[16, 16, 16, 16, 1, 1], 4),
+            (&[16, 16, 16, 16, 1, 1], 5),
+        ] {
+            for until in [100, 1000, 5000] {
+                let polls = polls(handicaps, winner, until, "fake");
+                let all: u64 = polls.iter().sum();
+                assert!(all <= 3 * until + MORE, "{polls:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_has_a_handicap_pays_before_it_begins() {
+        assert_eq!(polls(&[1, 1, 64], 1, 20, "fake")[2], 0);
+    }
+
+    #[test]
+    fn an_audit_may_go_on_alone() {
+        assert_eq!(polls(&[1, 1], 0, 90, "audit"), vec![90, 0]);
+        assert!(polls(&[1, 1], 0, 200, "audit")[1] > 50);
     }
 
     #[test]

@@ -359,9 +359,9 @@ fn refusals_as_they_are_printed() {
                |
              6 |     if r == 1 { here: skip; }
                |        ^^^^^^
-               = hint: compare it with 0 or `count(…)`, or fix the number of threads
+               = hint: what counts threads begins as `= count(…)` or is `! as counter`; compare that with 0 or `count(…)`, or fix the number of threads
 
-            error: refused.wtl: not treated for any number of threads: a number of threads is compared with something else than 0 and all threads (compare it with 0 or `count(…)`, or fix the number of threads)
+            error: refused.wtl: not treated for any number of threads: a number of threads is compared with something else than 0 and all threads (what counts threads begins as `= count(…)` or is `! as counter`; compare that with 0 or `count(…)`, or fix the number of threads)
         "#]],
     );
 }
@@ -386,4 +386,16 @@ fn small_instances_decide_what_any_number_does() {
             assert_eq!(r.code, 1, "{model}\n{text}\n{}{}", r.out, r.err);
         }
     }
+}
+
+/// What a message says is not said again before it.
+#[test]
+fn refusals_are_told_once() {
+    let s = Scratch::new();
+    let text = "shared x: 0..1;\nthread t[*] {\n    lock;\n    x = 1;\n    unlock;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n";
+    let file = s.file("refused.wtl", text);
+    let r = run(&["check", &file, "--engine", "params"]);
+    assert_eq!(r.code, 2, "{}{}", r.out, r.err);
+    let last = r.err.lines().last().unwrap_or_default();
+    assert_eq!(last.matches("any number of threads").count(), 1, "{last}");
 }

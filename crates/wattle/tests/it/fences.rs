@@ -1,12 +1,16 @@
 //! Fences: the number and place of minimal sets, and fenced texts proved again from the text alone.
 
-use super::support::{Scratch, run};
+use super::support::{Scratch, root, run};
 use std::path::Path;
 use wattle::fences::{FenceOptions, Goal, diff, fences, write};
 use wattle::{Language, MemoryModel, Options};
 use wattle_evidence::Control;
 use wattle_model::Program;
 use wattle_repair::{Costs, Fix, Outcome, SiteKind};
+
+fn example(name: &str) -> String {
+    root().join("examples").join(name).display().to_string()
+}
 
 fn wanted(model: MemoryModel, goal: Goal, all: bool) -> FenceOptions {
     FenceOptions {
@@ -474,4 +478,99 @@ fn what_locks_cannot_repair_is_broken_under_sc() {
     let r = run(&["fences", &file, "--cost", "lock=1"]);
     assert!(!r.out.contains("does not replay"), "{}", r.out);
     assert!(r.out.contains("SC"), "{}{}", r.out, r.err);
+}
+
+#[test]
+fn costs_that_are_none_are_explained() {
+    let file = example("peterson.wtl");
+    let r = run(&["fences", &file, "--cost", "swap=9223372036854775807"]);
+    assert_eq!(r.code, 2);
+    assert!(
+        r.err.contains("the largest cost is 4294967295"),
+        "{}",
+        r.err
+    );
+    for bad in ["swap=many", "swap=-1", "swap="] {
+        let r = run(&["fences", &file, "--cost", bad]);
+        assert_eq!(r.code, 2, "{bad}");
+        assert!(r.err.contains("is not a number"), "{}", r.err);
+    }
+}
+
+/// Some engines give only proofs, only runs, or nothing on SC.
+#[test]
+fn engines_that_cannot_find_fences_say_who_can() {
+    let file = example("peterson.wtl");
+    for engine in ["multiset", "lazy", "exact", "robust", "params", "coherent"] {
+        let r = run(&["fences", &file, "--engine", engine]);
+        assert_eq!(r.code, 3, "{engine} {}", r.out);
+        assert!(r.out.contains("leave --engine out"), "{engine} {}", r.out);
+    }
+    for engine in ["explicit", "cegar", "extrapolate"] {
+        let r = run(&["fences", &file, "--engine", engine]);
+        assert_eq!(r.code, 0, "{engine} {}", r.out);
+    }
+}
+
+/// The sentence about a fence is about the branch it is in, whatever else the run does.
+#[test]
+fn why_a_fence_is_needed_names_its_own_branch() {
+    let s = Scratch::new();
+    let text = "shared x: 0..1, y: 0..1, u: 0..1, v: 0..1;\n\
+                thread p { local r: 0..1; choose { x = 1; r = y; if r == 0 { a: skip; } }\n\
+                or { u = 1; r = v; if r == 0 { b: skip; } } }\n\
+                thread q { local r: 0..1; choose { y = 1; fence; r = x; if r == 0 { c: skip; } }\n\
+                or { v = 1; fence; r = u; if r == 0 { d: skip; } } }\n\
+                never p@a && q@c;\nnever p@b && q@d;\n";
+    let file = s.file("branches.wtl", text);
+    let r = run(&["fences", &file]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let whys: Vec<&str> = r.out.lines().filter(|l| l.contains("without it")).collect();
+    assert_eq!(whys.len(), 2, "{}", r.out);
+    assert!(
+        whys[0].contains("load y before its store to x"),
+        "{}",
+        r.out
+    );
+    assert!(
+        whys[1].contains("load v before its store to u"),
+        "{}",
+        r.out
+    );
+}
+
+/// What stops the proof of the written text is told.
+#[test]
+fn an_interrupted_proof_of_the_written_text_is_no_proof() {
+    let text = std::fs::read_to_string(example("peterson.wtl")).expect("the example");
+    let program = wattle_syntax::wtl::parse(&text).program.expect("it parses");
+    let wanted = wanted(MemoryModel::Tso, Goal::Safety, false);
+    let fix = &fixes(&program, &wanted)[0];
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let flags = [&stop];
+    let control = Control::unlimited().with_cancel(&flags);
+    let options = Options::default();
+    let written = write(
+        Language::Wtl,
+        &text,
+        &program,
+        fix,
+        &wanted,
+        &options,
+        &control,
+    );
+    let why = written.err().unwrap_or_default();
+    assert!(why.contains("could not be proved: interrupted"), "{why}");
+}
+
+#[test]
+fn a_repair_says_which_families_are_fixed() {
+    let file = example("families/two-camps-broken.wtl");
+    let r = run(&["fences", &file, "--threads", "left=2"]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(
+        r.out.contains("for any number of threads with left=2"),
+        "{}",
+        r.out
+    );
 }

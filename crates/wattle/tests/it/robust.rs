@@ -41,3 +41,11 @@ fn a_thread_that_counts_for_ever_does_not_hide_an_attack() {
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     assert!(ran.out.starts_with("not robust against TSO"), "{}", ran.out);
 }
+
+#[test]
+fn one_thread_is_no_threads() {
+    let s = Scratch::new();
+    let file = s.file("one.wtl", "shared x: 0..1;\nthread p { x = 1; }\n");
+    let r = run(&["robust", &file]);
+    assert!(r.out.contains("(1 thread, "), "{}", r.out);
+}
