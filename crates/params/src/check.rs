@@ -154,7 +154,11 @@ impl<'a> Check<'a> {
         let mut looked = false;
         let constants = compiled.constants.max(1) as u8;
         let mut restarts = 0;
-        let mut forward = Forward::new(self.options.views);
+        let mut forward = Forward::new(match self.system.has_weak_cells() {
+            true => self.options.views,
+            // Cubes with guesses do these well.
+            false => 0,
+        });
         // Cubes that may be expanded in this phase; without guesses first, then in turn.
         let mut budget = self.options.plain_first;
         let mut started = effort.cubes;

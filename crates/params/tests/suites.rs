@@ -40,8 +40,8 @@ fn compare(folder: &str, column: usize, model: MemoryModel) {
             panic!("{file} does not parse");
         };
         let polls = std::cell::Cell::new(0usize);
-        let stop = |_: usize| {
-            polls.set(polls.get() + 1);
+        let stop = |held: usize| {
+            polls.set(polls.get() + usize::from(held > 0));
             polls.get() > 5000
         };
         let (outcome, _) = check(&system, model, Options::default(), &stop);
