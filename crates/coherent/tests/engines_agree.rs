@@ -133,3 +133,50 @@ fn with_faults() {
     };
     agree(&shape, 3_000, 2 << 32);
 }
+
+/// Properties that look at both threads while one of them holds the lock.
+#[test]
+fn with_lock_regions() {
+    let shape = Shape {
+        threads: 2,
+        statements: 4,
+        regions: 2,
+        registers: 1,
+        greatest: 1,
+        arrays: false,
+        atomics: false,
+        fences: false,
+        faults: true,
+        ..Shape::default()
+    };
+    agree(&shape, 4_000, 7 << 32);
+}
+
+/// While one thread holds the lock the other goes on past its store, under TSO and not under SC.
+#[test]
+fn stores_that_wait_for_the_lock_are_passed() {
+    let threads = "shared x: 0..1, y: 0..1;
+        thread p { local r: 0..1; r = y; x = 1; l: skip; assert FINE; }
+        thread q { lock; y = 1; fence; m: skip; LEAVE }\n";
+    let seen = "never p@l && p.r == 1 && q@m;";
+    let variants = [
+        ("true", "unlock;", seen),
+        ("true", "unlock;", "never p@l && p.r == 1 && q@m && x == 0;"),
+        ("r == 0", "loop { }", "never x == 2;"),
+        ("r == 0", "assume false; unlock;", "never x == 2;"),
+    ];
+    for (fine, leave, property) in variants {
+        let text = threads.replace("FINE", fine).replace("LEAVE", leave) + property;
+        let program = wattle_syntax::wtl::parse(&text).program.unwrap();
+        assert_eq!(disagreement(&program, true, &mut 0), None, "{text}");
+        let instance = program.instance().unwrap();
+        let task = Task {
+            instance: &instance,
+            model: MemoryModel::Tso,
+            question: Some(0),
+            deadlock: false,
+        };
+        assert_eq!(decision(&Exact, &task, true), Ok(Some(true)), "{text}");
+        assert!(Robust::default().accepts(&task).is_err(), "{text}");
+    }
+}

@@ -5,6 +5,7 @@
 //! Location and step numbers are those of the thread's family, so evidence about an instance can be
 //! shown in the program's own words.
 
+mod locks;
 mod nested;
 
 use crate::expr::Expr;

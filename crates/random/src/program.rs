@@ -254,7 +254,8 @@ impl<'m> Maker<'m> {
                 self.step(at, Action::Fence(kind))
             }
             13 if self.shape.atomics && !self.guarded => self.atomic(at),
-            14 if self.shape.locks && !self.guarded => {
+            // Also in place of fences and atomic blocks, where there are none.
+            12..=14 if self.shape.locks && !self.guarded => {
                 let at = self.step(at, Action::Lock);
                 self.guarded = true;
                 let n = 1 + self.rng.below(2);

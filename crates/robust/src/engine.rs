@@ -50,6 +50,12 @@ impl Engine for Robust {
                 );
             }
         }
+        if !(task.instance).waiting_for_the_lock_is_unseen(task.question()) {
+            return refuse(
+                "under TSO others go on past their stores while a thread holds the lock, \
+                 which the property or a fault may see and robustness does not preserve",
+            );
+        }
         self.explicit.accepts(&under_sc(task))
     }
 

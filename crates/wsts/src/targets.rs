@@ -12,7 +12,8 @@ use wattle_model::{CellId, Expr, Op2, Roles, ThreadId};
 pub struct Target {
     pub locals: Vec<Local>,
     pub memory: Vec<Option<i64>>,
-    /// The memory is that of the bad state itself, to be compared while stores may be pending.
+    /// Stores may be pending in the bad state for good reason: it looks at memory, or somebody may
+    /// hold the lock, which keeps the stores of others from memory.
     pub snapshot: bool,
     /// The thread whose fault this is.
     pub fault: Option<ThreadId>,
@@ -26,10 +27,12 @@ const MAX_TARGETS: usize = 1 << 18;
 pub fn targets(task: &Task<'_>, roles: &Roles, automata: &Automata) -> Result<Vec<Target>, String> {
     let threads = task.instance.threads.len();
     let cells = task.instance.cells.len();
+    let mut states = automata.threads.iter().flat_map(|t| &t.states);
+    let locks = states.any(|s| s.holds);
     let open = Target {
         locals: vec![Local::Any; threads],
         memory: vec![None; cells],
-        snapshot: false,
+        snapshot: locks,
         fault: None,
     };
     let mut all = Vec::new();
@@ -91,9 +94,8 @@ impl Finder<'_> {
         threads.dedup();
         cells.sort_unstable();
         cells.dedup();
-        let snapshot = !self.only_final && !cells.is_empty();
         let start = Target {
-            snapshot,
+            snapshot: !self.only_final && (open.snapshot || !cells.is_empty()),
             ..open.clone()
         };
         self.choose(e, &threads, &cells, start)

@@ -9,7 +9,8 @@ use wattle_memory::reference::{State, evaluate};
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Op2, ThreadId};
 
-/// Takes local states, the memory looked at, and whether it is looked at while stores may be pending.
+/// Takes local states, the memory looked at, and whether stores may be pending that cannot be thought of
+/// as drained: because memory is looked at, or because a lock may be held.
 pub type Visit<'v> =
     dyn FnMut(Vec<LocalState>, Vec<Option<i64>>, bool) -> Result<(), AuditError> + 'v;
 
@@ -25,7 +26,8 @@ pub fn for_each_bad(
         for local in thread.states.iter().filter(|q| q.fault.is_some()) {
             let mut locals = vec![LocalState::Any; alone.threads.len()];
             locals[t] = local.certified();
-            visit(locals, vec![None; task.instance.cells.len()], false)?;
+            let memory = vec![None; task.instance.cells.len()];
+            visit(locals, memory, alone.uses_lock)?;
         }
     }
     let Some(question) = task.question() else {
@@ -88,7 +90,8 @@ impl<'e> Enumeration<'e> {
                             true => q.certified(),
                             false => LocalState::Any,
                         });
-                        let snapshot = !self.only_final && !self.cells.is_empty();
+                        let looks = !self.cells.is_empty() || self.alone.uses_lock;
+                        let snapshot = !self.only_final && looks;
                         visit(
                             locals.collect(),
                             (0..memory.len()).map(known).collect(),

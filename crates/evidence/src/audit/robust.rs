@@ -39,6 +39,9 @@ pub(super) fn audit_robust(
             return other("robustness says nothing about memory while stores are pending");
         }
     }
+    if !(task.instance).waiting_for_the_lock_is_unseen(task.question()) {
+        return other("robustness says nothing of states in which stores wait for the lock");
+    }
     let under_sc = Task {
         model: MemoryModel::Sc,
         ..*task

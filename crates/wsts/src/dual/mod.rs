@@ -21,7 +21,8 @@
 //! - A property may read memory in the middle of a run. Memory here is ahead of the threads' views,
 //!   so such a bad state is reached in two phases: a *snapshot* of memory is taken; after it no
 //!   message is sent, no fence is passed, and stores only append own messages (they are the stores
-//!   still pending in the bad state).
+//!   still pending in the bad state). The same goes for bad states in programs with `lock`: while it
+//!   is held, others go on past stores that cannot reach memory.
 
 mod config;
 pub mod crowd;
