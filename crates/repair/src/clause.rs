@@ -65,7 +65,10 @@ pub fn of_trace(
     states: &[Snapshot],
 ) -> BTreeSet<Site> {
     let moments = moments(task.instance, trace, states);
-    let sees_memory = task.question().is_some_and(|q| sees_memory(&q.target));
+    // A lock keeps stores from memory while others go on: that a thread is past its store shows.
+    let mut steps = task.instance.threads.iter().flat_map(|t| &t.steps);
+    let sees_memory = steps.any(|s| s.action == Action::Lock)
+        || task.question().is_some_and(|q| sees_memory(&q.target));
     let mut clause = BTreeSet::new();
     for (i, store) in moments.iter().enumerate() {
         let Some((cell, true)) = store.access else {

@@ -318,7 +318,7 @@ impl Work<'_, '_> {
         model: MemoryModel,
     ) -> Result<Result<bool, Reason>, InstanceError> {
         let instance = program.program.instantiate(&violation.counts)?;
-        let clause = match &violation.run {
+        let mut clause = match &violation.run {
             Run::Attack(a) => clause::of_attack(program, &self.places, &instance, a),
             Run::Trace { trace, question } => {
                 let task = Task {
@@ -343,9 +343,10 @@ impl Work<'_, '_> {
                 }
             }
         };
+        // What is in already did not stop the run.
+        clause.retain(|s| !sites.contains(s));
         let usable = clause.iter().any(|s| self.query.costs.of(*s).is_some());
-        // A set that stops the run cannot have left it: the two rules would contradict each other.
-        if !usable || !clause.is_disjoint(sites) {
+        if !usable {
             return Ok(Ok(false));
         }
         self.clauses.push(clause);

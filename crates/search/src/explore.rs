@@ -267,7 +267,9 @@ impl<'m, 'i> Search<'m, 'i> {
             };
         }
         match machine.words {
-            _ if !self.shortcuts => self.drive(Plain::new(machine), look, control),
+            _ if !self.shortcuts || machine.thread_count() == 0 => {
+                self.drive(Plain::new(machine), look, control)
+            }
             1 => remembering!(1),
             2 => remembering!(2),
             3 => remembering!(3, 0),

@@ -158,6 +158,10 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         output::error(&source.name, reason, &[]);
         return Err(Exit::Input);
     };
+    if program.families.is_empty() {
+        output::error(&source.name, "the program has no threads", &[]);
+        return Err(Exit::Input);
+    }
     let models = match arguments.model {
         Model::Tso => vec![MemoryModel::Tso],
         Model::Pso => vec![MemoryModel::Pso],

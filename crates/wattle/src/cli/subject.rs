@@ -52,11 +52,19 @@ impl File {
         }
     }
 
+    /// The program with its numbers of threads; one without threads is refused.
     pub fn instance(&self, program: &Program, counts: &Counts) -> Result<Instance, Exit> {
-        program.instantiate(counts).map_err(|e| {
-            output::error(&self.file, &e.to_string(), &[]);
+        let failed = |reason: &str| {
+            output::error(&self.file, reason, &[]);
             Exit::Input
-        })
+        };
+        match program.instantiate(counts) {
+            Ok(instance) if instance.threads.is_empty() => {
+                Err(failed("the program has no threads"))
+            }
+            Ok(instance) => Ok(instance),
+            Err(e) => Err(failed(&e.to_string())),
+        }
     }
 }
 
