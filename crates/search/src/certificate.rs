@@ -10,7 +10,7 @@ use crate::explicit::Explicit;
 use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Cut, Plan, Sizes};
 use wattle_evidence::certificate::{ClosedStates, Coded, Counted};
-use wattle_evidence::{Answer, Certificate, Control, Progress, Reason, Task};
+use wattle_evidence::{Answer, Certificate, Control, Progress, Reason, Stop, Task};
 use wattle_memory::compiled::{Flaw, Machine, Reductions, Unpack, View};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
@@ -61,38 +61,55 @@ pub fn closed_states(task: &Task<'_>, most: u64, control: &Control<'_>) -> Resul
             (*ended == Ended::Exhausted && search.notes.full.iter().all(|f| !f)).then(|| match task
                 .model
             {
-                MemoryModel::Sc => list::<Sc>(search),
-                MemoryModel::Tso => list::<Tso>(search),
-                MemoryModel::Pso => list::<Pso>(search),
+                MemoryModel::Sc => list::<Sc>(search, control),
+                MemoryModel::Tso => list::<Tso>(search, control),
+                MemoryModel::Pso => list::<Pso>(search, control),
             })
         },
     )?;
     Ok(match (outcome.value, outcome.ended, outcome.cut) {
-        (Some(set), _, _) => Listed::All(set),
-        (None, Ended::Stopped(stop), _) => Listed::No(format!("{stop} while listing all states")),
+        (Some(Ok(set)), _, _) => Listed::All(set),
+        (Some(Err(stop)), ..) | (None, Ended::Stopped(stop), _) => {
+            Listed::No(format!("{stop} while listing all states"))
+        }
         (None, Ended::Halted(_), _) => Listed::No(format!("there are more than {most} states")),
         (None, Ended::Exhausted, Cut::Buffers(limits)) => Listed::No(limits.cause),
         (None, ..) => Listed::Disagrees,
     })
 }
 
-fn list<L: Coded + Unpack>(search: &Search<'_, '_>) -> ClosedStates {
-    let mut rows: Vec<Vec<i64>> = (0..search.store.len() as u32)
-        .map(|i| {
-            let mut row = Vec::new();
-            L::encode(
-                &search.machine.unpack::<L, Exact>(search.store.state(i)),
-                &mut row,
-            );
-            row
-        })
-        .collect();
-    rows.sort_unstable();
-    let mut set = ClosedStates::new(L::MODEL);
-    for row in &rows {
-        set.push(row);
+/// How often to poll.
+const POLL: u32 = 1 << 12;
+
+fn list<L: Coded + Unpack>(
+    search: &Search<'_, '_>,
+    control: &Control<'_>,
+) -> Result<ClosedStates, Stop> {
+    // Rows one after the other, and where each begins.
+    let (mut numbers, mut rows) = (Vec::new(), Vec::new());
+    let poll = |i: u32, numbers: &Vec<i64>| {
+        let held = 8 * (numbers.capacity() as u64 + 2 * u64::from(i));
+        let mut progress = search.progress();
+        progress.memory += held;
+        match i.is_multiple_of(POLL) {
+            true => control.poll(search.name, progress),
+            false => Ok(()),
+        }
+    };
+    for i in 0..search.store.len() as u32 {
+        poll(i, &numbers)?;
+        let begin = numbers.len();
+        let state = search.machine.unpack::<L, Exact>(search.store.state(i));
+        L::encode(&state, &mut numbers);
+        rows.push(begin..numbers.len());
     }
-    set.finish()
+    rows.sort_unstable_by(|a, b| numbers[a.clone()].cmp(&numbers[b.clone()]));
+    let mut set = ClosedStates::new(L::MODEL);
+    for (i, row) in (0..).zip(rows) {
+        poll(i, &numbers)?;
+        set.push(&numbers[row]);
+    }
+    Ok(set.finish())
 }
 
 /// The answer when every state was seen and none was bad.

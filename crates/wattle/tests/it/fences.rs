@@ -574,3 +574,38 @@ fn a_repair_says_which_families_are_fixed() {
         r.out
     );
 }
+
+/// One fence is not enough, and the run that is left passes a place where there is one already.
+#[test]
+fn a_second_fence_after_one_that_did_not_stop_the_run() {
+    let wtl = |text: &str| wattle::parse(Language::Wtl, text).program.unwrap();
+    let two = wtl("shared x: 0..1, y: 0..1, z: 0..1;
+        thread p { y = 1; x = 1; z = 1; }
+        never x == 1 && y == 0; never z == 1 && x == 0;");
+    let found = fixes(&two, &wanted(MemoryModel::Pso, Goal::Safety, false));
+    assert_eq!(found[0].sites.len(), 2);
+    let branch = wtl("shared x: 0..1;
+        thread p { local r: 0..1; choose { skip; } or { x = 1; r = any 0..1; } }
+        never p.r == 1 && x == 0;");
+    let held = wtl("shared x: 0..1, y: 0..1;
+        thread p { local r: 0..1; r = y; x = 1; l: skip; }
+        thread q { lock; y = 1; fence; m: skip; unlock; }
+        never p@l && p.r == 1 && q@m;");
+    for (what, program) in [("branch", branch), ("lock", held)] {
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let found = fixes(&program, &wanted(model, Goal::Safety, false));
+            assert_eq!(found[0].sites.len(), 1, "{what} {model}");
+        }
+    }
+}
+
+#[test]
+fn a_program_without_threads_is_refused() {
+    let scratch = Scratch::new();
+    let file = scratch.file("empty.wtl", "// nothing\n");
+    for command in ["fences", "robust", "check"] {
+        let out = run(&[command, &file]);
+        assert_eq!(out.code, 2, "{command}: {}", out.err);
+        assert!(out.err.contains("no threads"), "{command}: {}", out.err);
+    }
+}
