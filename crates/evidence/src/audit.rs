@@ -27,6 +27,28 @@ use views::audit_views;
 use wattle_memory::{Fault, MemoryModel};
 use wattle_model::array::ArraySystem;
 
+/// The memory model that a certificate for any number of threads is to be read with, if it is about the
+/// system at all.
+fn model_of(
+    system: &ArraySystem,
+    asked: MemoryModel,
+    certified: MemoryModel,
+    cells: &[String],
+) -> Result<MemoryModel, AuditError> {
+    if certified != asked {
+        return Err(AuditError::WrongModel(certified));
+    }
+    if !system.cells.iter().map(|c| &c.name).eq(cells) {
+        return Err(Corrupt("its cells are not those of the program").into());
+    }
+    Ok(match asked {
+        // Without weak cells there is no memory model to speak of.
+        _ if !system.has_weak_cells() => MemoryModel::Sc,
+        MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
+        model => model,
+    })
+}
+
 /// What an audit that went well has looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audited {

@@ -148,6 +148,9 @@ struct Move {
     delta: u32,
 }
 
+/// Moves name no more threads.
+pub const MOST_THREADS: usize = u16::MAX as usize;
+
 /// Menus seldom have more.
 const USUAL: usize = 2;
 

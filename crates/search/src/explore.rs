@@ -3,7 +3,7 @@
 //! Successors are collected in a batch before the store is asked about them, so that the memory
 //! accesses of many probes overlap; batches do not change the order in which states are numbered.
 
-use crate::expand::{Expand, Known, Plain, Remembering};
+use crate::expand::{Expand, Known, MOST_THREADS, Plain, Remembering};
 use crate::store::{Key, ROOT, Store, append, hash};
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
@@ -267,7 +267,7 @@ impl<'m, 'i> Search<'m, 'i> {
             };
         }
         match machine.words {
-            _ if !self.shortcuts || machine.thread_count() == 0 => {
+            _ if !self.shortcuts || !(1..=MOST_THREADS).contains(&machine.thread_count()) => {
                 self.drive(Plain::new(machine), look, control)
             }
             1 => remembering!(1),

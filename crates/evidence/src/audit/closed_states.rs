@@ -18,6 +18,8 @@ use wattle_model::Instance;
 
 /// How often to poll.
 const POLL: u64 = 1 << 12;
+/// Bytes of an entry of the table besides the state itself.
+const ENTRY: u64 = 48;
 
 pub fn audit(
     task: &Task<'_>,
@@ -46,6 +48,7 @@ fn run<L: Coded>(
         machine,
         control,
         numbers: FxHashMap::default(),
+        held: 0,
         work: 0,
     };
     set.for_each_row(|row| auditor.admit(row))?;
@@ -70,6 +73,8 @@ struct Auditor<'a, L: Coded> {
     control: &'a Control<'a>,
     /// The states of the set, packed, with their position in it.
     numbers: FxHashMap<Box<[u8]>, u64>,
+    /// About how many bytes these take.
+    held: u64,
     work: u64,
 }
 
@@ -84,7 +89,7 @@ impl<L: Coded> Auditor<'_, L> {
             let progress = Progress {
                 states: self.work,
                 frontier: 0,
-                memory: 0,
+                memory: self.held,
             };
             self.control.poll("audit", progress)?;
         }
@@ -97,6 +102,7 @@ impl<L: Coded> Auditor<'_, L> {
         let state = L::decode(self.task.instance, row)?;
         let number = self.numbers.len() as u64;
         let packed = pack::<L>(&state).into_boxed_slice();
+        self.held += packed.len() as u64 + ENTRY;
         self.numbers.entry(packed).or_insert(number);
         Ok(())
     }

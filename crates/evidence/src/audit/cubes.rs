@@ -17,7 +17,7 @@ mod query;
 mod read;
 mod step;
 
-use super::{AuditError, Audited, Solvers};
+use super::{AuditError, Audited, Solvers, model_of};
 use crate::certificate::{Corrupt, Cubes};
 use crate::control::Control;
 use assume::{Draft, Rules};
@@ -36,19 +36,7 @@ pub fn audit_cubes(
     certificate: &Cubes,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    if certificate.model != model {
-        return Err(AuditError::WrongModel(certificate.model));
-    }
-    let names = system.cells.iter().map(|c| &c.name);
-    if !names.eq(&certificate.cells) {
-        return Err(Corrupt("its cells are not those of the program").into());
-    }
-    // Without weak cells there is no memory model to speak of.
-    let model = match model {
-        _ if !system.has_weak_cells() => MemoryModel::Sc,
-        MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
-        model => model,
-    };
+    let model = model_of(system, model, certificate.model, &certificate.cells)?;
     let rules = Rules::new(system, model);
     local::check(&rules)?;
     let mut known = Vec::new();

@@ -16,8 +16,8 @@ mod assume;
 mod join;
 mod world;
 
-use super::{AuditError, Audited};
-use crate::certificate::{Corrupt, Views};
+use super::{AuditError, Audited, model_of};
+use crate::certificate::Views;
 use crate::control::{Control, Progress};
 use act::{Cast, Move};
 use assume::{Logic, Scope};
@@ -40,19 +40,7 @@ pub fn audit_views(
     certificate: &Views,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    if certificate.model != model {
-        return Err(AuditError::WrongModel(certificate.model));
-    }
-    let names = system.cells.iter().map(|c| &c.name);
-    if !names.eq(&certificate.cells) {
-        return Err(Corrupt("its cells are not those of the program").into());
-    }
-    // Without weak cells there is no memory model to speak of.
-    let model = match model {
-        _ if !system.has_weak_cells() => MemoryModel::Sc,
-        MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
-        model => model,
-    };
+    let model = model_of(system, model, certificate.model, &certificate.cells)?;
     let frame = Frame::new(system, model, certificate)?;
     treated(&frame)?;
     let moves: Vec<Move<'_>> = system

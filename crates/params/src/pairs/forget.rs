@@ -5,7 +5,7 @@
 //! Whether something is forgotten depends on the state alone, not on how it was reached: views of one
 //! state forget the same.
 
-use crate::compile::{Compiled, CompiledTransition, Kind, Lit, New};
+use crate::compile::{Compiled, CompiledTransition, Conj, Kind, Lit, New};
 use wattle_model::array::{Access, ThreadTerm, UpdateIndex};
 
 /// Where the one cell (of a thread, or a scalar) has one of the values, the other is forgotten.
@@ -79,7 +79,12 @@ fn location(compiled: &Compiled<'_>) -> Option<u16> {
         .map(|i| i as u16)
 }
 
-fn visit_reads<'t>(t: &'t CompiledTransition, visit: &mut dyn FnMut(&'t Access)) {
+/// Everything the transition reads, with these guards.
+pub(super) fn visit_reads<'t>(
+    t: &'t CompiledTransition,
+    guards: &'t [Conj],
+    visit: &mut dyn FnMut(&'t Access),
+) {
     let mut lit = |l: &'t Lit| match l {
         Lit::In(a, _) | Lit::IsThread(a, _, _) => visit(a),
         Lit::Same(a, b, _) => {
@@ -89,7 +94,7 @@ fn visit_reads<'t>(t: &'t CompiledTransition, visit: &mut dyn FnMut(&'t Access))
         Lit::Threads(..) => {}
         Lit::Number(parts, ..) => parts.iter().for_each(|(_, a)| visit(a)),
     };
-    t.guard.iter().flatten().for_each(&mut lit);
+    guards.iter().flatten().for_each(&mut lit);
     t.universals.iter().flatten().flatten().for_each(&mut lit);
     for u in &t.updates {
         u.keeps.iter().flatten().for_each(&mut lit);
@@ -128,7 +133,7 @@ fn dead(compiled: &Compiled<'_>, at: u16) -> Vec<Forget> {
         for t in &compiled.transitions {
             let me = [ThreadTerm::Param(owner(t))];
             let mut read = false;
-            visit_reads(t, &mut |a| {
+            visit_reads(t, &t.guard, &mut |a| {
                 if a.cell == cell {
                     read = true;
                     private &= a.args == me && t.params > 0;

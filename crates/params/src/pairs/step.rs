@@ -1,6 +1,7 @@
 //! Steps of a state: a transition with threads for its parameters, or a store reaching memory.
 
 use super::assume::{Env, Rules};
+use super::forget::visit_reads;
 use super::shape::Sort;
 use super::state::{Entry, Place, State, UNKNOWN, Val, Write};
 use crate::compile::{Compiled, CompiledTransition, Conj, Lit, New};
@@ -93,28 +94,7 @@ fn touched(t: &CompiledTransition, guard: &Conj) -> Vec<bool> {
             }
         }
     };
-    let mut lit = |l: &Lit| match l {
-        Lit::In(a, _) | Lit::IsThread(a, _, _) => access(a),
-        Lit::Same(a, b, _) => {
-            access(a);
-            access(b);
-        }
-        Lit::Threads(..) => {}
-        Lit::Number(parts, ..) => parts.iter().for_each(|(_, a)| access(a)),
-    };
-    guard.iter().for_each(&mut lit);
-    t.universals.iter().flatten().flatten().for_each(&mut lit);
-    for u in &t.updates {
-        u.keeps.iter().flatten().for_each(&mut lit);
-        u.writes.iter().flat_map(|(c, _)| c).for_each(&mut lit);
-    }
-    for (_, new) in t.updates.iter().flat_map(|u| &u.writes) {
-        match new {
-            New::Cell(a) => access(a),
-            New::Sum(parts, _) => parts.iter().for_each(|(_, a)| access(a)),
-            New::Value(_) | New::Thread(_) | New::Any => {}
-        }
-    }
+    visit_reads(t, std::slice::from_ref(guard), &mut access);
     if let Some(a) = t.actor {
         out[usize::from(a)] = true;
     }

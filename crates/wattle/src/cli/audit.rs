@@ -4,12 +4,14 @@ use super::exit::Exit;
 use super::subject::{self, File};
 use super::{output, progress, signals, units};
 use clap::{Args, ValueEnum};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
+use wattle::resources;
 use wattle_evidence::{
-    AuditError, Certificate, Control, Solvers, audit_crowd, audit_system, audit_with,
+    AuditError, Certificate, Control, Solvers, Stop, audit_crowd, audit_system, audit_with,
 };
 use wattle_model::PropertyKind;
 
@@ -22,6 +24,9 @@ pub struct Arguments {
     /// Give up after this long
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
+    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<u64>,
     /// Who answers the queries of certificates made of formulas (kinds `inductive` and `cubes`)
     #[arg(long, value_enum, default_value_t = Opinion::Own)]
     solver: Opinion,
@@ -56,12 +61,14 @@ impl Opinion {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    match check(arguments) {
+    let over = AtomicBool::new(false);
+    let limit = arguments.memory.or_else(resources::sensible_limit);
+    match resources::watching(limit, &over, || check(arguments, limit, &over)) {
         Ok(exit) | Err(exit) => exit,
     }
 }
 
-fn check(arguments: &Arguments) -> Result<Exit, Exit> {
+fn check(arguments: &Arguments, memory: Option<u64>, over: &AtomicBool) -> Result<Exit, Exit> {
     let (_, subject) = arguments.file.load()?;
     let solvers = arguments.solver.solvers()?;
     let kept = subject::evidence::<Certificate>(&arguments.certificate)?;
@@ -71,10 +78,11 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
     };
     signals::listen();
     let line = progress::Line::new(false);
-    let flags = [signals::interrupted()];
+    let flags = [signals::interrupted(), over];
     let sink = |engine: &'static str, p| line.show(&arguments.file.file, engine, p);
     let control = Control::unlimited()
         .with_timeout(arguments.timeout)
+        .with_memory(memory)
         .with_cancel(&flags)
         .with_sink(&sink);
     // The program with the numbers of threads the evidence is about, if some are open.
@@ -126,7 +134,14 @@ fn check(arguments: &Arguments) -> Result<Exit, Exit> {
     line.clear();
     let audited = match result {
         Ok(audited) => audited,
-        Err(e @ AuditError::Stopped(_)) => return Err(fail(e.to_string(), Exit::Undecided)),
+        Err(AuditError::Stopped(stop)) => {
+            let stop = match over.load(Ordering::Relaxed) {
+                true => Stop::Memory,
+                false => stop,
+            };
+            let reason = AuditError::Stopped(stop).to_string();
+            return Err(fail(reason, Exit::Undecided));
+        }
         Err(AuditError::Refused(why)) => {
             let reason = format!("the certificate cannot be audited: {why}");
             return Err(fail(reason, Exit::Undecided));
