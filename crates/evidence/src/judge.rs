@@ -145,5 +145,6 @@ pub fn scope(task: &Task<'_>) -> Scope {
         threads,
         data: data.to_string(),
         unbounded: buffers.into_iter().collect(),
+        assumptions: Vec::new(),
     }
 }

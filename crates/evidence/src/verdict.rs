@@ -41,4 +41,13 @@ pub struct Scope {
     pub data: String,
     /// What was not bounded: `store buffers`, …
     pub unbounded: Vec<String>,
+    /// What the proof takes for granted about the program; usually nothing.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// Something a proof takes for granted and did not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assumption {
+    /// The numbers in these variables, as the user named them, do not wrap around.
+    NoWrap { variables: Vec<String> },
 }

@@ -404,6 +404,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
             threads: any_number(options),
             data: "finite".into(),
             unbounded: Vec::new(),
+            assumptions: Vec::new(),
         },
         judged: Judged {
             verdict: Verdict::Undecided {

@@ -12,7 +12,7 @@ use wattle_evidence::{
     Verdict, audit_crowd, judge,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{Crowd, Instance, Program, Type};
+use wattle_model::{Crowd, Instance, Program};
 use wattle_params::Outcome;
 use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
@@ -218,20 +218,22 @@ impl Asked<'_> {
         }
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
-        if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
-            if finding.judged.checked {
-                faithful(self.program, lowered, model, question, control)?;
+        let holds = matches!(finding.judged.verdict, Verdict::Holds { .. });
+        if holds && finding.judged.checked {
+            faithful(self.program, lowered, model, question, control)?;
+        }
+        // What may wrap around in the program did not in the proof; the first line has to say so.
+        let assumptions = lowered.assumptions();
+        if !assumptions.is_empty() {
+            finding.scope.data = MATHEMATICAL.into();
+            finding.scope.assumptions = assumptions;
+            if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
+                scope.clone_from(&finding.scope);
+                let note = "wrap-around numbers are treated as mathematical integers";
+                finding.warnings.push(note.into());
             }
-            finding.warnings.extend(lowered.notes.iter().cloned());
         }
         finding.seconds = control.elapsed().as_secs_f64();
-        // What wraps around in the program did not in the proof; the first line has to say so.
-        if wraps(self.program) {
-            finding.scope.data = MATHEMATICAL.into();
-            if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
-                scope.data = MATHEMATICAL.into();
-            }
-        }
         Ok((finding, None))
     }
 
@@ -360,10 +362,3 @@ impl Asked<'_> {
 
 /// The data of proofs about wrap-around numbers.
 const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";
-
-fn wraps(program: &Program) -> bool {
-    let cells = program.regions.iter().map(|r| r.ty);
-    let registers = program.families.iter().flat_map(|f| f.registers.iter());
-    let mut types = cells.chain(registers.map(|r| r.ty));
-    types.any(|ty| matches!(ty, Type::Wrap { .. }))
-}
