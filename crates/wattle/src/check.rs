@@ -113,9 +113,14 @@ pub fn check_with(
         Err(InstanceError::Unfixed { .. }) => None,
         Err(e) => return Err(CheckError::Instance(e)),
     };
-    if instance.is_none() {
-        families::treated(program, options)?;
-    }
+    // Whether it can be proved; what breaks it may be found all the same.
+    let untreated = match instance {
+        None => {
+            families::fits_any_number(program)?;
+            families::treated(program, options).err()
+        }
+        Some(_) => None,
+    };
     let questions: Vec<Option<usize>> = match program.properties.len() {
         0 => vec![None],
         n => (0..n).map(Some).collect(),
@@ -168,10 +173,17 @@ pub fn check_with(
         }
         results
     });
-    Ok(Checked {
-        instance: instance.or(shown),
-        results,
-    })
+    let broken = |f: &Result<Finding, Unsound>| {
+        let verdict = f.as_ref().map(|f| &f.judged.verdict);
+        matches!(verdict, Err(_) | Ok(Verdict::Violated { .. }))
+    };
+    match untreated {
+        Some(why) if !results.iter().any(broken) => Err(why),
+        _ => Ok(Checked {
+            instance: instance.or(shown),
+            results,
+        }),
+    }
 }
 
 /// One question: the plan, then what a person wants to know about its answer.
@@ -204,6 +216,7 @@ pub(crate) fn tell(
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
         why: None,
+        small_worlds: None,
         warnings: Vec::new(),
         judged: outcome.judged,
     };
