@@ -1,15 +1,13 @@
 //! One property of a program with open families: `params` and `exact` side by side.
 
-use super::{
-    EXACT, PARAMS, decide, faithful, found, no_deadlocks, not_audited, open, refusal, with_threads,
-};
+use super::{EXACT, PARAMS, decide, faithful, found, no_deadlocks, open, refusal, with_threads};
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
 use crate::{check, plan};
 use std::time::Duration;
 use wattle_evidence::{
-    Answer, AuditPolicy, Certificate, Control, Progress, Proof, Reason, Refusal, Task, Unsound,
-    Verdict, audit_crowd, judge,
+    Answer, AuditPolicy, Certificate, Control, Progress, Proof, Reason, Refusal, Task, Unchecked,
+    Unsound, Verdict, after_audit, audit_crowd, judge,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{Crowd, Instance, Program, Type};
@@ -61,6 +59,10 @@ impl Ended for Told {
                 Verdict::Holds { .. } | Verdict::Violated { .. }
             )
         })
+    }
+
+    fn is_checked(&self) -> bool {
+        (self.as_ref()).map_or(true, |(f, _)| plan::unfinished(&f.judged).is_none())
     }
 }
 
@@ -219,7 +221,7 @@ impl Asked<'_> {
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
         if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
-            if finding.judged.checked {
+            if finding.judged.unchecked != Some(Unchecked::Off) {
                 faithful(self.program, lowered, model, question, control)?;
             }
             finding.warnings.extend(lowered.notes.iter().cloned());
@@ -277,19 +279,29 @@ impl Asked<'_> {
                 effort,
             } => {
                 finding.states = effort.states;
-                finding.judged.checked = options.audit == AuditPolicy::Always;
-                let result = match (&certificate, finding.judged.checked) {
-                    (Certificate::LoadBuffers(basis), true) => {
-                        audit_crowd(self.program, model, question, basis, control).map(|_| ())
+                let result = match (&certificate, options.audit) {
+                    (_, AuditPolicy::Never) => Ok(Some(Unchecked::Off)),
+                    (Certificate::LoadBuffers(basis), AuditPolicy::Always) => {
+                        let result = audit_crowd(self.program, model, question, basis, control);
+                        after_audit(EXACT, result.map(|_| ()))?
                     }
-                    _ => Ok(()),
+                    (other, AuditPolicy::Always) => {
+                        let what = format!("its proof is of another kind: {}", other.describe());
+                        return Err(Unsound {
+                            engine: EXACT,
+                            what,
+                        });
+                    }
                 };
-                match not_audited(EXACT, result)? {
-                    Some(reason) => undecided(reason),
-                    None => Verdict::Holds {
-                        scope: finding.scope.clone(),
-                        proof: Proof::Certificate(certificate),
-                    },
+                match result {
+                    Err(reason) => undecided(reason),
+                    Ok(unchecked) => {
+                        finding.judged.unchecked = unchecked;
+                        Verdict::Holds {
+                            scope: finding.scope.clone(),
+                            proof: Proof::Certificate(certificate),
+                        }
+                    }
                 }
             }
         };
