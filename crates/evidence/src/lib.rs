@@ -23,7 +23,7 @@ pub use certificate::{Certificate, ClosedStates};
 pub use control::{Control, Pace, Progress, Stop};
 pub use file::{EvidenceFile, FileError};
 pub use fingerprint::fingerprint;
-pub use judge::{AuditPolicy, Judged, Unsound, judge};
+pub use judge::{AuditPolicy, Judged, Unchecked, Unsound, after_audit, judge};
 pub use minimise::minimise;
 pub use task::Task;
 pub use trace::{End, Trace, TraceError};

@@ -41,6 +41,8 @@ pub struct ResultReport {
     pub peak_memory_bytes: u64,
     /// Whether the evidence was re-checked before this was written.
     pub audited: bool,
+    /// Why not.
+    pub audit_reason: Option<String>,
     pub trace: Option<Vec<EventReport>>,
     /// What the trace shows in the end: `target`, `fault` or `deadlock`.
     pub end: Option<String>,
@@ -183,7 +185,8 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
         seconds: finding.seconds,
         states: finding.states,
         peak_memory_bytes: finding.peak_memory,
-        audited: finding.judged.checked,
+        audited: finding.judged.unchecked.is_none(),
+        audit_reason: finding.judged.unchecked.as_ref().map(|u| u.to_string()),
         small_worlds: finding.small_worlds.as_ref().map(|w| SmallWorldsReport {
             threads: w.threads,
             states: w.states,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use wattle_evidence::judge::scope;
-use wattle_evidence::{Certificate, Control, Proof, Reason, Stop, Task, Unsound, Verdict};
+use wattle_evidence::{Control, Judged, Reason, Stop, Task, Unchecked, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
@@ -166,7 +166,7 @@ pub fn check_with(
             results.push(finding.map(|mut f| {
                 f.property = question.map(|q| property_text(program, q));
                 if over.load(Ordering::Relaxed) {
-                    blame_memory(&mut f.judged.verdict);
+                    blame_memory(&mut f.judged);
                 }
                 f
             }));
@@ -221,17 +221,6 @@ pub(crate) fn tell(
         judged: outcome.judged,
     };
     finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
-    if let Verdict::Holds {
-        proof: Proof::Certificate(Certificate::Counted(c)),
-        ..
-    } = &finding.judged.verdict
-    {
-        let why = format!(
-            "the proof was not audited ({}); `wattle audit` can do it",
-            c.why
-        );
-        finding.warnings.push(why);
-    }
     if let (true, Some(trace)) = (options.explain, finding.trace()) {
         let same = before.iter().flatten();
         let sc = same
@@ -307,13 +296,23 @@ pub fn property_text(program: &Program, question: usize) -> String {
 }
 
 /// Engines see a raised flag; that it was memory is known only here.
-fn blame_memory(verdict: &mut Verdict) {
-    if let Verdict::Undecided {
-        reason: Reason::Stopped { stop, .. },
-        ..
-    } = verdict
-        && *stop == Stop::Cancelled
-    {
+fn blame_memory(judged: &mut Judged) {
+    let stop = match judged {
+        Judged {
+            verdict:
+                Verdict::Undecided {
+                    reason: Reason::Stopped { stop, .. },
+                    ..
+                },
+            ..
+        }
+        | Judged {
+            unchecked: Some(Unchecked::Stopped(stop)),
+            ..
+        } => stop,
+        _ => return,
+    };
+    if *stop == Stop::Cancelled {
         *stop = Stop::Memory;
     }
 }

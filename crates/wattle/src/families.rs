@@ -18,8 +18,8 @@ use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use wattle_evidence::{
-    AuditError, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, Solvers, Stop, Unsound, Verdict, audit_system,
+    AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof, Reason,
+    Refusal, Scope, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit, audit_system,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -101,27 +101,6 @@ pub fn faithful(
         }
     }
     Ok(())
-}
-
-/// Why a proof that was audited with this result is not told.
-fn not_audited(
-    engine: &'static str,
-    result: Result<(), AuditError>,
-) -> Result<Option<Reason>, Unsound> {
-    match result {
-        Ok(()) => Ok(None),
-        Err(AuditError::Stopped(stop)) => Ok(Some(Reason::Stopped {
-            stop,
-            stage: format!("the audit of the proof by {engine}"),
-        })),
-        Err(AuditError::Refused(why)) => Ok(Some(Reason::Other(format!(
-            "{engine} has a proof, but it cannot be audited: {why}"
-        )))),
-        Err(e) => {
-            let what = e.to_string();
-            Err(Unsound { engine, what })
-        }
-    }
 }
 
 /// Whether the subject has any number of threads, with these options.
@@ -252,7 +231,8 @@ pub fn system(
 
 /// Small instances of a system that was proved safe: what they show comes first.
 fn confirm(system: &ArraySystem, model: MemoryModel, finding: &mut Finding, control: &Control<'_>) {
-    if !matches!(finding.judged.verdict, Verdict::Holds { .. }) || !finding.judged.checked {
+    let proved = matches!(finding.judged.verdict, Verdict::Holds { .. });
+    if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
         return;
     }
     let most = small_worlds::THREADS as u8;
@@ -328,20 +308,23 @@ fn found(
         Outcome::Holds(proof) => {
             finding.states = proof.size() as u64;
             let certificate = certificate(system, model, &proof);
-            finding.judged.checked = options.audit == AuditPolicy::Always;
-            let result = match finding.judged.checked {
-                true => {
-                    audit_system(&Solvers::own(), system, model, &certificate, control).map(|_| ())
+            let result = match options.audit {
+                AuditPolicy::Always => {
+                    let solvers = Solvers::own();
+                    let result = audit_system(&solvers, system, model, &certificate, control);
+                    after_audit(PARAMS, result.map(|_| ()))?
                 }
-                false => Ok(()),
+                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
             };
-            let reason = not_audited(PARAMS, result)?;
-            match reason {
-                None => Verdict::Holds {
-                    scope: finding.scope.clone(),
-                    proof: Proof::Certificate(certificate),
-                },
-                Some(reason) => Verdict::Undecided {
+            match result {
+                Ok(unchecked) => {
+                    finding.judged.unchecked = unchecked;
+                    Verdict::Holds {
+                        scope: finding.scope.clone(),
+                        proof: Proof::Certificate(certificate),
+                    }
+                }
+                Err(reason) => Verdict::Undecided {
                     reason,
                     so_far: Progress::default(),
                 },
@@ -458,13 +441,10 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
             unbounded: Vec::new(),
             assumptions: Vec::new(),
         },
-        judged: Judged {
-            verdict: Verdict::Undecided {
-                reason,
-                so_far: Progress::default(),
-            },
-            checked: true,
-        },
+        judged: Judged::checked(Verdict::Undecided {
+            reason,
+            so_far: Progress::default(),
+        }),
         engine: PARAMS,
         seconds: 0.0,
         states: 0,

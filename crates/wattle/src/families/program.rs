@@ -2,15 +2,14 @@
 
 use super::small_worlds::{self, Sampled, Shown};
 use super::{
-    EXACT, PARAMS, decide, faithful, found, no_deadlocks, not_audited, open, refusal, refuted,
-    with_threads,
+    EXACT, PARAMS, decide, faithful, found, no_deadlocks, open, refusal, refuted, with_threads,
 };
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
 use crate::{check, plan};
 use wattle_evidence::{
     Answer, AuditPolicy, Broken, Certificate, Control, Progress, Proof, Reason, Refusal, Task,
-    Unsound, Verdict, audit_crowd, judge,
+    Unchecked, Unsound, Verdict, after_audit, audit_crowd, judge,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{Crowd, Instance, Program};
@@ -65,6 +64,10 @@ impl Ended for Told {
                 Verdict::Holds { .. } | Verdict::Violated { .. }
             )
         })
+    }
+
+    fn is_checked(&self) -> bool {
+        (self.as_ref()).map_or(true, |(f, _)| plan::unfinished(&f.judged).is_none())
     }
 }
 
@@ -222,7 +225,7 @@ impl Asked<'_> {
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
         let holds = matches!(finding.judged.verdict, Verdict::Holds { .. });
-        if holds && finding.judged.checked {
+        if holds && finding.judged.unchecked != Some(Unchecked::Off) {
             faithful(self.program, lowered, model, question, control)?;
         }
         // What may wrap around in the program did not in the proof; the first line has to say so.
@@ -282,19 +285,29 @@ impl Asked<'_> {
                 effort,
             } => {
                 finding.states = effort.states;
-                finding.judged.checked = options.audit == AuditPolicy::Always;
-                let result = match (&certificate, finding.judged.checked) {
-                    (Certificate::LoadBuffers(basis), true) => {
-                        audit_crowd(self.program, model, question, basis, control).map(|_| ())
+                let result = match (&certificate, options.audit) {
+                    (_, AuditPolicy::Never) => Ok(Some(Unchecked::Off)),
+                    (Certificate::LoadBuffers(basis), AuditPolicy::Always) => {
+                        let result = audit_crowd(self.program, model, question, basis, control);
+                        after_audit(EXACT, result.map(|_| ()))?
                     }
-                    _ => Ok(()),
+                    (other, AuditPolicy::Always) => {
+                        let what = format!("its proof is of another kind: {}", other.describe());
+                        return Err(Unsound {
+                            engine: EXACT,
+                            what,
+                        });
+                    }
                 };
-                match not_audited(EXACT, result)? {
-                    Some(reason) => undecided(reason),
-                    None => Verdict::Holds {
-                        scope: finding.scope.clone(),
-                        proof: Proof::Certificate(certificate),
-                    },
+                match result {
+                    Err(reason) => undecided(reason),
+                    Ok(unchecked) => {
+                        finding.judged.unchecked = unchecked;
+                        Verdict::Holds {
+                            scope: finding.scope.clone(),
+                            proof: Proof::Certificate(certificate),
+                        }
+                    }
                 }
             }
         };
@@ -314,7 +327,7 @@ impl Asked<'_> {
     /// A proof after small instances were run: what they show comes first.
     fn confirmed(&self, mut finding: Finding, control: &Control<'_>) -> Told {
         let proved = matches!(finding.judged.verdict, Verdict::Holds { .. });
-        if !proved || !finding.judged.checked {
+        if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
             return Ok((finding, None));
         }
         match self.sample(small_worlds::THREADS, small_worlds::STATES, control) {
