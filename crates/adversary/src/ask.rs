@@ -62,8 +62,8 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Budget {
-            polls: 150,
-            time: Duration::from_secs(10),
+            polls: 50,
+            time: Duration::from_secs(5),
             memory: 512 << 20,
         }
     }
@@ -74,8 +74,8 @@ impl Default for Budget {
 pub enum Said {
     Holds,
     Violated,
-    /// Not treated by design.
-    Refused,
+    /// Not treated, by the engine's own word.
+    Refused(String),
     Undecided,
     /// The engine's evidence did not check: exit code 4.
     Unsound(String),
@@ -132,8 +132,8 @@ pub fn ask(
     };
     let checked = match catch_unwind(AssertUnwindSafe(|| check_with(program, &options, &run))) {
         Ok(Ok(checked)) => checked,
-        Ok(Err(CheckError::AnyNumber { .. } | CheckError::Instance(_))) => {
-            return all(Said::Refused);
+        Ok(Err(e @ (CheckError::AnyNumber { .. } | CheckError::Instance(_)))) => {
+            return all(Said::Refused(e.to_string()));
         }
         Ok(Err(e)) => return all(Said::Panicked(format!("it cannot be asked: {e}"))),
         Err(payload) => {
@@ -151,9 +151,9 @@ pub fn ask(
             Verdict::Holds { .. } => Said::Holds,
             Verdict::Violated { .. } => Said::Violated,
             Verdict::Undecided {
-                reason: Reason::Refused(_),
+                reason: Reason::Refused(refusal),
                 ..
-            } => Said::Refused,
+            } => Said::Refused(refusal.why.clone()),
             Verdict::Bounded { .. } | Verdict::Undecided { .. } => Said::Undecided,
         },
         Err(unsound) => Said::Unsound(unsound.what.clone()),

@@ -40,6 +40,12 @@ pub struct Done {
     pub disagreements: Vec<String>,
 }
 
+/// One program: what was compared and what was wrong, or why it is no program.
+struct Tried {
+    number: u64,
+    result: Result<(Table, Vec<Disagreement>), String>,
+}
+
 /// Programs between two looks at the clock.
 const PART: u64 = 32;
 /// Disagreements beyond this many are told but not shrunk.
@@ -64,9 +70,14 @@ impl Campaign {
         self.seed.wrapping_mul(1_000_003).wrapping_add(n)
     }
 
-    /// Every sixth program is asked about deadlock too.
+    /// Every seventh program is asked about deadlock too; of those with any number of threads, which
+    /// nobody proves free of it, fewer.
     fn deadlock(&self, n: u64) -> bool {
-        self.seed_of(n) % 6 == 5
+        let each = match self.profile_of(n) {
+            Profile::Families => 35,
+            Profile::Fixed | Profile::Integers => 7,
+        };
+        self.seed_of(n) % each == 0
     }
 
     fn start(&self) -> Result<Done, String> {
@@ -95,8 +106,7 @@ impl Campaign {
         while done.next < end && self.time.is_none_or(|t| began.elapsed() < t) {
             let part = done.next..end.min(done.next + PART);
             let next = AtomicU64::new(part.start);
-            let found: Mutex<Vec<(u64, Result<Table, String>, Vec<Disagreement>)>> =
-                Mutex::default();
+            let found: Mutex<Vec<Tried>> = Mutex::default();
             std::thread::scope(|scope| {
                 for _ in 0..self.jobs.max(1) {
                     scope.spawn(|| {
@@ -113,15 +123,17 @@ impl Campaign {
                 }
             });
             let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-            found.sort_by_key(|(n, ..)| *n);
-            for (n, table, wrong) in found {
-                match table {
-                    Ok(table) => done.table.merge(&table),
-                    Err(what) => self.tell(&mut done, format!("program {n}: {what}")),
-                }
-                for d in wrong {
-                    let text = self.told(n, &d, done.disagreements.len() < SHRUNK);
-                    self.tell(&mut done, text);
+            found.sort_by_key(|t| t.number);
+            for Tried { number, result } in found {
+                match result {
+                    Ok((table, wrong)) => {
+                        done.table.merge(&table);
+                        for d in wrong {
+                            let text = self.told(number, &d, done.disagreements.len() < SHRUNK);
+                            tell(&mut done, text);
+                        }
+                    }
+                    Err(what) => tell(&mut done, format!("program {number}: {what}")),
                 }
             }
             done.next = part.end;
@@ -132,13 +144,8 @@ impl Campaign {
         Ok(done)
     }
 
-    fn tell(&self, done: &mut Done, text: String) {
-        println!("\n{text}");
-        done.disagreements.push(text);
-    }
-
     /// One program, with somebody who notices if it never ends.
-    fn watched(&self, n: u64) -> (u64, Result<Table, String>, Vec<Disagreement>) {
+    fn watched(&self, n: u64) -> Tried {
         let over = Mutex::new(false);
         let bell = std::sync::Condvar::new();
         std::thread::scope(|scope| {
@@ -161,18 +168,22 @@ impl Campaign {
         source(self.seed_of(n), self.profile_of(n)).text
     }
 
-    fn one(&self, n: u64) -> (u64, Result<Table, String>, Vec<Disagreement>) {
+    fn one(&self, number: u64) -> Tried {
+        let result = self.tried(number);
+        Tried { number, result }
+    }
+
+    fn tried(&self, n: u64) -> Result<(Table, Vec<Disagreement>), String> {
         let source = source(self.seed_of(n), self.profile_of(n));
         let parsed = parse(Language::Wtl, &source.text);
         let Some(program) = parsed.program else {
             let what = format!("does not parse: {:?}\n{}", parsed.diagnostics, source.text);
-            return (n, Err(what), Vec::new());
+            return Err(what);
         };
-        let mut table = Table::default();
-        table.programs = 1;
+        let mut table = Table::of_one();
         let deadlock = self.deadlock(n);
         let wrong = trial(&program, &source.sugar, deadlock, self.limits, &mut table);
-        (n, Ok(table), wrong)
+        Ok((table, wrong))
     }
 
     /// What is wrong, with a small program that shows it.
@@ -220,12 +231,18 @@ impl Campaign {
             if judge.instances.is_empty() {
                 return false;
             }
-            let (_, wrong) = compare(p, &d.engine, d.model, d.deadlock, &judge, self.limits);
+            let judge = || &judge;
+            let (_, wrong) = compare(p, &d.engine, d.model, d.deadlock, judge, self.limits);
             wrong.is_some_and(|w| kind(&w.what) == kind(&d.what))
         };
         let from = if still(&only) { &only } else { program };
         shrink(from, still)
     }
+}
+
+fn tell(done: &mut Done, text: String) {
+    println!("\n{text}");
+    done.disagreements.push(text);
 }
 
 fn write(file: &Path, done: &Done) -> Result<(), String> {

@@ -10,7 +10,7 @@ use wattle_random::{Profile, source};
 
 const USAGE: &str = "\
 usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers]
-                 [--first N] [--jobs N] [--states N] [--resume FILE] [--partial] [--print]
+                 [--first N] [--jobs N] [--states N] [--resume FILE] [--partial] [--reasons] [--print]
 
 Random programs over every construct of the language, decided by every engine on SC, TSO and PSO and
 compared with brute force on the reference machine. The same seed gives the same programs. Prints
@@ -26,11 +26,13 @@ construct, engine and model.
   --states N     states of one instance that brute force looks at (4000)
   --resume FILE  go on where this file says, and write down there how far we are
   --partial      empty cells of the table are no failure
+  --reasons      tell why engines refused
   --print        print the programs and ask nobody";
 
 struct Arguments {
     campaign: Campaign,
     partial: bool,
+    reasons: bool,
     print: bool,
 }
 
@@ -66,6 +68,9 @@ fn main() -> ExitCode {
     let engines = engines();
     let empty = done.table.empty(&engines);
     println!("\n{}\n{}", done.table.text(&engines), done.table.summary());
+    if arguments.reasons {
+        println!("{}", done.table.reasons());
+    }
     println!(
         "{} programs with seed {} compared, {} states looked at by brute force; {} disagreements, {} empty cells",
         done.table.programs,
@@ -94,7 +99,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         limits: Limits::default(),
         resume: None,
     };
-    let (mut partial, mut print) = (false, false);
+    let (mut partial, mut reasons, mut print) = (false, false, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         let number = |s: String| s.parse::<u64>().map_err(|_| format!("`{s}` is no number"));
@@ -107,6 +112,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--states" => campaign.limits.states = number(value()?)? as usize,
             "--resume" => campaign.resume = Some(value()?.into()),
             "--partial" => partial = true,
+            "--reasons" => reasons = true,
             "--print" => print = true,
             "--profile" => {
                 let name = value()?;
@@ -119,6 +125,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     Ok(Arguments {
         campaign,
         partial,
+        reasons,
         print,
     })
 }

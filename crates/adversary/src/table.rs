@@ -3,45 +3,46 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 use wattle_memory::MemoryModel;
 use wattle_random::{CONSTRUCTS, SUGAR};
 
 /// What became of the questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct Counted {
     pub holds: u64,
     pub violated: u64,
     pub refused: u64,
     pub undecided: u64,
 }
 
-impl Cell {
-    pub const HOLDS: Cell = Cell {
+impl Counted {
+    pub const HOLDS: Counted = Counted {
         holds: 1,
         violated: 0,
         refused: 0,
         undecided: 0,
     };
-    pub const VIOLATED: Cell = Cell {
+    pub const VIOLATED: Counted = Counted {
         holds: 0,
         violated: 1,
         refused: 0,
         undecided: 0,
     };
-    pub const REFUSED: Cell = Cell {
+    pub const REFUSED: Counted = Counted {
         holds: 0,
         violated: 0,
         refused: 1,
         undecided: 0,
     };
-    pub const UNDECIDED: Cell = Cell {
+    pub const UNDECIDED: Counted = Counted {
         holds: 0,
         violated: 0,
         refused: 0,
         undecided: 1,
     };
 
-    fn add(&mut self, other: Cell) {
+    fn add(&mut self, other: Counted) {
         self.holds += other.holds;
         self.violated += other.violated;
         self.refused += other.refused;
@@ -74,9 +75,13 @@ impl Cell {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// By construct, then by engine and model (`explicit on tso`).
-    cells: BTreeMap<String, BTreeMap<String, Cell>>,
+    cells: BTreeMap<String, BTreeMap<String, Counted>>,
     /// All questions, by engine and model.
-    all: BTreeMap<String, Cell>,
+    all: BTreeMap<String, Counted>,
+    /// Why engines refused, in their words, and how often.
+    refusals: BTreeMap<String, u64>,
+    /// Seconds spent, by engine.
+    seconds: BTreeMap<String, f64>,
     pub programs: u64,
     /// States the judge has looked at.
     pub states: u64,
@@ -87,8 +92,30 @@ fn column(engine: &str, model: MemoryModel) -> String {
 }
 
 impl Table {
+    /// The table of one program, still empty.
+    pub fn of_one() -> Table {
+        Table {
+            programs: 1,
+            ..Table::default()
+        }
+    }
+
     pub fn judged(&mut self, states: usize) {
         self.states += states as u64;
+    }
+
+    pub fn refused(&mut self, engine: &str, why: &str) {
+        // Names and numbers of the program are no reasons of their own.
+        let why: String = why
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .take(120)
+            .collect();
+        *self.refusals.entry(format!("{engine}: {why}")).or_default() += 1;
+    }
+
+    pub fn took(&mut self, engine: &str, time: Duration) {
+        *self.seconds.entry(engine.to_string()).or_default() += time.as_secs_f64();
     }
 
     pub fn count(
@@ -96,7 +123,7 @@ impl Table {
         rows: impl Iterator<Item = &'static str>,
         engine: &str,
         model: MemoryModel,
-        cell: Cell,
+        cell: Counted,
     ) {
         let column = column(engine, model);
         for row in rows {
@@ -116,11 +143,17 @@ impl Table {
         for (column, cell) in &other.all {
             self.all.entry(column.clone()).or_default().add(*cell);
         }
+        for (why, n) in &other.refusals {
+            *self.refusals.entry(why.clone()).or_default() += n;
+        }
+        for (engine, time) in &other.seconds {
+            *self.seconds.entry(engine.clone()).or_default() += time;
+        }
         self.programs += other.programs;
         self.states += other.states;
     }
 
-    fn cell(&self, row: &str, engine: &str, model: MemoryModel) -> Cell {
+    fn cell(&self, row: &str, engine: &str, model: MemoryModel) -> Counted {
         let row = self.cells.get(row);
         let cell = row.and_then(|r| r.get(&column(engine, model)));
         cell.copied().unwrap_or_default()
@@ -156,7 +189,7 @@ impl Table {
                 false => MemoryModel::ALL
                     .iter()
                     .map(of)
-                    .map(Cell::text)
+                    .map(Counted::text)
                     .collect::<Vec<_>>()
                     .join(" "),
             }
@@ -186,7 +219,7 @@ impl Table {
     pub fn summary(&self) -> String {
         let mut text = String::new();
         for (column, c) in &self.all {
-            let Cell {
+            let Counted {
                 holds,
                 violated,
                 refused,
@@ -197,6 +230,18 @@ impl Table {
                 "{column}: {holds} hold, {violated} violated, {undecided} undecided, {refused} refused"
             );
         }
+        for (engine, time) in &self.seconds {
+            let _ = writeln!(text, "{engine}: {time:.1} s");
+        }
         text
+    }
+
+    /// Why engines refused, the commonest reasons first.
+    pub fn reasons(&self) -> String {
+        let mut all: Vec<(&String, &u64)> = self.refusals.iter().collect();
+        all.sort_by_key(|(why, n)| (std::cmp::Reverse(**n), *why));
+        all.iter()
+            .map(|(why, n)| format!("{n:8}  {why}\n"))
+            .collect()
     }
 }

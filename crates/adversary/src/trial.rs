@@ -2,8 +2,10 @@
 
 use crate::ask::{Answers, Budget, Engine, Said, ask, questions};
 use crate::brute::{Seen, Truth, explore};
-use crate::table::{Cell, Table};
+use crate::table::{Counted, Table};
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program};
 use wattle_random::{constructs, question_constructs};
@@ -78,6 +80,17 @@ impl Judge {
         let mut partial = program.is_parameterised();
         let mut all = Vec::new();
         for instance in instances(program, limits.threads) {
+            let judge = Judge {
+                instances: all,
+                partial,
+            };
+            // More threads say no more.
+            let broken = |q: &Option<usize>| judge.truth(*q, false) == Truth::Violated;
+            let enough = !judge.instances.is_empty() && questions(program).iter().all(broken);
+            all = judge.instances;
+            if enough {
+                break;
+            }
             match explore(&instance, model, limits.states) {
                 Some(seen) => all.push((instance, seen)),
                 None => partial = true,
@@ -120,7 +133,7 @@ fn wrong(said: &Said, truth: Truth, shown: impl FnOnce() -> Option<Truth>) -> Op
         Truth::NoValue => "some state gives it no value",
     };
     match (said, truth) {
-        (Said::Refused | Said::Undecided, _) => None,
+        (Said::Refused(_) | Said::Undecided, _) => None,
         (Said::Unsound(what), _) => Some(format!("unsound evidence: {what}")),
         (Said::Panicked(what), _) => Some(format!("panicked: {what}")),
         (Said::Holds, Truth::Holds | Truth::Open) | (Said::Violated, Truth::Violated) => None,
@@ -141,19 +154,22 @@ fn wrong(said: &Said, truth: Truth, shown: impl FnOnce() -> Option<Truth>) -> Op
 }
 
 /// Puts every question to the engine and compares.
-pub fn compare(
+pub fn compare<'j>(
     program: &Program,
     engine: &Engine,
     model: MemoryModel,
     deadlock: bool,
-    judge: &Judge,
+    judge: impl Fn() -> &'j Judge,
     limits: Limits,
 ) -> (Vec<Said>, Option<Disagreement>) {
     let Answers { said, instance } = ask(program, engine, model, deadlock, limits.budget);
     let asked = questions(program);
     let mut first = None;
     for (q, (question, said)) in asked.iter().zip(&said).enumerate() {
-        let truth = judge.truth(*question, deadlock);
+        if matches!(said, Said::Refused(_) | Said::Undecided) {
+            continue;
+        }
+        let truth = judge().truth(*question, deadlock);
         let shown = || {
             let instance = instance.as_ref().filter(|_| program.is_parameterised())?;
             let seen = explore(instance, model, limits.states)?;
@@ -187,24 +203,40 @@ pub fn trial(
     let mut all: BTreeSet<&'static str> = constructs(program);
     all.extend(sugar);
     for model in MemoryModel::ALL {
-        let judge = Judge::of(program, model, limits);
-        table.judged(judge.states());
+        // Asked only if somebody has an answer.
+        let judge = OnceCell::new();
+        let judging = Cell::new(Duration::ZERO);
+        let judged = || {
+            judge.get_or_init(|| {
+                let began = Instant::now();
+                let judge = Judge::of(program, model, limits);
+                judging.set(began.elapsed());
+                judge
+            })
+        };
         for engine in Engine::all() {
-            let (said, wrong) = compare(program, &engine, model, deadlock, &judge, limits);
+            let began = Instant::now();
+            let (said, wrong) = compare(program, &engine, model, deadlock, judged, limits);
+            table.took("brute force", judging.get());
+            table.took(engine.name, began.elapsed().saturating_sub(judging.take()));
             found.extend(wrong);
             for (question, said) in questions(program).iter().zip(&said) {
                 let property = question.map(|q| &program.properties[q]);
                 let cell = match said {
-                    Said::Holds => Cell::HOLDS,
-                    Said::Violated => Cell::VIOLATED,
-                    Said::Refused => Cell::REFUSED,
-                    Said::Undecided | Said::Unsound(_) | Said::Panicked(_) => Cell::UNDECIDED,
+                    Said::Holds => Counted::HOLDS,
+                    Said::Violated => Counted::VIOLATED,
+                    Said::Refused(why) => {
+                        table.refused(engine.name, why);
+                        Counted::REFUSED
+                    }
+                    Said::Undecided | Said::Unsound(_) | Said::Panicked(_) => Counted::UNDECIDED,
                 };
                 let rows = question_constructs(property, deadlock);
                 let rows = rows.iter().chain(&all).copied();
                 table.count(rows, engine.name, model, cell);
             }
         }
+        table.judged(judge.get().map_or(0, Judge::states));
     }
     found
 }

@@ -11,17 +11,10 @@ impl Writer {
         };
         let mut text = String::new();
         for _ in 0..properties {
+            let last = self.one_in(10);
             let kinds: &[&str] = match self.taste.profile {
-                Profile::Families => &[
-                    "never",
-                    "never",
-                    "never",
-                    "never",
-                    "always",
-                    "always",
-                    "finally",
-                    "reachable",
-                ],
+                Profile::Families if last => &["finally", "reachable"],
+                Profile::Families => &["never", "never", "always"],
                 Profile::Fixed | Profile::Integers => &[
                     "never",
                     "never",
@@ -170,7 +163,7 @@ impl Writer {
             let op = *self.rng.pick(&["==", "==", "!="]);
             return match self.rng.below(4) {
                 0 => format!("{seen} {op} none"),
-                1 if self.taste.own_number => format!("{seen} {op} {c}"),
+                1 if self.taste.own_number && self.taste.arithmetic => format!("{seen} {op} {c}"),
                 _ => format!("{seen} {op} {}", self.index_variable(f, most.max(1), named)),
             };
         }

@@ -175,7 +175,12 @@ impl Writer {
         if let Kind::Thread(_) = kind
             && !(self.taste.starts && self.one_in(3))
         {
-            return match self.one_in(4) {
+            // Without a value it is thread 0.
+            let most = match self.taste.profile {
+                Profile::Families => 16,
+                Profile::Fixed | Profile::Integers => 4,
+            };
+            return match self.one_in(most) {
                 true => String::new(),
                 false => " = none".into(),
             };
@@ -199,9 +204,9 @@ impl Writer {
             Kind::Int => self.rng.between(-1, 3).to_string(),
             Kind::Range(lo, hi) => self.rng.between(lo, hi).to_string(),
             Kind::Wrap { .. } => self.rng.between(0, 3).to_string(),
-            Kind::Thread(_) => match self.one_in(2) {
-                true => "none".into(),
-                false => "0".into(),
+            Kind::Thread(_) => match self.one_in(3) {
+                true => "0".into(),
+                false => "none".into(),
             },
         }
     }

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::{Kind, Writer};
+use super::{Kind, Number, Size, Writer};
 
 /// Blocks are nested so deep.
 const DEEPEST: usize = 2;
@@ -55,7 +55,7 @@ impl Writer {
             23 if self.taste.assumes => format!("assume {};", self.test(1)),
             24 if self.taste.assumes && !self.atomic && self.taste.loops => {
                 self.note("await");
-                let r = self.rng.below(self.regions.len());
+                let r = self.region();
                 let place = self.place_of(r);
                 let kind = self.regions[r].kind;
                 let value = self.value(kind);
@@ -79,7 +79,7 @@ impl Writer {
     }
 
     fn store(&mut self) -> String {
-        let r = self.rng.below(self.regions.len());
+        let r = self.region();
         let place = self.place_of(r);
         let kind = self.regions[r].kind;
         let value = self.value(kind);
@@ -90,6 +90,10 @@ impl Writer {
     fn load(&mut self) -> String {
         let pairs: Vec<(usize, usize)> = (0..self.regions.len())
             .flat_map(|r| (0..self.families[self.own].registers.len()).map(move |g| (r, g)))
+            .filter(|(r, _)| match self.regions[*r].size {
+                Size::PerThread(f) => f == self.own || self.families[f].number != Number::Open,
+                Size::Scalar | Size::Array(_) => true,
+            })
             .filter(|(r, g)| {
                 let (name, kind) = &self.families[self.own].registers[*g];
                 name != "c" && (self.taste.faults || holds(*kind, self.regions[*r].kind))
@@ -122,15 +126,20 @@ impl Writer {
 
     /// The result of an exchange, if it fits.
     fn exchanged(&mut self) -> String {
-        let exchange = self.exchange();
-        let wide = |k: &Kind| matches!(k, Kind::Int | Kind::Wrap { .. });
+        let r = self.region();
+        let (kind, exchange) = (self.regions[r].kind, self.exchange_of(r));
+        let named = matches!(kind, Kind::Thread(_)) && !exchange.starts_with("cas");
         let registers = &self.families[self.own].registers;
-        let found = registers.iter().find(|(_, k)| wide(k) || self.taste.faults);
-        match found.filter(|(n, _)| n != "c") {
+        let fits = |(name, k): &&(String, Kind)| {
+            let number = matches!(k, Kind::Int | Kind::Wrap { .. }) || self.taste.faults;
+            name != "c" && if named { *k == kind } else { number }
+        };
+        match registers.iter().find(fits) {
             Some((register, _)) => format!("{register} = {exchange};"),
             None => {
+                let nothing = if named { "none" } else { "0" };
                 let then = self.store();
-                format!("if {exchange} == 0 {{ {then} }}")
+                format!("if {exchange} == {nothing} {{ {then} }}")
             }
         }
     }

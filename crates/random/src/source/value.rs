@@ -130,7 +130,13 @@ impl Writer {
                 self.rng.pick(&self.constants).0.clone()
             }
             3 | 4 if self.taste.reads => self.read(),
-            5 if self.taste.exchanges && self.one_in(4) => self.exchange(),
+            5 if self.taste.exchanges && self.one_in(4) => {
+                let r = self.region();
+                match self.regions[r].kind {
+                    Kind::Thread(_) => "0".into(),
+                    Kind::Int | Kind::Range(..) | Kind::Wrap { .. } => self.exchange_of(r),
+                }
+            }
             5..=8 => match self.any_register() {
                 Some((r, _)) => r,
                 None => "1".into(),
@@ -141,13 +147,36 @@ impl Writer {
 
     /// A cell that is read where it stands.
     fn read(&mut self) -> String {
-        let r = self.rng.below(self.regions.len());
-        self.place_of(r)
+        for _ in 0..4 {
+            let r = self.region();
+            if !matches!(self.regions[r].kind, Kind::Thread(_)) {
+                return self.place_of(r);
+            }
+        }
+        "1".into()
+    }
+
+    /// A region, rarely one in which there is a cell for each thread of another open family.
+    pub(super) fn region(&mut self) -> usize {
+        let mut r = self.rng.below(self.regions.len());
+        for _ in 0..4 {
+            match self.regions[r].size {
+                Size::PerThread(f) if f != self.own && self.families[f].number == Number::Open => {
+                    r = self.rng.below(self.regions.len());
+                }
+                Size::PerThread(_) | Size::Scalar | Size::Array(_) => break,
+            }
+        }
+        r
     }
 
     /// `cas(x, 0, 1)`
     pub(super) fn exchange(&mut self) -> String {
-        let r = self.rng.below(self.regions.len());
+        let r = self.region();
+        self.exchange_of(r)
+    }
+
+    pub(super) fn exchange_of(&mut self, r: usize) -> String {
         let (place, kind) = (self.place_of(r), self.regions[r].kind);
         let new = self.value(kind);
         match self.rng.below(3) {
@@ -234,7 +263,9 @@ impl Writer {
                 Some(_) | None => "0".into(),
             },
             6 if own && self.families[f].number == Number::Fixed(2) => "1 - self".into(),
-            _ if own && self.families[f].number == Number::Open && !self.one_in(3) => "self".into(),
+            _ if own && self.families[f].number == Number::Open && !self.one_in(12) => {
+                "self".into()
+            }
             _ => "0".into(),
         }
     }
