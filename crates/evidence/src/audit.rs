@@ -12,6 +12,7 @@ mod load_buffers;
 mod multisets;
 mod robust;
 mod solvers;
+mod symbols;
 mod views;
 
 pub use load_buffers::audit_crowd;
