@@ -59,6 +59,10 @@ pub struct Symbols {
     path: Vec<Formula>,
     known: FxHashSet<Formula>,
     few: BTreeMap<Var, Vec<i64>>,
+    /// Quotient and remainder by a number, towards zero or counted from a least remainder; and truth as a
+    /// number. The same question gets the same variables on every path.
+    quotients: BTreeMap<(Term, Int, Option<Int>), (Var, Var)>,
+    truths: BTreeMap<Formula, Var>,
     /// The answers of this path so far; the first of them are given.
     given: Vec<bool>,
     answers: Vec<bool>,
@@ -89,12 +93,9 @@ impl Symbols {
         self.few.clear();
     }
 
-    /// A variable with one of these values.
-    pub fn one_of(&mut self, values: Vec<i64>) -> Var {
-        let v = self.fresh();
-        self.know(or(values.iter().map(|c| eq(v, *c))));
+    /// The variable is known to have one of these values.
+    pub fn few(&mut self, v: Var, values: Vec<i64>) {
         self.few.insert(v, values);
-        v
     }
 
     /// A variable between the bounds.
@@ -103,7 +104,7 @@ impl Symbols {
         if let Some((lo, hi)) = bounds {
             self.know(and([ge(v, lo), le(v, hi)]));
             if hi.abs_diff(lo) < FEW {
-                self.few.insert(v, (lo..=hi).collect());
+                self.few(v, (lo..=hi).collect());
             }
         }
         v
@@ -119,7 +120,7 @@ impl Symbols {
         &mut self,
         mut run: impl FnMut(&mut Symbols) -> T,
     ) -> Result<Vec<Path<T>>, NotLinear> {
-        let (path, known, few) = (self.path.len(), self.known.clone(), self.few.clone());
+        let (path, known) = (self.path.len(), self.known.clone());
         let mut all = Vec::new();
         self.given.clear();
         loop {
@@ -127,7 +128,6 @@ impl Symbols {
             let then = run(self);
             let when = self.path.split_off(path);
             self.known.clone_from(&known);
-            self.few.clone_from(&few);
             if self.answers.len() > MOST || all.len() > MOST {
                 return Err(NotLinear("a step has too many ways".into()));
             }
@@ -176,8 +176,13 @@ impl Symbols {
             Value::Truth(Formula::True) => Term::constant(1),
             Value::Truth(Formula::False) => Term::constant(0),
             Value::Truth(f) => {
-                let v = self.one_of(vec![0, 1]);
-                self.know(iff(&f, &eq(v, 1)));
+                let v = match self.truths.get(&f) {
+                    Some(v) => *v,
+                    None => self.fresh(),
+                };
+                self.truths.insert(f.clone(), v);
+                self.few(v, vec![0, 1]);
+                self.know(and([ge(v, 0), le(v, 1), iff(&f, &eq(v, 1))]));
                 v.into()
             }
             Value::OneOf(lo, hi) => {
@@ -204,15 +209,20 @@ impl Symbols {
     }
 
     /// `a = m·q + r`, with `r` as the caller demands.
-    fn divided(&mut self, a: &Term, m: &Int) -> (Var, Var) {
-        let (q, r) = (self.fresh(), self.fresh());
+    fn divided(&mut self, a: &Term, m: &Int, from: Option<Int>) -> (Var, Var) {
+        let key = (a.clone(), m.clone(), from);
+        let (q, r) = match self.quotients.get(&key) {
+            Some(known) => *known,
+            None => (self.fresh(), self.fresh()),
+        };
+        self.quotients.insert(key, (q, r));
         self.know(eq(a.clone(), Term::monomial(m.clone(), q) + Term::from(r)));
         (q, r)
     }
 
     /// Quotient rounded towards zero, and remainder with the sign of the dividend.
     fn truncated(&mut self, a: &Term, m: &Int) -> (Term, Term) {
-        let (q, r) = self.divided(a, m);
+        let (q, r) = self.divided(a, m, None);
         let m = m.abs();
         self.know(or([
             and([ge(a.clone(), 0), ge(r, 0), lt(r, m.clone())]),
@@ -223,7 +233,7 @@ impl Symbols {
 
     /// Quotient rounded down, and the remainder counted from `lo`.
     fn floored(&mut self, a: &Term, m: &Int, lo: &Int) -> (Term, Term) {
-        let (q, r) = self.divided(a, m);
+        let (q, r) = self.divided(a, m, Some(lo.clone()));
         self.know(and([ge(r, lo.clone()), lt(r, lo + m)]));
         (q.into(), r.into())
     }

@@ -232,10 +232,10 @@ fn compare<L: Mapped>(instance: &Instance, rng: &mut Rng, seen: &mut Seen) {
             let mut fixed = Vec::new();
             let terms = map_state::<L, i64, Value>(&before, &mut |v| {
                 let few = (-8..8).contains(v).then(|| vec![*v, *v + 1]);
-                let x: Var = match few {
-                    Some(few) => symbols.one_of(few),
-                    None => symbols.fresh(),
-                };
+                let x: Var = symbols.fresh();
+                if let Some(few) = few {
+                    symbols.few(x, few);
+                }
                 fixed.push(eq(x, *v));
                 x.into()
             });
@@ -398,7 +398,8 @@ fn every_operator_on_small_numbers() {
                     let mut operand = |v: i64, constant: bool| match constant {
                         true => symbols.constant(v),
                         false => {
-                            let x = symbols.one_of(vec![v - 1, v, v + 1]);
+                            let x = symbols.fresh();
+                            symbols.few(x, vec![v - 1, v, v + 1]);
                             fixed.push(eq(x, v));
                             x.into()
                         }
