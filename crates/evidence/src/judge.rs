@@ -36,8 +36,58 @@ impl fmt::Display for Unsound {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// Traces always are; a certificate unless that was switched off.
-    pub checked: bool,
+    /// Why the evidence was not checked. Traces always are, certificates where nothing hinders it.
+    pub unchecked: Option<Unchecked>,
+}
+
+impl Judged {
+    /// A verdict whose evidence was checked, or that has none.
+    pub fn checked(verdict: Verdict) -> Self {
+        let unchecked = None;
+        Judged { verdict, unchecked }
+    }
+}
+
+/// Why a proof was not audited. The verdict stands, and says so: this is about what an audit costs,
+/// not about the proof. An auditor that *refuses* a proof says something about the proof, and then
+/// nothing is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// Nobody wanted it.
+    Off,
+    /// The states of the search were too many to write down; why.
+    Counted(String),
+    /// The audit ran out of its budget.
+    Stopped(Stop),
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unchecked::Off => f.write_str("switched off"),
+            Unchecked::Counted(why) => f.write_str(why),
+            Unchecked::Stopped(stop) => write!(f, "{stop}"),
+        }
+    }
+}
+
+/// What the result of an audit makes of a proof: it counts (checked or not), or it does not, for a
+/// reason, or it is wrong.
+pub fn after_audit(
+    engine: &'static str,
+    result: Result<(), AuditError>,
+) -> Result<Result<Option<Unchecked>, Reason>, Unsound> {
+    match result {
+        Ok(()) => Ok(Ok(None)),
+        Err(AuditError::Stopped(stop)) => Ok(Ok(Some(Unchecked::Stopped(stop)))),
+        Err(AuditError::Refused(why)) => Ok(Err(Reason::Other(format!(
+            "{engine} has a proof, but it cannot be audited: {why}"
+        )))),
+        Err(e) => {
+            let what = e.to_string();
+            Err(Unsound { engine, what })
+        }
+    }
 }
 
 /// Whether to re-check certificates before believing them.
@@ -60,7 +110,7 @@ pub fn judge(
         .question()
         .is_some_and(|q| q.kind == PropertyKind::Reachable);
     let so_far = answer.effort();
-    let (verdict, checked) = match answer {
+    let (verdict, unchecked) = match answer {
         Answer::Reached { trace, .. } => {
             let verdict = match checked_trace(task, engine, trace, control)? {
                 Err(stop) => {
@@ -77,48 +127,37 @@ pub fn judge(
                     Verdict::Violated { because }
                 }
             };
-            (verdict, true)
+            (verdict, None)
         }
         Answer::Unreachable { certificate, .. } => {
             // States that were only counted cannot be checked without searching again; the verdict
             // says that it was not audited, and `wattle audit` does it on request.
-            let counted = matches!(certificate, Certificate::Counted(_));
-            let checked = policy == AuditPolicy::Always && !counted;
-            let result = match checked {
-                true => audit(task, &certificate, control).map(|_| ()),
-                false => Ok(()),
+            let audited = match (policy, &certificate) {
+                (AuditPolicy::Never, _) => Ok(Some(Unchecked::Off)),
+                (AuditPolicy::Always, Certificate::Counted(c)) => {
+                    Ok(Some(Unchecked::Counted(c.why.clone())))
+                }
+                (AuditPolicy::Always, _) => {
+                    let result = audit(task, &certificate, control).map(|_| ());
+                    after_audit(engine, result)?
+                }
             };
-            let verdict = match result {
-                Ok(()) if reaching_is_good => {
+            match audited {
+                Ok(unchecked) if reaching_is_good => {
                     let because = Broken::NeverReached(certificate);
-                    Verdict::Violated { because }
+                    (Verdict::Violated { because }, unchecked)
                 }
-                Ok(()) => {
+                Ok(unchecked) => {
                     let (scope, proof) = (scope(task), Proof::Certificate(certificate));
-                    Verdict::Holds { scope, proof }
+                    (Verdict::Holds { scope, proof }, unchecked)
                 }
-                Err(AuditError::Stopped(stop)) => {
-                    let stage = format!("the audit of the proof by {engine}");
-                    let reason = Reason::Stopped { stop, stage };
-                    Verdict::Undecided { reason, so_far }
-                }
-                Err(AuditError::Refused(why)) => {
-                    let reason = Reason::Other(format!(
-                        "{engine} has a proof, but it cannot be audited: {why}"
-                    ));
-                    Verdict::Undecided { reason, so_far }
-                }
-                Err(e) => {
-                    let what = e.to_string();
-                    return Err(Unsound { engine, what });
-                }
-            };
-            (verdict, checked)
+                Err(reason) => (Verdict::Undecided { reason, so_far }, None),
+            }
         }
-        Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, true),
-        Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, true),
+        Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, None),
+        Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, None),
     };
-    Ok(Judged { verdict, checked })
+    Ok(Judged { verdict, unchecked })
 }
 
 fn checked_trace(
@@ -160,5 +199,6 @@ pub fn scope(task: &Task<'_>) -> Scope {
         threads,
         data: data.to_string(),
         unbounded: buffers.into_iter().collect(),
+        assumptions: Vec::new(),
     }
 }

@@ -41,4 +41,26 @@ pub struct Scope {
     pub data: String,
     /// What was not bounded: `store buffers`, …
     pub unbounded: Vec<String>,
+    /// What the proof takes for granted about the program; usually nothing.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// Something a proof takes for granted and did not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assumption {
+    /// The numbers in these variables, as the user named them, do not wrap around.
+    NoWrap { variables: Vec<String> },
+}
+
+/// How far small instances were run before a proof about any number of threads was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SmallWorlds {
+    /// The most threads run in an open family.
+    pub threads: u32,
+    /// States seen, of all instances together.
+    pub states: u64,
+    /// Whether every state of every instance with up to so many threads was seen.
+    pub complete: bool,
+    /// Why nothing could be run.
+    pub not_run: Option<String>,
 }

@@ -41,6 +41,8 @@ pub struct ResultReport {
     pub peak_memory_bytes: u64,
     /// Whether the evidence was re-checked before this was written.
     pub audited: bool,
+    /// Why not.
+    pub audit_reason: Option<String>,
     pub trace: Option<Vec<EventReport>>,
     /// What the trace shows in the end: `target`, `fault` or `deadlock`.
     pub end: Option<String>,
@@ -49,7 +51,20 @@ pub struct ResultReport {
     /// is what `wattle fences` is for.
     pub fences: Option<Vec<FenceReport>>,
     pub reason: Option<String>,
+    /// For proofs about any number of threads.
+    pub small_worlds: Option<SmallWorldsReport>,
     pub warnings: Vec<String>,
+}
+
+/// How far small instances were run before a proof about any number of threads was told.
+#[derive(Clone, Debug, Serialize)]
+pub struct SmallWorldsReport {
+    /// The most threads run in an open family.
+    pub threads: u32,
+    /// States seen, of all instances together.
+    pub states: u64,
+    /// Whether every state of every instance with up to so many threads was seen.
+    pub complete: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -170,7 +185,13 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
         seconds: finding.seconds,
         states: finding.states,
         peak_memory_bytes: finding.peak_memory,
-        audited: finding.judged.checked,
+        audited: finding.judged.unchecked.is_none(),
+        audit_reason: finding.judged.unchecked.as_ref().map(|u| u.to_string()),
+        small_worlds: finding.small_worlds.as_ref().map(|w| SmallWorldsReport {
+            threads: w.threads,
+            states: w.states,
+            complete: w.complete,
+        }),
         warnings: finding.warnings.clone(),
         ..ResultReport::default()
     };

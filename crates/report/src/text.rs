@@ -5,7 +5,7 @@ use crate::table;
 use crate::why;
 use crate::words;
 use std::fmt::Write;
-use wattle_evidence::{Broken, End, Proof, Reason, Stop, Task, Trace, Verdict};
+use wattle_evidence::{Broken, End, Proof, Reason, Stop, Task, Trace, Unchecked, Verdict};
 use wattle_memory::reference::Snapshot;
 use wattle_model::Instance;
 
@@ -33,10 +33,7 @@ impl Style {
 /// The first line: verdict and scope.
 pub fn headline(finding: &Finding, style: Style) -> String {
     let model = finding.model;
-    let audited = match finding.judged.checked {
-        true => "audited",
-        false => "not audited",
-    };
+    let audited = audited(finding.judged.unchecked.as_ref());
     match &finding.judged.verdict {
         Verdict::Holds { scope, proof } => {
             let how = match proof {
@@ -74,6 +71,17 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 "{undecided} on {model}: {}",
                 self::reason(reason, finding.seconds)
             )
+        }
+    }
+}
+
+/// `audited`, or why not.
+pub fn audited(unchecked: Option<&Unchecked>) -> String {
+    match unchecked {
+        None => "audited".into(),
+        Some(Unchecked::Off) => "not audited".into(),
+        Some(why @ (Unchecked::Counted(_) | Unchecked::Stopped(_))) => {
+            format!("not audited: {why}")
         }
     }
 }

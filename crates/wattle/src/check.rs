@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use wattle_evidence::judge::scope;
-use wattle_evidence::{Certificate, Control, Proof, Task, Unsound, Verdict};
+use wattle_evidence::{Control, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
@@ -113,9 +113,14 @@ pub fn check_with(
         Err(InstanceError::Unfixed { .. }) => None,
         Err(e) => return Err(CheckError::Instance(e)),
     };
-    if instance.is_none() {
-        families::treated(program, options)?;
-    }
+    // Whether it can be proved; what breaks it may be found all the same.
+    let untreated = match instance {
+        None => {
+            families::fits_any_number(program)?;
+            families::treated(program, options).err()
+        }
+        Some(_) => None,
+    };
     let questions: Vec<Option<usize>> = match program.properties.len() {
         0 => vec![None],
         n => (0..n).map(Some).collect(),
@@ -158,10 +163,17 @@ pub fn check_with(
         }
         results
     });
-    Ok(Checked {
-        instance: instance.or(shown),
-        results,
-    })
+    let broken = |f: &Result<Finding, Unsound>| {
+        let verdict = f.as_ref().map(|f| &f.judged.verdict);
+        matches!(verdict, Err(_) | Ok(Verdict::Violated { .. }))
+    };
+    match untreated {
+        Some(why) if !results.iter().any(broken) => Err(why),
+        _ => Ok(Checked {
+            instance: instance.or(shown),
+            results,
+        }),
+    }
 }
 
 /// One question: the plan, then what a person wants to know about its answer.
@@ -194,21 +206,11 @@ pub(crate) fn tell(
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
         why: None,
+        small_worlds: None,
         warnings: Vec::new(),
         judged: outcome.judged,
     };
     finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
-    if let Verdict::Holds {
-        proof: Proof::Certificate(Certificate::Counted(c)),
-        ..
-    } = &finding.judged.verdict
-    {
-        let why = format!(
-            "the proof was not audited ({}); `wattle audit` can do it",
-            c.why
-        );
-        finding.warnings.push(why);
-    }
     if let (true, Some(trace)) = (options.explain, finding.trace()) {
         let same = before.iter().flatten();
         let sc = same

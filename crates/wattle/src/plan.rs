@@ -13,7 +13,8 @@ use crate::reference::Reference;
 use race::{Ended, Runner, race};
 use wattle_coherent::Coherent;
 use wattle_evidence::{
-    Answer, Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
+    Answer, Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked, Unsound,
+    Verdict, judge,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
@@ -239,6 +240,21 @@ impl Ended for Told {
             Told::Proof(outcome) => outcome.as_ref().map_or(true, is_decided),
         }
     }
+
+    fn is_checked(&self) -> bool {
+        match self {
+            Told::Answer(_) | Told::Proof(Err(_)) => true,
+            Told::Proof(Ok(outcome)) => unfinished(&outcome.judged).is_none(),
+        }
+    }
+}
+
+/// What stopped the audit, if something did.
+pub(crate) fn unfinished(judged: &Judged) -> Option<Stop> {
+    match judged.unchecked {
+        Some(Unchecked::Stopped(stop)) => Some(stop),
+        Some(Unchecked::Off | Unchecked::Counted(_)) | None => None,
+    }
 }
 
 /// If nobody ran out of a budget, every engine's own reason is worth knowing.
@@ -324,10 +340,7 @@ fn refused(refusals: Vec<Refusal>) -> Outcome {
     let so_far = Progress::default();
     Outcome {
         engine: "none",
-        judged: Judged {
-            verdict: Verdict::Undecided { reason, so_far },
-            checked: true,
-        },
+        judged: Judged::checked(Verdict::Undecided { reason, so_far }),
         effort: so_far,
     }
 }

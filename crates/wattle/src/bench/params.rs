@@ -114,7 +114,7 @@ fn verdict(checked: &Checked) -> &'static str {
     for result in &checked.results {
         let this = match result {
             Ok(f) => match f.judged.verdict {
-                Verdict::Holds { .. } if f.judged.checked => "holds",
+                Verdict::Holds { .. } if f.judged.unchecked.is_none() => "holds",
                 Verdict::Holds { .. } => "unaudited",
                 Verdict::Violated { .. } => "violated",
                 Verdict::Bounded { .. } | Verdict::Undecided { .. } => "undecided",

@@ -7,6 +7,9 @@
 //! program. An engine that is ahead of the slowest waits for it, which keeps the clocks honest: no
 //! core is spent on work that is going to lose.
 //!
+//! A proof whose audit did not end counts as decided only after the same time once more: who has one
+//! that was audited by then is preferred.
+//!
 //! The first of the plan gets a head start, because most programs are small and need no race. If it
 //! has a proof by then, its audit may go on alone for a while.
 
@@ -31,6 +34,11 @@ pub struct Runner<E> {
 pub trait Ended {
     /// Whether nobody else is needed any more.
     fn is_decided(&self) -> bool;
+
+    /// Whether nothing better can come: not so where a proof's audit did not end.
+    fn is_checked(&self) -> bool {
+        true
+    }
 }
 
 /// Microseconds of an audit that begins within the head start and may go on alone.
@@ -114,6 +122,9 @@ pub fn race<E: Sync, T: Ended + Send>(
             let lane = &mut track.lock()[i];
             // What was done since the last poll is not known, but not nothing.
             lane.clock += tick * handicap;
+            if !outcome.is_checked() {
+                lane.clock *= 2;
+            }
             lane.state = State::Decided;
         }
         drop(leave);
@@ -338,6 +349,45 @@ mod tests {
     impl Ended for Over {
         fn is_decided(&self) -> bool {
             self.0
+        }
+    }
+
+    /// Decides after so many polls; whether checked.
+    struct Proof {
+        checked: bool,
+    }
+
+    impl Ended for Proof {
+        fn is_decided(&self) -> bool {
+            true
+        }
+
+        fn is_checked(&self) -> bool {
+            self.checked
+        }
+    }
+
+    #[test]
+    fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took() {
+        for (unchecked, checked, winner) in [(100, 150, 1), (100, 300, 0), (100, 60, 1)] {
+            let runners = [unchecked, checked].map(|polls: u64| Runner {
+                engine: polls,
+                tick: 1000,
+                audit: 1000,
+                handicap: 1,
+                head_start: 2,
+            });
+            let ended = race(&runners, &Control::unlimited(), |runner, control| {
+                for _ in 0..runner.engine {
+                    if control.poll("fake", Progress::default()).is_err() {
+                        break;
+                    }
+                }
+                let checked = runner.engine == checked;
+                Proof { checked }
+            });
+            let won: Vec<usize> = ended.into_iter().map(|(i, _)| i).collect();
+            assert_eq!(won, vec![winner], "{unchecked} {checked}");
         }
     }
 

@@ -1,12 +1,13 @@
 //! Evidence that was damaged is refused, and traces are as short as they can be.
 
+use std::sync::atomic::AtomicBool;
 use wattle::reference::Reference;
 use wattle::{Language, MemoryModel};
 use wattle_evidence::certificate::Corrupt;
 use wattle_evidence::minimise::cost;
 use wattle_evidence::{
-    Answer, AuditError, Certificate, ClosedStates, Control, End, Engine, Task, Trace, audit,
-    minimise,
+    Answer, AuditError, AuditPolicy, Certificate, ClosedStates, Control, End, Engine, Progress,
+    Stop, Task, Trace, Unchecked, Verdict, audit, judge, minimise,
 };
 use wattle_memory::Event;
 use wattle_model::{Instance, StepId, ThreadId};
@@ -45,6 +46,44 @@ fn proof(task: &Task<'_>) -> ClosedStates {
             ..
         } => set,
         other => panic!("{other:?}"),
+    }
+}
+
+/// An audit that is stopped says nothing about the proof; one that finds it wrong does.
+#[test]
+fn an_unfinished_audit_keeps_the_verdict() {
+    // Enough states that their audit polls.
+    let instance = instance(
+        "shared x: 0..9999; thread p { loop { atomic { if x < 9999 { x = x + 1; } } } } never x < 0;",
+    );
+    let task = task(&instance, MemoryModel::Sc);
+    let answer = Answer::Unreachable {
+        certificate: Certificate::ClosedStates(proof(&task)),
+        effort: Progress::default(),
+    };
+    let stop = AtomicBool::new(true);
+    let flags = [&stop];
+    let stopped = Control::unlimited().with_cancel(&flags);
+    for (policy, control, unchecked) in [
+        (AuditPolicy::Always, Control::unlimited(), None),
+        (
+            AuditPolicy::Always,
+            stopped,
+            Some(Unchecked::Stopped(Stop::Cancelled)),
+        ),
+        (
+            AuditPolicy::Never,
+            Control::unlimited(),
+            Some(Unchecked::Off),
+        ),
+    ] {
+        let judged = judge(&task, "fake", answer.clone(), policy, &control);
+        let judged = judged.unwrap_or_else(|u| panic!("{u}"));
+        assert!(
+            matches!(judged.verdict, Verdict::Holds { .. }),
+            "{judged:?}"
+        );
+        assert_eq!(judged.unchecked, unchecked);
     }
 }
 
