@@ -112,13 +112,20 @@ pub fn judge(
     let so_far = answer.effort();
     let (verdict, unchecked) = match answer {
         Answer::Reached { trace, .. } => {
-            let trace = checked_trace(task, engine, trace, control)?;
-            let verdict = if reaching_is_good && trace.end == End::Target {
-                let (scope, proof) = (scope(task), Proof::Witness(trace));
-                Verdict::Holds { scope, proof }
-            } else {
-                let because = Broken::Trace(trace);
-                Verdict::Violated { because }
+            let verdict = match checked_trace(task, engine, trace, control)? {
+                Err(stop) => {
+                    let stage = format!("the replay of the run found by {engine}");
+                    let reason = Reason::Stopped { stop, stage };
+                    Verdict::Undecided { reason, so_far }
+                }
+                Ok(trace) if reaching_is_good && trace.end == End::Target => {
+                    let (scope, proof) = (scope(task), Proof::Witness(trace));
+                    Verdict::Holds { scope, proof }
+                }
+                Ok(trace) => {
+                    let because = Broken::Trace(trace);
+                    Verdict::Violated { because }
+                }
             };
             (verdict, None)
         }
@@ -158,15 +165,23 @@ fn checked_trace(
     engine: &'static str,
     trace: Trace,
     control: &Control<'_>,
-) -> Result<Trace, Unsound> {
+) -> Result<Result<Trace, Stop>, Unsound> {
     let unsound = |e: TraceError| Unsound {
         engine,
         what: format!("its trace does not replay: {e}"),
     };
-    trace.check(task).map_err(unsound)?;
-    let trace = minimise(task, &trace, control);
-    trace.check(task).map_err(unsound)?;
-    Ok(trace)
+    match trace.check_within(task, control) {
+        Ok(_) => {}
+        Err(TraceError::Stopped(stop)) => return Ok(Err(stop)),
+        Err(e) => return Err(unsound(e)),
+    }
+    let shorter = minimise(task, &trace, control);
+    match shorter.check_within(task, control) {
+        Ok(_) => Ok(Ok(shorter)),
+        // The one given has been replayed.
+        Err(TraceError::Stopped(_)) => Ok(Ok(trace)),
+        Err(e) => Err(unsound(e)),
+    }
 }
 
 /// What a verdict about the task covers.

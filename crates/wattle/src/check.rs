@@ -4,10 +4,10 @@ use crate::options::{Options, Run, ThreadCount};
 use crate::{explain, families, plan, resources, vacuity};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 use wattle_evidence::judge::scope;
-use wattle_evidence::{Control, Judged, Reason, Stop, Task, Unchecked, Unsound, Verdict};
+use wattle_evidence::{Control, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
@@ -140,15 +140,8 @@ pub fn check_with(
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
-            let mut flags: Vec<&AtomicBool> = vec![&over];
-            flags.extend(run.cancel);
-            let mut control = Control::unlimited()
-                .with_timeout(left)
-                .with_memory(options.memory)
-                .with_cancel(&flags);
-            if let Some(sink) = run.sink {
-                control = control.with_sink(sink);
-            }
+            let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
+            let control = control(left, options.memory, &flags, &over, run);
             let finding = match &instance {
                 Some(instance) => {
                     let task = Task {
@@ -165,9 +158,6 @@ pub fn check_with(
             };
             results.push(finding.map(|mut f| {
                 f.property = question.map(|q| property_text(program, q));
-                if over.load(Ordering::Relaxed) {
-                    blame_memory(&mut f.judged);
-                }
                 f
             }));
         }
@@ -245,15 +235,8 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(options.models.len() - i).unwrap_or(1)
             });
-            let mut flags: Vec<&AtomicBool> = vec![&over];
-            flags.extend(run.cancel);
-            let mut control = Control::unlimited()
-                .with_timeout(left)
-                .with_memory(options.memory)
-                .with_cancel(&flags);
-            if let Some(sink) = run.sink {
-                control = control.with_sink(sink);
-            }
+            let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
+            let control = control(left, options.memory, &flags, &over, run);
             families::system(system, *model, options, &control)
         });
         each.collect()
@@ -295,24 +278,21 @@ pub fn property_text(program: &Program, question: usize) -> String {
     )
 }
 
-/// Engines see a raised flag; that it was memory is known only here.
-fn blame_memory(judged: &mut Judged) {
-    let stop = match judged {
-        Judged {
-            verdict:
-                Verdict::Undecided {
-                    reason: Reason::Stopped { stop, .. },
-                    ..
-                },
-            ..
-        }
-        | Judged {
-            unchecked: Some(Unchecked::Stopped(stop)),
-            ..
-        } => stop,
-        _ => return,
-    };
-    if *stop == Stop::Cancelled {
-        *stop = Stop::Memory;
+/// The budget of one question.
+fn control<'c>(
+    timeout: Option<Duration>,
+    memory: Option<u64>,
+    cancel: &'c [&'c AtomicBool],
+    over: &'c AtomicBool,
+    run: &Run<'c>,
+) -> Control<'c> {
+    let control = Control::unlimited()
+        .with_timeout(timeout)
+        .with_memory(memory)
+        .with_cancel(cancel)
+        .with_alarm(over);
+    match run.sink {
+        Some(sink) => control.with_sink(sink),
+        None => control,
     }
 }

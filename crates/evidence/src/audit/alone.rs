@@ -2,7 +2,7 @@
 
 use super::AuditError;
 use crate::certificate::LocalState;
-use crate::control::{Control, Progress};
+use crate::control::{Control, Meter, Progress};
 use crate::task::Task;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_memory::{Fault, FaultKind};
@@ -66,11 +66,13 @@ pub struct ThreadAlone {
 }
 
 impl ThreadAlone {
-    fn find_pending(&mut self) {
+    fn find_pending(&mut self, control: &Control<'_>) -> Result<(), AuditError> {
+        let meter = Meter::new(control);
         let mut changed = true;
         while changed {
             changed = false;
             for tr in &self.transitions {
+                meter.spend(16)?;
                 let before = self.pending.get(&tr.from.certified());
                 let mut after = match tr.effect {
                     Effect::Wait | Effect::Block { .. } | Effect::Lock | Effect::Unlock => continue,
@@ -85,6 +87,7 @@ impl ThreadAlone {
                 changed |= known.len() > size;
             }
         }
+        Ok(())
     }
 }
 
@@ -140,7 +143,7 @@ impl Alone {
                         let into = thread.into.entry(tr.to.certified()).or_default();
                         into.push(tr.clone());
                     }
-                    thread.find_pending();
+                    thread.find_pending(control)?;
                 }
                 let uses_lock = threads.iter().any(|t| t.states.iter().any(|q| q.holds));
                 return Ok(Alone {
@@ -325,6 +328,9 @@ impl Unfolding<'_> {
         for r in &self.thread.registers {
             let mut longer = Vec::new();
             for start in &starts {
+                if longer.len() > MAX_STATES {
+                    return Err(AuditError::Refused("too many initial values".into()));
+                }
                 for v in initial(r.init, r.ty)? {
                     let mut start: Vec<i64> = start.clone();
                     start.push(v);

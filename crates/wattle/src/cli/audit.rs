@@ -2,16 +2,13 @@
 
 use super::exit::Exit;
 use super::subject::{self, File};
-use super::{output, progress, signals, units};
+use super::{budget::Budget, output};
 use clap::{Args, ValueEnum};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
-use wattle::resources;
 use wattle_evidence::{
-    AuditError, Certificate, Control, Solvers, Stop, audit_crowd, audit_system, audit_with,
+    AuditError, Certificate, Control, Solvers, audit_crowd, audit_system, audit_with,
 };
 use wattle_model::PropertyKind;
 
@@ -21,12 +18,8 @@ pub struct Arguments {
     file: File,
     /// The certificate, as written by `wattle check --certificate`
     certificate: String,
-    /// Give up after this long
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
-    timeout: Option<Duration>,
-    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    budget: Budget,
     /// Who answers the queries of certificates made of formulas (kinds `inductive` and `cubes`)
     #[arg(long, value_enum, default_value_t = Opinion::Own)]
     solver: Opinion,
@@ -61,14 +54,14 @@ impl Opinion {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    let over = AtomicBool::new(false);
-    let limit = arguments.memory.or_else(resources::sensible_limit);
-    match resources::watching(limit, &over, || check(arguments, limit, &over)) {
+    let file = &arguments.file.file;
+    let checked = (arguments.budget).within(file, false, |control| check(arguments, control));
+    match checked {
         Ok(exit) | Err(exit) => exit,
     }
 }
 
-fn check(arguments: &Arguments, memory: Option<u64>, over: &AtomicBool) -> Result<Exit, Exit> {
+fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     let (_, subject) = arguments.file.load()?;
     let solvers = arguments.solver.solvers()?;
     let kept = subject::evidence::<Certificate>(&arguments.certificate)?;
@@ -76,15 +69,6 @@ fn check(arguments: &Arguments, memory: Option<u64>, over: &AtomicBool) -> Resul
         output::error(&arguments.certificate, &reason, &[]);
         exit
     };
-    signals::listen();
-    let line = progress::Line::new(false);
-    let flags = [signals::interrupted(), over];
-    let sink = |engine: &'static str, p| line.show(&arguments.file.file, engine, p);
-    let control = Control::unlimited()
-        .with_timeout(arguments.timeout)
-        .with_memory(memory)
-        .with_cancel(&flags)
-        .with_sink(&sink);
     // The program with the numbers of threads the evidence is about, if some are open.
     let open = match &subject {
         Subject::Program(program) => {
@@ -108,40 +92,32 @@ fn check(arguments: &Arguments, memory: Option<u64>, over: &AtomicBool) -> Resul
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
             if let Subject::Program(program) = &subject {
                 let (any, threads, question) = (&kept.any, &kept.threads, kept.question);
-                families::faithful_again(program, any, threads, question, kept.model, &control)
+                families::faithful_again(program, any, threads, question, kept.model, control)
                     .map_err(|e| fail(e, Exit::Unsound))?;
             }
-            audit_system(&solvers, &system, kept.model, evidence, &control)
+            audit_system(&solvers, &system, kept.model, evidence, control)
         }
         (Certificate::LoadBuffers(basis), _, Some(program)) => {
             let crowd = program.crowd(kept.question);
             let crowd = crowd.map_err(|n| fail(n.message, Exit::Input))?;
             kept.is_about_crowd(&crowd)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
-            audit_crowd(program, kept.model, kept.question, basis, &control)
+            audit_crowd(program, kept.model, kept.question, basis, control)
         }
         (evidence, Subject::Program(program), _) => {
             let instance = arguments.file.instance(program, &kept.counts())?;
             let task = kept.task(&instance);
             let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
-            audit_with(&solvers, &task, evidence, &control)
+            audit_with(&solvers, &task, evidence, control)
         }
         (_, Subject::System(_), _) => {
             let reason = "it is not about an array-based system";
             return Err(fail(reason.into(), Exit::Input));
         }
     };
-    line.clear();
     let audited = match result {
         Ok(audited) => audited,
-        Err(AuditError::Stopped(stop)) => {
-            let stop = match over.load(Ordering::Relaxed) {
-                true => Stop::Memory,
-                false => stop,
-            };
-            let reason = AuditError::Stopped(stop).to_string();
-            return Err(fail(reason, Exit::Undecided));
-        }
+        Err(e @ AuditError::Stopped(_)) => return Err(fail(e.to_string(), Exit::Undecided)),
         Err(AuditError::Refused(why)) => {
             let reason = format!("the certificate cannot be audited: {why}");
             return Err(fail(reason, Exit::Undecided));

@@ -1,5 +1,6 @@
 //! `wattle check`: files in, verdicts out.
 
+use super::budget::{self, Budget};
 use super::exit::Exit;
 use super::{output, progress, signals, subject, units};
 use clap::{Args, ValueEnum};
@@ -120,7 +121,7 @@ impl Arguments {
             engine: (self.engine != "auto").then(|| self.engine.clone()),
             threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
             timeout: self.timeout,
-            memory: self.memory.or_else(wattle::resources::sensible_limit),
+            memory: Budget::limit(self.memory),
             deadlock: self.deadlock,
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,
@@ -231,7 +232,6 @@ pub fn run(arguments: &Arguments) -> Exit {
     let mut long = false;
     let headed = several || arguments.files.iter().any(|f| !files.contains(f));
     in_order(arguments, &files, &line, |name, answer| {
-        line.clear();
         output::note(&answer.notes);
         exit = exit.max(answer.exit);
         sections.push(answer.section.clone());
@@ -318,6 +318,8 @@ fn in_order(
 
 /// One file, from its name to its answer.
 fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
+    let memory = Budget::limit(arguments.memory);
+    let _guard = budget::guard(name, arguments.timeout, memory);
     let source = match input::read(name, arguments.language) {
         Ok(source) => input::Source {
             mathematical: arguments.mathematical,

@@ -1,13 +1,12 @@
 //! `wattle litmus`: every final state of litmus tests, with herd's summary.
 
 use super::exit::Exit;
-use super::{output, signals, units};
+use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
-use wattle_evidence::Control;
 use wattle_litmus::{Answer, NoAnswer, Summary, answer};
 use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
 use wattle_syntax::{Language, Severity};
@@ -23,7 +22,7 @@ pub struct Arguments {
     /// Time for each test (60s, 5m, 500ms)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
-    /// Memory for each test (4G, 512M)
+    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<u64>,
     /// Print one JSON object per test
@@ -49,7 +48,10 @@ impl From<Model> for MemoryModel {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    signals::listen();
+    let budget = Budget {
+        timeout: arguments.timeout,
+        memory: arguments.memory,
+    };
     let (files, errors) = input::expand(&arguments.files);
     let given = |f: &String| arguments.files.contains(f);
     // A directory may hold programs in other languages too; they are no litmus tests.
@@ -76,12 +78,7 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
         };
-        let flags = [signals::interrupted()];
-        let control = Control::unlimited()
-            .with_timeout(arguments.timeout)
-            .with_memory(arguments.memory)
-            .with_cancel(&flags);
-        let found = answer(&parsed, model, &control);
+        let found = (budget).within(name, true, |control| answer(&parsed, model, control));
         exit = exit.max(exit_of(&found));
         if arguments.json {
             objects.push(object(name, model, &found));

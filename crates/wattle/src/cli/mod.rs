@@ -3,6 +3,7 @@
 
 mod audit;
 mod bench;
+mod budget;
 mod check;
 mod completions;
 mod exit;

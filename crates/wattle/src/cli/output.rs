@@ -1,6 +1,7 @@
 //! Standard output is for answers, standard error for everything else. A reader that went away
 //! (`wattle … | head`) ends the writing, not the program with a panic.
 
+use super::progress;
 use std::io::{IsTerminal, Write};
 use wattle_evidence::{Reason, Refusal};
 use wattle_report::text::Style;
@@ -8,6 +9,7 @@ use wattle_syntax::Diagnostic;
 
 /// Writes to standard output; says whether anyone is still reading.
 pub fn answer(text: &str) -> bool {
+    progress::clear();
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
@@ -16,6 +18,7 @@ pub fn answer(text: &str) -> bool {
 
 /// Writes to standard error.
 pub fn note(text: &str) {
+    progress::clear();
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes());
 }

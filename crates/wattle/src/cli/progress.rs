@@ -2,19 +2,18 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wattle_evidence::Progress;
 
 pub struct Line {
     shown: bool,
     started: Instant,
-    last: Mutex<Last>,
+    last: Mutex<Option<Instant>>,
 }
 
-struct Last {
-    at: Option<Instant>,
-    written: bool,
-}
+/// Whether there is a line that has to go before anything else is written.
+static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -23,10 +22,7 @@ impl Line {
         Line {
             shown: !quiet && std::io::stderr().is_terminal(),
             started: Instant::now(),
-            last: Mutex::new(Last {
-                at: None,
-                written: false,
-            }),
+            last: Mutex::new(None),
         }
     }
 
@@ -38,11 +34,11 @@ impl Line {
             return;
         };
         let now = Instant::now();
-        if last.at.is_some_and(|at| now.duration_since(at) < INTERVAL) {
+        if last.is_some_and(|at| now.duration_since(at) < INTERVAL) {
             return;
         }
-        last.at = Some(now);
-        last.written = true;
+        *last = Some(now);
+        WRITTEN.store(true, Ordering::Relaxed);
         let elapsed = self.started.elapsed().as_secs_f64();
         let rate = p.states as f64 / elapsed.max(0.001);
         let mut err = std::io::stderr().lock();
@@ -56,17 +52,14 @@ impl Line {
         );
         let _ = err.flush();
     }
+}
 
-    /// Makes room for an answer.
-    pub fn clear(&self) {
-        let Ok(mut last) = self.last.lock() else {
-            return;
-        };
-        if std::mem::take(&mut last.written) {
-            let mut err = std::io::stderr().lock();
-            let _ = write!(err, "\r\x1b[K");
-            let _ = err.flush();
-        }
+/// Makes room for an answer.
+pub fn clear() {
+    if WRITTEN.swap(false, Ordering::Relaxed) {
+        let mut err = std::io::stderr().lock();
+        let _ = write!(err, "\r\x1b[K");
+        let _ = err.flush();
     }
 }
 

@@ -3,7 +3,6 @@
 use super::exit::Exit;
 use super::output;
 use super::subject::File;
-use std::time::Duration;
 use wattle::MemoryModel;
 use wattle::input::Source;
 use wattle_evidence::{Control, Task};
@@ -16,9 +15,6 @@ pub type Bound = (MemoryModel, usize);
 
 /// Longer buffers make programs nobody wants to read.
 const MOST_ENTRIES: usize = 16;
-
-/// Time for the proof that a boolean program is made of.
-const TIME: Duration = Duration::from_secs(600);
 
 /// `tso,k=2`; without a number of entries it is one.
 pub fn bound(text: &str) -> Result<Bound, String> {
@@ -59,6 +55,7 @@ pub fn boolean(
     program: &Program,
     counts: &Counts,
     bound: Option<Bound>,
+    control: &Control<'_>,
 ) -> Result<String, Exit> {
     let instance = file.instance(program, counts)?;
     let (model, k) = bound.unwrap_or((MemoryModel::Sc, 1));
@@ -68,10 +65,12 @@ pub fn boolean(
         question: (!instance.questions.is_empty()).then_some(0),
         deadlock: false,
     };
-    let control = Control::unlimited().with_timeout(Some(TIME));
-    let printed = Extrapolate::default().boolean_program(&task, k, &control);
+    let printed = Extrapolate::default().boolean_program(&task, k, control);
     printed.map_err(|why| {
         output::refusal(&source.name, &source.text, &why);
-        Exit::Input
+        match control.stop() {
+            Some(_) => Exit::Undecided,
+            None => Exit::Input,
+        }
     })
 }

@@ -1,8 +1,8 @@
 //! `wattle replay`: a trace, event by event, on the reference machine.
 
 use super::exit::Exit;
-use super::output;
 use super::subject::{self, File};
+use super::{budget::Budget, output};
 use clap::Args;
 use wattle_evidence::Trace;
 use wattle_report::{json, text, why};
@@ -16,10 +16,13 @@ pub struct Arguments {
     /// Print the events as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    match replay(arguments) {
+    let file = &arguments.file.file;
+    match (arguments.budget).within(file, true, |_| replay(arguments)) {
         Ok(exit) | Err(exit) => exit,
     }
 }

@@ -2,10 +2,9 @@
 
 use super::exit::Exit;
 use super::subject::File;
-use super::{output, progress, signals, units};
+use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
-use std::time::Duration;
 use wattle::ThreadCount;
 use wattle::input::Subject;
 use wattle_evidence::audit::{AuditError, audit_robustness};
@@ -30,12 +29,8 @@ pub struct Arguments {
     /// How many threads a family has
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
-    /// Give up after this long
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
-    timeout: Option<Duration>,
-    /// Memory for the search
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    budget: Budget,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -56,12 +51,14 @@ enum Model {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    match decide(arguments) {
+    let (file, json) = (&arguments.file.file, arguments.json);
+    let decided = (arguments.budget).within(file, json, |control| decide(arguments, control));
+    match decided {
         Ok(exit) | Err(exit) => exit,
     }
 }
 
-fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
+fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     let (source, subject) = arguments.file.load()?;
     let Subject::Program(program) = subject else {
         output::error(&source.name, "array-based systems have no robustness", &[]);
@@ -86,19 +83,9 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         Model::Tso => MemoryModel::Tso,
         Model::Pso => MemoryModel::Pso,
     };
-    signals::listen();
-    let line = progress::Line::new(arguments.json);
-    let sink = |engine: &'static str, p| line.show(&arguments.file.file, engine, p);
-    let flags = [signals::interrupted()];
-    let control = Control::unlimited()
-        .with_timeout(arguments.timeout)
-        .with_memory(arguments.memory.or(Some(4 << 30)))
-        .with_cancel(&flags)
-        .with_sink(&sink);
-    let found = search(&instance, Options::new(goal, model), &control);
-    line.clear();
+    let found = search(&instance, Options::new(goal, model), control);
     let audited = match &found {
-        Finding::Free { .. } => audit(&source.name, &instance, model, &control)?,
+        Finding::Free { .. } => audit(&source.name, &instance, model, control)?,
         _ => "",
     };
     let seconds = control.elapsed().as_secs_f64();

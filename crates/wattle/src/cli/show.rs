@@ -2,10 +2,9 @@
 
 use super::exit::Exit;
 use super::subject::{self, File};
-use super::{output, reduced, signals, units};
+use super::{budget::Budget, output, reduced, units};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use wattle::families;
 use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::input::Subject;
@@ -35,9 +34,8 @@ pub struct Arguments {
     /// Mark where the cheapest fences go under this memory model
     #[arg(long, value_enum, value_name = "MODEL")]
     fences: Option<Model>,
-    /// Give up looking for fences after this long
-    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "fences")]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,7 +59,8 @@ enum Model {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    match text(arguments) {
+    let file = &arguments.file.file;
+    match (arguments.budget).within(file, false, |control| text(arguments, control)) {
         Ok(text) => {
             output::answer(&text);
             Exit::Holds
@@ -70,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-fn text(arguments: &Arguments) -> Result<String, Exit> {
+fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
     let drawn = arguments.trace.is_some() || arguments.fences.is_some();
     if matches!(
         arguments.form,
@@ -111,7 +110,7 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
             return reduced::wtl(&arguments.file, &program, &counts, bound);
         }
         (Form::BooleanProgram, bound) => {
-            return reduced::boolean(&arguments.file, &source, &program, &counts, bound);
+            return reduced::boolean(&arguments.file, &source, &program, &counts, bound, control);
         }
         _ => {}
     }
@@ -125,7 +124,7 @@ fn text(arguments: &Arguments) -> Result<String, Exit> {
     let instance = arguments.file.instance(&program, &counts)?;
     let marks = match arguments.fences {
         None => Vec::new(),
-        Some(model) => marks(arguments, &program, &instance, &counts, model)?,
+        Some(model) => marks(arguments, &program, &instance, &counts, (model, control))?,
     };
     Ok(match arguments.form {
         Form::Dot => dot::graph(&instance, &marks),
@@ -186,9 +185,8 @@ fn marks(
     program: &Program,
     instance: &wattle_model::Instance,
     counts: &Counts,
-    model: Model,
+    (model, control): (Model, &Control<'_>),
 ) -> Result<Vec<Mark>, Exit> {
-    signals::listen();
     let model = match model {
         Model::Tso => MemoryModel::Tso,
         Model::Pso => MemoryModel::Pso,
@@ -208,11 +206,7 @@ fn marks(
         explain: false,
         ..Options::default()
     };
-    let flags = [signals::interrupted()];
-    let control = Control::unlimited()
-        .with_timeout(arguments.timeout)
-        .with_cancel(&flags);
-    match fences(program, &wanted, &options, &control) {
+    match fences(program, &wanted, &options, control) {
         Ok(Outcome::Fixed { fixes, .. }) => {
             let first = fixes.first();
             Ok(first.map_or_else(Vec::new, |fix| picture::marks(instance, fix)))

@@ -3,6 +3,7 @@
 use super::exit::Exit;
 use super::output;
 use clap::Args;
+use std::io::Read;
 use wattle::input::{self, InputLanguage, Source, Subject};
 use wattle_model::{Counts, Instance, Program};
 
@@ -76,7 +77,8 @@ pub fn evidence<E: wattle_evidence::file::Kept>(
         output::error(path, &reason, &[]);
         Exit::Input
     };
-    let text = std::fs::read(path).map_err(|e| failed(format!("cannot be read: {e}")))?;
-    let text = String::from_utf8(text).map_err(|_| failed("this is not text in UTF-8".into()))?;
+    let mut text = String::new();
+    let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
+    read.map_err(|e| failed(format!("cannot be read: {e}")))?;
     wattle_evidence::EvidenceFile::from_json(&text).map_err(|e| failed(e.to_string()))
 }

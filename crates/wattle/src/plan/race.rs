@@ -240,14 +240,26 @@ impl Pace for Clock<'_> {
         }
         self.wait(lanes)
     }
+
+    fn is_over(&self) -> bool {
+        // If somebody is about to move, the next look will tell.
+        let lanes = self.track.lanes.try_lock();
+        lanes.is_ok_and(|lanes| self.is_beaten(&lanes))
+    }
 }
 
 impl<'t> Clock<'t> {
+    /// Whether somebody has decided who comes before this one, whatever it does from now on.
+    fn is_beaten(&self, lanes: &[Lane]) -> bool {
+        let now = lanes[self.i].clock;
+        winner(lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i))
+    }
+
     /// Waits for those that are behind; says if it is enough.
     fn wait(&self, mut lanes: MutexGuard<'_, Vec<Lane>>) -> Result<(), Stop> {
         let now = lanes[self.i].clock;
         loop {
-            if winner(&lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i)) {
+            if self.is_beaten(&lanes) {
                 return Err(Stop::Cancelled);
             }
             if self.is_too_much(&lanes) {

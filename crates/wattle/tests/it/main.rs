@@ -1,6 +1,7 @@
 //! Everything that needs the whole line from text to verdict.
 
 mod agree;
+mod budgets;
 mod cli;
 mod evidence;
 mod examples;

@@ -4,11 +4,11 @@ mod report;
 
 use super::exit::Exit;
 use super::subject::File;
-use super::{output, progress, signals, units};
+use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use report::Report;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wattle::family_fences;
 use wattle::fences::{FenceError, FenceOptions, Goal, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
@@ -44,12 +44,8 @@ pub struct Arguments {
     /// How many threads a family has
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
-    /// Give up after this long
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
-    timeout: Option<Duration>,
-    /// Memory for the whole process
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    budget: Budget,
     /// Believe proofs without re-checking them
     #[arg(long)]
     no_audit: bool,
@@ -127,7 +123,6 @@ impl Arguments {
             models: vec![model],
             engine: (self.engine != "auto").then(|| self.engine.clone()),
             threads: self.threads.iter().cloned().collect(),
-            memory: self.memory,
             audit: match self.no_audit {
                 true => AuditPolicy::Never,
                 false => AuditPolicy::Always,
@@ -139,7 +134,9 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    match decide(arguments) {
+    let (file, json) = (&arguments.file.file, arguments.json);
+    let decided = (arguments.budget).within(file, json, |control| decide(arguments, control));
+    match decided {
         Ok(exit) | Err(exit) => exit,
     }
 }
@@ -151,7 +148,7 @@ struct Answer {
     json: serde_json::Value,
 }
 
-fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
+fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     let (source, subject) = arguments.file.load()?;
     let (Subject::Program(program), InputLanguage::Program(_)) = (subject, source.language) else {
         let reason = "fences cannot be put into array-based systems yet";
@@ -177,11 +174,13 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
         output::error(&source.name, &reason, &[]);
         return Err(Exit::Input);
     }
-    signals::listen();
     let mut exit = Exit::Holds;
     let mut values = Vec::new();
-    for model in models {
-        let answer = one(arguments, &source, &program, model)?;
+    for (i, model) in models.iter().enumerate() {
+        // An equal share of the time that is left.
+        let left = u32::try_from(models.len() - i).unwrap_or(1);
+        let share = control.remaining().map_or(Duration::MAX, |t| t / left);
+        let answer = one(arguments, &source, &program, *model, &control.stage(share))?;
         exit = exit.max(answer.exit);
         if arguments.json {
             values.push(answer.json);
@@ -204,6 +203,7 @@ fn one(
     source: &Source,
     program: &Program,
     model: MemoryModel,
+    control: &Control<'_>,
 ) -> Result<Answer, Exit> {
     let mut options = arguments.options(model);
     let threads = units::named(&arguments.threads, program).map_err(|why| {
@@ -224,19 +224,10 @@ fn one(
         costs: arguments.costs(any),
         all: arguments.all,
     };
-    let line = progress::Line::new(arguments.json);
-    let sink = |engine: &'static str, p| line.show(&source.name, engine, p);
-    let flags = [signals::interrupted()];
-    let control = Control::unlimited()
-        .with_timeout(arguments.timeout)
-        .with_memory(arguments.memory)
-        .with_cancel(&flags)
-        .with_sink(&sink);
-    let outcome = fences(program, &wanted, &options, &control);
-    let outcome = match outcome {
+    let started = Instant::now();
+    let outcome = match fences(program, &wanted, &options, control) {
         Ok(outcome) => outcome,
         Err(FenceError::Instance(e)) => {
-            line.clear();
             let hint = match &e {
                 wattle_model::InstanceError::Unfixed { family, .. } => {
                     format!("{e}; `--threads {family}=2` repairs it for two")
@@ -247,7 +238,6 @@ fn one(
             return Err(Exit::Input);
         }
         Err(FenceError::OnlyReachable) => {
-            line.clear();
             let why = "every property here asks for a state to be reachable (`reachable`, or \
                        `exists` in a litmus test); fences only take runs away. Ask for what must \
                        not happen: `never`, `always`, `finally`, or `~exists`";
@@ -255,7 +245,6 @@ fn one(
             return Err(Exit::Input);
         }
         Err(FenceError::Unsound(u)) => {
-            line.clear();
             output::error(&source.name, &u.to_string(), &[]);
             return Err(Exit::Unsound);
         }
@@ -271,7 +260,7 @@ fn one(
         ),
         locks: wanted.costs.lock.is_some(),
         model,
-        seconds: control.elapsed().as_secs_f64(),
+        seconds: started.elapsed().as_secs_f64(),
         written: None,
         unwritten: None,
         difference: None,
@@ -281,7 +270,7 @@ fn one(
     {
         let text = &source.text;
         match write(
-            language, text, program, &fixes[0], &wanted, &options, &control,
+            language, text, program, &fixes[0], &wanted, &options, control,
         ) {
             Ok(written) => {
                 std::fs::write(path, &written.text).map_err(|e| {
@@ -297,6 +286,5 @@ fn one(
             }
         }
     }
-    line.clear();
     Ok(report.answer(source, &wanted, &outcome))
 }
