@@ -77,7 +77,7 @@ impl Campaign {
             Profile::Families => 35,
             Profile::Fixed | Profile::Integers => 7,
         };
-        self.seed_of(n) % each == 0
+        self.seed_of(n).is_multiple_of(each)
     }
 
     fn start(&self) -> Result<Done, String> {

@@ -6,9 +6,10 @@
 //! `&&`, `||` and `?:` evaluate only what they need, so a guarded division is no error.
 
 use crate::domain::{Domain, NoValue, Numbers};
+use serde::Serialize;
 use std::fmt;
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Expr<A> {
     Const(i64),
     Atom(A),
@@ -18,7 +19,7 @@ pub enum Expr<A> {
     Ite(Box<Expr<A>>, Box<Expr<A>>, Box<Expr<A>>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Op1 {
     /// `-e`
     Neg,
@@ -30,7 +31,7 @@ pub enum Op1 {
     Wrap { bits: u8, signed: bool },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Op2 {
     Add,
     Sub,

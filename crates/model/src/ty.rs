@@ -3,8 +3,9 @@
 use crate::domain::{Domain, NoValue, Numbers};
 use crate::expr::Op1;
 use crate::ids::FamilyId;
+use serde::Serialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Type {
     /// Mathematical integers.
     Int,
