@@ -89,6 +89,10 @@ pub struct Answers {
     pub instance: Option<Instance>,
 }
 
+/// In the warning that a proof for any number of threads was refuted by a small instance: the answer
+/// told is right, the proof and its audit are not.
+const REFUTED: &str = "had a proof of the opposite";
+
 /// How many answers a program gets: one for each property, or one for its assertions.
 pub fn questions(program: &Program) -> Vec<Option<usize>> {
     match program.properties.len() {
@@ -143,11 +147,12 @@ pub fn ask(
         }
     };
     let said = checked.results.iter().map(|r| match r {
+        Ok(finding) if finding.warnings.iter().any(|w| w.contains(REFUTED)) => {
+            Said::Unsound("a proof that a run of a small instance refutes".to_string())
+        }
         Ok(finding) => match &finding.judged.verdict {
             // Not a proof about the program's own numbers.
-            Verdict::Holds { scope, .. } if scope.data.contains("wrap-around ignored") => {
-                Said::Undecided
-            }
+            Verdict::Holds { scope, .. } if !scope.assumptions.is_empty() => Said::Undecided,
             Verdict::Holds { .. } => Said::Holds,
             Verdict::Violated { .. } => Said::Violated,
             Verdict::Undecided {

@@ -128,8 +128,9 @@ impl Campaign {
                 match result {
                     Ok((table, wrong)) => {
                         done.table.merge(&table);
-                        for d in wrong {
-                            let text = self.told(number, &d, done.disagreements.len() < SHRUNK);
+                        for (first, others) in together(wrong) {
+                            let small = done.disagreements.len() < SHRUNK;
+                            let text = self.told(number, &first, &others, small);
                             tell(&mut done, text);
                         }
                     }
@@ -187,7 +188,7 @@ impl Campaign {
     }
 
     /// What is wrong, with a small program that shows it.
-    fn told(&self, n: u64, d: &Disagreement, small: bool) -> String {
+    fn told(&self, n: u64, d: &Disagreement, others: &[String], small: bool) -> String {
         let profile = self.profile_of(n);
         let mut text = format!(
             "program {n} ({profile}): {} on {}, property {}{}: {}\n  again: adversary --seed {} --first {n} --programs 1",
@@ -198,6 +199,9 @@ impl Campaign {
             d.what,
             self.seed,
         );
+        if !others.is_empty() {
+            text = text.replacen('\n', &format!("\n  so did {}\n", others.join(", ")), 1);
+        }
         if let Some(p) = self.profile {
             text += &format!(" --profile {p}");
         }
@@ -238,6 +242,22 @@ impl Campaign {
         let from = if still(&only) { &only } else { program };
         shrink(from, still)
     }
+}
+
+/// Those who are wrong about the same question in the same words: the first, and the names of the
+/// others.
+fn together(wrong: Vec<Disagreement>) -> Vec<(Disagreement, Vec<String>)> {
+    let mut groups: Vec<(Disagreement, Vec<String>)> = Vec::new();
+    for d in wrong {
+        let same = |(first, _): &&mut (Disagreement, Vec<String>)| {
+            first.question == d.question && first.what == d.what
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, others)) => others.push(format!("{} on {}", d.engine.name, d.model)),
+            None => groups.push((d, Vec::new())),
+        }
+    }
+    groups
 }
 
 fn tell(done: &mut Done, text: String) {
