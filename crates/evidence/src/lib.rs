@@ -27,4 +27,4 @@ pub use judge::{AuditPolicy, Judged, Unchecked, Unsound, after_audit, judge};
 pub use minimise::minimise;
 pub use task::Task;
 pub use trace::{End, Trace, TraceError};
-pub use verdict::{Broken, Proof, Scope, Verdict};
+pub use verdict::{Assumption, Broken, Proof, Scope, Verdict};

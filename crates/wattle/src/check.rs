@@ -10,7 +10,7 @@ use wattle_evidence::judge::scope;
 use wattle_evidence::{Control, Judged, Reason, Stop, Task, Unchecked, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
+use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
 use wattle_report::Finding;
 
 /// What was found out about a program.
@@ -116,10 +116,14 @@ pub fn check_with(
     if instance.is_none() {
         families::treated(program, options)?;
     }
-    let questions: Vec<Option<usize>> = match program.properties.len() {
-        0 => vec![None],
-        n => (0..n).map(Some).collect(),
-    };
+    let reachable =
+        |q: Option<usize>| q.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable);
+    let mut questions: Vec<Option<usize>> = (0..program.properties.len()).map(Some).collect();
+    // Deadlocks (and faults) elsewhere do not matter to a state that is reached: they are asked for
+    // apart, unless another property does so already.
+    if questions.is_empty() || (options.deadlock && questions.iter().all(|q| reachable(*q))) {
+        questions.push(None);
+    }
     let asked: Vec<(MemoryModel, Option<usize>)> = options
         .models
         .iter()
@@ -144,6 +148,10 @@ pub fn check_with(
             if let Some(sink) = run.sink {
                 control = control.with_sink(sink);
             }
+            let options = &Options {
+                deadlock: options.deadlock && !reachable(*question),
+                ..options.clone()
+            };
             let finding = match &instance {
                 Some(instance) => {
                     let task = Task {
@@ -203,6 +211,7 @@ pub(crate) fn tell(
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
+        shown_with: None,
         why: None,
         warnings: Vec::new(),
         judged: outcome.judged,

@@ -117,6 +117,7 @@ fn verdict(checked: &Checked) -> &'static str {
                 Verdict::Holds { .. } if f.judged.unchecked.is_none() => "holds",
                 Verdict::Holds { .. } => "unaudited",
                 Verdict::Violated { .. } => "violated",
+                Verdict::HoldsIf { .. } => "holds if",
                 Verdict::Bounded { .. } | Verdict::Undecided { .. } => "undecided",
             },
             Err(_) => "unsound",

@@ -212,7 +212,7 @@ fn marks(
     let control = Control::unlimited()
         .with_timeout(arguments.timeout)
         .with_cancel(&flags);
-    match fences(program, &wanted, &options, &control) {
+    match fences(program, &wanted, &options, &control).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) => {
             let first = fixes.first();
             Ok(first.map_or_else(Vec::new, |fix| picture::marks(instance, fix)))

@@ -10,7 +10,7 @@ use wattle_evidence::{
     Unsound, Verdict, after_audit, audit_crowd, judge,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{Crowd, Instance, Program, Type};
+use wattle_model::{Crowd, Instance, Program};
 use wattle_params::Outcome;
 use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
@@ -56,13 +56,14 @@ impl Ended for Told {
         self.as_ref().map_or(true, |(f, _)| {
             matches!(
                 f.judged.verdict,
-                Verdict::Holds { .. } | Verdict::Violated { .. }
+                Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
             )
         })
     }
 
-    fn is_checked(&self) -> bool {
-        (self.as_ref()).map_or(true, |(f, _)| plan::unfinished(&f.judged).is_none())
+    fn is_final(&self) -> bool {
+        self.as_ref()
+            .map_or(true, |(f, _)| plan::is_final(&f.judged))
     }
 }
 
@@ -135,6 +136,7 @@ pub fn program(
         && !runners.iter().any(by_params)
         && let Some((finding, instance)) = asked.small(control)?
     {
+        let finding = with_number(finding, &instance);
         *shown = Some(instance);
         return Ok(finding);
     }
@@ -153,7 +155,11 @@ pub fn program(
         let decided = told.is_decided();
         let (finding, instance) = told?;
         if decided {
-            *shown = instance.or(shown.take());
+            let Some(instance) = instance else {
+                return Ok(finding);
+            };
+            let finding = with_number(finding, &instance);
+            *shown = Some(instance);
             return Ok(finding);
         }
         best = Some(match best {
@@ -170,6 +176,15 @@ pub fn program(
         )
     };
     Ok(best.unwrap_or_else(nobody))
+}
+
+/// A violation, with the number of threads of the instance that shows it.
+fn with_number(finding: Finding, instance: &Instance) -> Finding {
+    let shown_with = Some(instance.threads.len());
+    Finding {
+        shown_with,
+        ..finding
+    }
 }
 
 /// Whoever ran out of a budget might have decided with more; otherwise both reasons are worth knowing.
@@ -220,20 +235,15 @@ impl Asked<'_> {
         }
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
-        if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
-            if finding.judged.unchecked != Some(Unchecked::Off) {
-                faithful(self.program, lowered, model, question, control)?;
-            }
-            finding.warnings.extend(lowered.notes.iter().cloned());
+        let holds = matches!(finding.judged.verdict, Verdict::Holds { .. });
+        if holds && finding.judged.unchecked != Some(Unchecked::Off) {
+            faithful(self.program, lowered, model, question, control)?;
         }
+        // What may wrap around in the program did not in the proof; the first line has to say so.
+        finding.judged = finding
+            .judged
+            .assuming(lowered.assumptions(), |a| options.accepts(a));
         finding.seconds = control.elapsed().as_secs_f64();
-        // What wraps around in the program did not in the proof; the first line has to say so.
-        if wraps(self.program) {
-            finding.scope.data = MATHEMATICAL.into();
-            if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
-                scope.data = MATHEMATICAL.into();
-            }
-        }
         Ok((finding, None))
     }
 
@@ -368,14 +378,4 @@ impl Asked<'_> {
         let reason = Reason::Other(why.into());
         Ok((open(self.model, self.question, self.options, reason), None))
     }
-}
-
-/// The data of proofs about wrap-around numbers.
-const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";
-
-fn wraps(program: &Program) -> bool {
-    let cells = program.regions.iter().map(|r| r.ty);
-    let registers = program.families.iter().flat_map(|f| f.registers.iter());
-    let mut types = cells.chain(registers.map(|r| r.ty));
-    types.any(|ty| matches!(ty, Type::Wrap { .. }))
 }

@@ -61,6 +61,7 @@ fn expected(text: &str) -> Expected {
 fn name(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Holds { .. } => "holds",
+        Verdict::HoldsIf { .. } => "holds-if",
         Verdict::Violated { .. } => "violated",
         Verdict::Bounded { .. } => "bounded",
         Verdict::Undecided { .. } => "undecided",

@@ -2,7 +2,7 @@
 
 use super::support::{Scratch, root, run};
 use std::path::Path;
-use wattle::fences::{FenceOptions, Goal, diff, fences, write};
+use wattle::fences::{FenceOptions, Goal, Repaired, diff, fences, write};
 use wattle::{Language, MemoryModel, Options};
 use wattle_evidence::Control;
 use wattle_model::Program;
@@ -26,7 +26,10 @@ fn fixes(program: &Program, wanted: &FenceOptions) -> Vec<Fix> {
         explain: false,
         ..Options::default()
     };
-    match fences(program, wanted, &options, &Control::unlimited()).unwrap() {
+    match fences(program, wanted, &options, &Control::unlimited())
+        .unwrap()
+        .outcome
+    {
         Outcome::Fixed {
             fixes, unfinished, ..
         } => {
@@ -313,7 +316,13 @@ finally count == 2;
     let goal = wanted(MemoryModel::Tso, SAFETY, false);
     let outcome = fences(&program, &goal, &Options::default(), &Control::unlimited());
     assert!(
-        matches!(outcome, Ok(Outcome::BrokenUnderSc(_))),
+        matches!(
+            outcome,
+            Ok(Repaired {
+                outcome: Outcome::BrokenUnderSc(_),
+                ..
+            })
+        ),
         "{outcome:?}"
     );
 }

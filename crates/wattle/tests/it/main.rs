@@ -12,3 +12,4 @@ mod robust;
 mod show;
 mod support;
 mod text;
+mod verdicts;
