@@ -8,7 +8,7 @@ use wattle_memory::{Bounds, Event, Layout, MemoryModel, NewestK, OldestK};
 use wattle_model::{CellId, ThreadId};
 
 /// The contents this engine works with.
-pub trait Kind: Content<Bound = usize> {}
+pub trait Kind: Content<Bound = usize, Value = i64> {}
 
 impl Kind for OldestK {}
 impl Kind for NewestK {}

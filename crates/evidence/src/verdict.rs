@@ -96,3 +96,16 @@ impl fmt::Display for Assumption {
         }
     }
 }
+
+/// How far small instances were run before a proof about any number of threads was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SmallWorlds {
+    /// The most threads run in an open family.
+    pub threads: u32,
+    /// States seen, of all instances together.
+    pub states: u64,
+    /// Whether every state of every instance with up to so many threads was seen.
+    pub complete: bool,
+    /// Why nothing could be run.
+    pub not_run: Option<String>,
+}

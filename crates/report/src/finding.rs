@@ -1,7 +1,7 @@
 //! Everything there is to say about one property under one memory model.
 
 use crate::why::Why;
-use wattle_evidence::{Broken, End, Judged, Proof, Scope, Task, Trace, Verdict};
+use wattle_evidence::{Broken, End, Judged, Proof, Scope, SmallWorlds, Task, Trace, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 
@@ -25,6 +25,8 @@ pub struct Finding {
     pub shown_with: Option<usize>,
     /// For traces that relaxed memory makes possible.
     pub why: Option<Why>,
+    /// How far small instances were run, for proofs about any number of threads.
+    pub small_worlds: Option<SmallWorlds>,
     /// Sentences a person should know before believing the verdict.
     pub warnings: Vec<String>,
 }

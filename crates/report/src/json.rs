@@ -53,6 +53,8 @@ pub struct ResultReport {
     /// is what `wattle fences` is for.
     pub fences: Option<Vec<FenceReport>>,
     pub reason: Option<String>,
+    /// For proofs about any number of threads.
+    pub small_worlds: Option<SmallWorldsReport>,
     pub warnings: Vec<String>,
 }
 
@@ -81,6 +83,17 @@ fn violation(finding: &Finding) -> Option<ViolationReport> {
     let what = finding.other_violation().or(finding.property.clone());
     let what = what.unwrap_or_default();
     Some(ViolationReport { kind, what })
+}
+
+/// How far small instances were run before a proof about any number of threads was told.
+#[derive(Clone, Debug, Serialize)]
+pub struct SmallWorldsReport {
+    /// The most threads run in an open family.
+    pub threads: u32,
+    /// States seen, of all instances together.
+    pub states: u64,
+    /// Whether every state of every instance with up to so many threads was seen.
+    pub complete: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -236,6 +249,11 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
         peak_memory_bytes: finding.peak_memory,
         audited: finding.judged.unchecked.is_none(),
         audit_reason: finding.judged.unchecked.as_ref().map(|u| u.to_string()),
+        small_worlds: finding.small_worlds.as_ref().map(|w| SmallWorldsReport {
+            threads: w.threads,
+            states: w.states,
+            complete: w.complete,
+        }),
         warnings: finding.warnings.clone(),
         ..ResultReport::default()
     };

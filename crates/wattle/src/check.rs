@@ -113,17 +113,15 @@ pub fn check_with(
         Err(InstanceError::Unfixed { .. }) => None,
         Err(e) => return Err(CheckError::Instance(e)),
     };
-    if instance.is_none() {
-        families::treated(program, options)?;
-    }
-    let reachable =
-        |q: Option<usize>| q.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable);
-    let mut questions: Vec<Option<usize>> = (0..program.properties.len()).map(Some).collect();
-    // Deadlocks (and faults) elsewhere do not matter to a state that is reached: they are asked for
-    // apart, unless another property does so already.
-    if questions.is_empty() || (options.deadlock && questions.iter().all(|q| reachable(*q))) {
-        questions.push(None);
-    }
+    // Whether it can be proved; what breaks it may be found all the same.
+    let untreated = match instance {
+        None => {
+            families::fits_any_number(program)?;
+            families::treated(program, options).err()
+        }
+        Some(_) => None,
+    };
+    let questions = questions(program, options.deadlock);
     let asked: Vec<(MemoryModel, Option<usize>)> = options
         .models
         .iter()
@@ -149,7 +147,7 @@ pub fn check_with(
                 control = control.with_sink(sink);
             }
             let options = &Options {
-                deadlock: options.deadlock && !reachable(*question),
+                deadlock: options.deadlock && !is_reachable(program, *question),
                 ..options.clone()
             };
             let finding = match &instance {
@@ -176,10 +174,32 @@ pub fn check_with(
         }
         results
     });
-    Ok(Checked {
-        instance: instance.or(shown),
-        results,
-    })
+    let broken = |f: &Result<Finding, Unsound>| {
+        let verdict = f.as_ref().map(|f| &f.judged.verdict);
+        matches!(verdict, Err(_) | Ok(Verdict::Violated { .. }))
+    };
+    match untreated {
+        Some(why) if !results.iter().any(broken) => Err(why),
+        _ => Ok(Checked {
+            instance: instance.or(shown),
+            results,
+        }),
+    }
+}
+
+/// What is asked about a program: its properties by their numbers, or its assertions and faults alone.
+/// Deadlocks and faults elsewhere do not matter to a state that is to be reached: they are asked for
+/// apart, unless another property does so already.
+pub fn questions(program: &Program, deadlock: bool) -> Vec<Option<usize>> {
+    let mut all: Vec<Option<usize>> = (0..program.properties.len()).map(Some).collect();
+    if all.is_empty() || (deadlock && all.iter().all(|q| is_reachable(program, *q))) {
+        all.push(None);
+    }
+    all
+}
+
+fn is_reachable(program: &Program, question: Option<usize>) -> bool {
+    question.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable)
 }
 
 /// One question: the plan, then what a person wants to know about its answer.
@@ -213,6 +233,7 @@ pub(crate) fn tell(
         peak_memory: resources::peak_memory(),
         shown_with: None,
         why: None,
+        small_worlds: None,
         warnings: Vec::new(),
         judged: outcome.judged,
     };

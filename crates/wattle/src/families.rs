@@ -6,6 +6,7 @@
 //! proof is audited before it is told.
 
 mod program;
+mod small_worlds;
 
 pub use program::{program, provers_named};
 
@@ -22,7 +23,7 @@ use wattle_evidence::{
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, Program, Span};
+use wattle_model::{Count, Init, Instance, Length, Program, Span};
 use wattle_params::certificate::certificate;
 use wattle_params::compile::Unsupported;
 use wattle_params::lower::faithful::{Comparison, Limits, compare};
@@ -51,6 +52,27 @@ pub fn treated(program: &Program, options: &Options) -> Result<(), CheckError> {
         message,
         hint,
     })
+}
+
+/// A list of initial values fits one number of threads only.
+pub fn fits_any_number(program: &Program) -> Result<(), CheckError> {
+    for region in &program.regions {
+        if let (Length::PerThread(f), Init::Each(list)) = (region.length, &region.init)
+            && program.family(f).count == Count::Any
+        {
+            return Err(CheckError::AnyNumber {
+                span: region.span,
+                message: format!(
+                    "`{}` starts with a list of {} values, one for each thread of `{}`",
+                    region.name,
+                    list.len(),
+                    program.family(f).name
+                ),
+                hint: "give one value for all, or fix the number of threads".into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Runs small instances of the program and of the system it was translated to side by side: a proof
@@ -217,6 +239,7 @@ pub fn system(
     }
     let (outcome, stopped) = decide(system, model, control);
     let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
+    confirm(system, model, &mut finding, control);
     let axioms = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
     let assumptions = axioms.then_some(Assumption::Invariants);
     finding.judged = finding
@@ -231,6 +254,36 @@ pub fn system(
     }
     finding.seconds = control.elapsed().as_secs_f64();
     Ok(finding)
+}
+
+/// Small instances of a system that was proved safe: what they show comes first.
+fn confirm(system: &ArraySystem, model: MemoryModel, finding: &mut Finding, control: &Control<'_>) {
+    let proved = matches!(finding.judged.verdict, Verdict::Holds { .. });
+    if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
+        return;
+    }
+    let most = small_worlds::THREADS as u8;
+    let states = small_worlds::STATES as usize;
+    let stop = || control.stop().is_some();
+    let (run, worlds) = wattle_params::small_worlds(system, model, most, states, &stop);
+    if let Some(run) = run {
+        let because = Broken::Run(tell(system, model, &run));
+        finding.judged.verdict = Verdict::Violated { because };
+        finding.warnings.push(refuted(PARAMS));
+        return;
+    }
+    if let Some(why) = &worlds.not_run {
+        let note = format!("small instances could not be run: {why}");
+        finding.warnings.push(note);
+    }
+    finding.small_worlds = Some(worlds);
+}
+
+/// Engine and auditor were wrong.
+fn refuted(engine: &str) -> String {
+    format!(
+        "{engine} had a proof of the opposite, which this run refutes; please report this program"
+    )
 }
 
 /// `1 thread`, `2 threads`
@@ -447,6 +500,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
         peak_memory: resources::peak_memory(),
         shown_with: None,
         why: None,
+        small_worlds: None,
         warnings: Vec::new(),
     }
 }
