@@ -90,6 +90,8 @@ fn measure(
     let options = Options {
         models: vec![model],
         timeout: Some(LIMIT),
+        // The peers' integers are mathematical.
+        assume_no_wrap: true,
         explain: false,
         ..Options::default()
     };

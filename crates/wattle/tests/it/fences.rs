@@ -24,6 +24,8 @@ fn wanted(model: MemoryModel, goal: Goal, all: bool) -> FenceOptions {
 fn fixes(program: &Program, wanted: &FenceOptions) -> Vec<Fix> {
     let options = Options {
         explain: false,
+        // Locks that count are repaired for as long as their numbers last.
+        assume_no_wrap: true,
         ..Options::default()
     };
     match fences(program, wanted, &options, &Control::unlimited())
