@@ -87,7 +87,8 @@ impl Judge {
             };
             // More threads say no more.
             let broken = |q: &Option<usize>| judge.truth(*q, false) == Truth::Violated;
-            let enough = !judge.instances.is_empty() && questions(program, false).iter().all(broken);
+            let enough =
+                !judge.instances.is_empty() && questions(program, false).iter().all(broken);
             all = judge.instances;
             if enough {
                 break;

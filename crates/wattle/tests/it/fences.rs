@@ -369,7 +369,10 @@ fn lock_prefixes_for_any_number_of_threads() {
             &program,
             &found[0],
             &goal,
-            &Options::default(),
+            &Options {
+                assume_no_wrap: true,
+                ..Options::default()
+            },
             &Control::unlimited(),
         )
         .unwrap();
