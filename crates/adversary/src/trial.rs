@@ -1,11 +1,12 @@
 //! One program: every engine and every memory model against the judge.
 
-use crate::ask::{Answers, Budget, Engine, Said, ask, questions};
+use crate::ask::{Answers, Budget, Engine, Said, ask};
 use crate::brute::{Seen, Truth, explore};
 use crate::table::{Counted, Table};
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+use wattle::check::questions;
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program};
 use wattle_random::{constructs, question_constructs};
@@ -86,7 +87,8 @@ impl Judge {
             };
             // More threads say no more.
             let broken = |q: &Option<usize>| judge.truth(*q, false) == Truth::Violated;
-            let enough = !judge.instances.is_empty() && questions(program).iter().all(broken);
+            let enough =
+                !judge.instances.is_empty() && questions(program, false).iter().all(broken);
             all = judge.instances;
             if enough {
                 break;
@@ -163,7 +165,7 @@ pub fn compare<'j>(
     limits: Limits,
 ) -> (Vec<Said>, Option<Disagreement>) {
     let Answers { said, instance } = ask(program, engine, model, deadlock, limits.budget);
-    let asked = questions(program);
+    let asked = questions(program, deadlock);
     let mut first = None;
     for (q, (question, said)) in asked.iter().zip(&said).enumerate() {
         if matches!(said, Said::Refused(_) | Said::Undecided) {
@@ -220,7 +222,7 @@ pub fn trial(
             table.took("brute force", judging.get());
             table.took(engine.name, began.elapsed().saturating_sub(judging.take()));
             found.extend(wrong);
-            for (question, said) in questions(program).iter().zip(&said) {
+            for (question, said) in questions(program, deadlock).iter().zip(&said) {
                 let property = question.map(|q| &program.properties[q]);
                 let cell = match said {
                     Said::Holds => Counted::HOLDS,

@@ -10,7 +10,7 @@ use wattle_evidence::judge::scope;
 use wattle_evidence::{Control, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
+use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
 use wattle_report::Finding;
 
 /// What was found out about a program.
@@ -121,10 +121,7 @@ pub fn check_with(
         }
         Some(_) => None,
     };
-    let questions: Vec<Option<usize>> = match program.properties.len() {
-        0 => vec![None],
-        n => (0..n).map(Some).collect(),
-    };
+    let questions = questions(program, options.deadlock);
     let asked: Vec<(MemoryModel, Option<usize>)> = options
         .models
         .iter()
@@ -142,6 +139,10 @@ pub fn check_with(
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
             let control = control(left, options.memory, &flags, &over, run);
+            let options = &Options {
+                deadlock: options.deadlock && !is_reachable(program, *question),
+                ..options.clone()
+            };
             let finding = match &instance {
                 Some(instance) => {
                     let task = Task {
@@ -176,6 +177,21 @@ pub fn check_with(
     }
 }
 
+/// What is asked about a program: its properties by their numbers, or its assertions and faults alone.
+/// Deadlocks and faults elsewhere do not matter to a state that is to be reached: they are asked for
+/// apart, unless another property does so already.
+pub fn questions(program: &Program, deadlock: bool) -> Vec<Option<usize>> {
+    let mut all: Vec<Option<usize>> = (0..program.properties.len()).map(Some).collect();
+    if all.is_empty() || (deadlock && all.iter().all(|q| is_reachable(program, *q))) {
+        all.push(None);
+    }
+    all
+}
+
+fn is_reachable(program: &Program, question: Option<usize>) -> bool {
+    question.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable)
+}
+
 /// One question: the plan, then what a person wants to know about its answer.
 pub(crate) fn one(
     task: &Task<'_>,
@@ -205,6 +221,7 @@ pub(crate) fn tell(
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
+        shown_with: None,
         why: None,
         small_worlds: None,
         warnings: Vec::new(),

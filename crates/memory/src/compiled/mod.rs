@@ -80,6 +80,8 @@ pub struct Machine<'i> {
     pub(crate) holder: Field,
     /// A state may be inside an atomic block.
     pub(crate) atomic_states: bool,
+    /// Steps that are faults are told, not left out.
+    pub(crate) faults: bool,
 }
 
 /// One thread of a [`Machine`].
@@ -115,6 +117,7 @@ impl<'i> Machine<'i> {
             plain: instance.cells.iter().map(|c| plain(c.ty)).collect(),
             holder: Field::default(),
             atomic_states: false,
+            faults: view.faults,
         };
         machine.lay_out(contents, ranges, slots);
         for t in 0..instance.threads.len() {

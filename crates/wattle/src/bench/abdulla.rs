@@ -104,7 +104,7 @@ pub fn per_thread(text: &str, model: MemoryModel) -> Option<usize> {
         explain: false,
         ..Options::default()
     };
-    match fences(&program, &wanted, &options, &Control::unlimited()) {
+    match fences(&program, &wanted, &options, &Control::unlimited()).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) => {
             let sites = &fixes.first()?.sites;
             let families = sites.iter().map(|s| s.family);

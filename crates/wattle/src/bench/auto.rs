@@ -217,7 +217,7 @@ impl Asked<'_> {
         };
         let decided = matches!(
             judged.verdict,
-            Verdict::Holds { .. } | Verdict::Violated { .. }
+            Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
         );
         decided.then_some(engine)
     }

@@ -90,6 +90,8 @@ fn measure(
     let options = Options {
         models: vec![model],
         timeout: Some(LIMIT),
+        // The peers' integers are mathematical.
+        assume_no_wrap: true,
         explain: false,
         ..Options::default()
     };
@@ -117,6 +119,7 @@ fn verdict(checked: &Checked) -> &'static str {
                 Verdict::Holds { .. } if f.judged.unchecked.is_none() => "holds",
                 Verdict::Holds { .. } => "unaudited",
                 Verdict::Violated { .. } => "violated",
+                Verdict::HoldsIf { .. } => "holds if",
                 Verdict::Bounded { .. } | Verdict::Undecided { .. } => "undecided",
             },
             Err(_) => "unsound",

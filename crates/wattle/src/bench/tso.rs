@@ -158,7 +158,7 @@ fn fence_count(program: &Program, goal: Goal) -> String {
         },
         ..options()
     };
-    match fences(program, &wanted, &options, &control()) {
+    match fences(program, &wanted, &options, &control()).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) => fixes
             .first()
             .map_or("none".into(), |f| format!("{} fences", f.sites.len())),
@@ -178,7 +178,9 @@ fn verdict(program: &Program) -> String {
         match finding.judged.verdict {
             Verdict::Holds { .. } => {}
             Verdict::Violated { .. } => return "violated".into(),
-            Verdict::Bounded { .. } | Verdict::Undecided { .. } => worst = "undecided",
+            Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
+                worst = "undecided";
+            }
         }
     }
     worst.into()

@@ -2,15 +2,17 @@
 
 use super::exit::Exit;
 use super::subject::{self, File};
-use super::{budget::Budget, output};
+use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
+use wattle::Options;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_evidence::{
-    AuditError, Certificate, Control, Solvers, audit_crowd, audit_system, audit_with,
+    AuditError, Certificate, Control, Scope, Solvers, audit_crowd, audit_system, audit_with,
 };
 use wattle_model::PropertyKind;
+use wattle_report::{json, words};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -23,6 +25,9 @@ pub struct Arguments {
     /// Who answers the queries of certificates made of formulas (kinds `inductive` and `cubes`)
     #[arg(long, value_enum, default_value_t = Opinion::Own)]
     solver: Opinion,
+    /// Take for granted what a proof could not do without: that no number wraps around
+    #[arg(long, value_enum, value_name = "WHAT")]
+    assume: Vec<units::Assumed>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +89,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         let reason = "no proof about any number of threads is about deadlock";
         return Err(fail(reason.into(), Exit::Input));
     }
+    let mut scope = Scope::default();
     let result = match (&kept.evidence, &subject, &open) {
         (evidence @ (Certificate::Cubes(_) | Certificate::Views(_)), ..) => {
             let system = families::system_of(&subject, &kept.any, &kept.threads, kept.question);
@@ -94,6 +100,8 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
                 let (any, threads, question) = (&kept.any, &kept.threads, kept.question);
                 families::faithful_again(program, any, threads, question, kept.model, control)
                     .map_err(|e| fail(e, Exit::Unsound))?;
+                let assumptions = families::assumptions(program, any, threads, question);
+                scope.assumptions = assumptions.map_err(|e| fail(e, Exit::Input))?;
             }
             audit_system(&solvers, &system, kept.model, evidence, control)
         }
@@ -140,7 +148,28 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         (Subject::Program(_), None) => (None, false),
         (Subject::System(_), _) => (Some("unsafe".to_string()), false),
     };
-    let verdict = if reachable { "violated" } else { "holds" };
+    let options = Options {
+        assume_no_wrap: !arguments.assume.is_empty(),
+        ..Options::default()
+    };
+    let accepted = scope.assumptions.iter().all(|a| options.accepts(a));
+    let (verdict, exit) = match (reachable, accepted) {
+        (true, _) => ("violated", Exit::Violated),
+        (false, true) => ("holds", Exit::Holds),
+        (false, false) => ("undecided", Exit::Undecided),
+    };
+    let assumed = words::all(scope.assumptions.iter().map(ToString::to_string));
+    let (told, condition) = match (accepted, assumed.is_empty()) {
+        (false, _) => (
+            format!("holds on {} if {assumed}", kept.model),
+            format!("  {}\n", scope.condition()),
+        ),
+        (true, false) => (
+            format!("{verdict} on {}, assuming that {assumed}", kept.model),
+            String::new(),
+        ),
+        (true, true) => (format!("{verdict} on {}", kept.model), String::new()),
+    };
     let text = if arguments.json {
         let value = serde_json::json!({
             "file": arguments.file.file,
@@ -150,6 +179,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             "certificate": kept.evidence.describe(),
             "checked": audited.checked,
             "queries": solvers.asked(),
+            "assumptions": json::ScopeReport::from(&scope).assumptions,
         });
         format!("{value}\n")
     } else {
@@ -159,16 +189,11 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             (n, _) => format!("  {n} queries were answered by {}\n", solvers.describe()),
         };
         format!(
-            "the certificate checks: {verdict} on {} ({})\n  {}\n{asked}",
-            kept.model,
+            "the certificate checks: {told} ({})\n  {}\n{condition}{asked}",
             kept.evidence.describe(),
             property.unwrap_or_else(|| "no property: assertions and faults only".into()),
         )
     };
     output::answer(&text);
-    Ok(if reachable {
-        Exit::Violated
-    } else {
-        Exit::Holds
-    })
+    Ok(exit)
 }

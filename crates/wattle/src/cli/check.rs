@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::families;
+use wattle::family_fences;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
@@ -78,6 +79,9 @@ pub struct Arguments {
     /// Believe proofs without re-checking them; the verdict says so
     #[arg(long)]
     no_audit: bool,
+    /// Take for granted what a proof could not do without: that no number wraps around
+    #[arg(long, value_enum, value_name = "WHAT")]
+    assume: Vec<units::Assumed>,
     /// Only the verdict lines, no traces and no progress
     #[arg(long, short)]
     quiet: bool,
@@ -137,6 +141,7 @@ impl Arguments {
                 true => AuditPolicy::Never,
                 false => AuditPolicy::Always,
             },
+            assume_no_wrap: !self.assume.is_empty(),
             explain: !self.quiet,
         }
     }
@@ -328,16 +333,20 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();
-    let (subject, warnings) = match input::parse(&source) {
+    let (mut subject, warnings) = match input::parse(&source) {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
     let mut options = arguments.options();
-    if let Subject::Program(program) = &subject {
-        match units::named(&arguments.threads, program) {
-            Ok(threads) => options.threads = threads.into_iter().collect(),
-            Err(why) => return failed(name, Some(language), InputError::new(why)),
+    let threads = match &mut subject {
+        Subject::Program(program) => units::named(&arguments.threads, program),
+        Subject::System(system) => {
+            units::of_system(&arguments.threads, system).map(|()| Vec::new())
         }
+    };
+    match threads {
+        Ok(threads) => options.threads = threads.into_iter().collect(),
+        Err(why) => return failed(name, Some(language), InputError::new(why)),
     }
     let sink = |engine: &'static str, p| line.show(name, engine, p);
     let run = Run {
@@ -471,8 +480,14 @@ fn keep(
     let mut notes = String::new();
     if let Some(path) = &arguments.trace {
         let run = |f: &Finding| {
-            let task = f.task(checked.instance.as_ref()?);
-            Some(EvidenceFile::new(&task, &options.counts(), f.trace()?.clone()).to_json())
+            let instance = checked.instance.as_ref()?;
+            // A run of some number of threads has to say which.
+            let counts = match subject {
+                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::System(_) => options.counts(),
+            };
+            let task = f.task(instance);
+            Some(EvidenceFile::new(&task, &counts, f.trace()?.clone()).to_json())
         };
         notes += &write(path, checked.findings().find_map(run), "run to show")?;
     }
@@ -498,6 +513,10 @@ fn keep(
 fn certificate(finding: &Finding) -> Option<&Certificate> {
     match &finding.judged.verdict {
         Verdict::Holds {
+            proof: Proof::Certificate(c),
+            ..
+        }
+        | Verdict::HoldsIf {
             proof: Proof::Certificate(c),
             ..
         }

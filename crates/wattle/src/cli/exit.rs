@@ -8,7 +8,7 @@ use wattle::{Finding, Unsound, Verdict};
 pub enum Exit {
     /// 0: it holds.
     Holds,
-    /// 3: bounded, out of budget, or no engine.
+    /// 3: proved only under an assumption, bounded, out of budget, or no engine.
     Undecided,
     /// 1: it does not hold.
     Violated,
@@ -44,7 +44,9 @@ impl From<&Result<Finding, Unsound>> for Exit {
             Ok(finding) => match finding.judged.verdict {
                 Verdict::Holds { .. } => Exit::Holds,
                 Verdict::Violated { .. } => Exit::Violated,
-                Verdict::Bounded { .. } | Verdict::Undecided { .. } => Exit::Undecided,
+                Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
+                    Exit::Undecided
+                }
             },
         }
     }

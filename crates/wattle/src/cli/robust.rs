@@ -6,9 +6,9 @@ use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use wattle::ThreadCount;
+use wattle::fences::recheck_robust;
 use wattle::input::Subject;
-use wattle_evidence::audit::{AuditError, audit_robustness};
-use wattle_evidence::{Control, End, Task, Trace};
+use wattle_evidence::{AuditPolicy, Control, End, Task, Trace};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::{Counts, Question};
 use wattle_model::{Expr, Instance, PropertyKind, Span};
@@ -31,6 +31,9 @@ pub struct Arguments {
     threads: Vec<(String, ThreadCount)>,
     #[command(flatten)]
     budget: Budget,
+    /// Believe a proof without re-checking it; the answer says so
+    #[arg(long)]
+    no_audit: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -84,9 +87,22 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         Model::Pso => MemoryModel::Pso,
     };
     let found = search(&instance, Options::new(goal, model), control);
-    let audited = match &found {
-        Finding::Free { .. } => audit(&source.name, &instance, model, control)?,
-        _ => "",
+    let policy = match arguments.no_audit {
+        true => AuditPolicy::Never,
+        false => AuditPolicy::Always,
+    };
+    let unchecked = match &found {
+        Finding::Free { .. } => recheck_robust(&instance, goal, model, policy, control),
+        Finding::Found { .. } | Finding::Undecided { .. } => Ok(None),
+    };
+    let unchecked = unchecked.map_err(|unsound| {
+        output::error(&source.name, &unsound.to_string(), &[]);
+        Exit::Unsound
+    })?;
+    let is_free = matches!(found, Finding::Free { .. });
+    let audited = match is_free {
+        true => format!(", {}", text::audited(unchecked.as_ref())),
+        false => String::new(),
     };
     let seconds = control.elapsed().as_secs_f64();
     let (verdict, exit, effort) = match &found {
@@ -123,7 +139,8 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             "robust": match verdict { "holds" => Some(true), "violated" => Some(false), _ => None },
             "scope": json::ScopeReport::of(&task),
             "engine": "robust",
-            "audited": audited == ", audited",
+            "audited": is_free && unchecked.is_none(),
+            "audit_reason": unchecked.as_ref().map(ToString::to_string),
             "seconds": seconds,
             "states": effort.states,
             "peak_memory_bytes": wattle::resources::peak_memory(),
@@ -158,28 +175,6 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     }
     output::answer(&answer);
     Ok(exit)
-}
-
-/// Re-checks that there is no attack, with the auditor's own search. It knows TSO only.
-fn audit(
-    name: &str,
-    instance: &Instance,
-    model: MemoryModel,
-    control: &Control<'_>,
-) -> Result<&'static str, Exit> {
-    if model != MemoryModel::Tso {
-        return Ok(", not audited");
-    }
-    match audit_robustness(instance, control) {
-        Ok(_) => Ok(", audited"),
-        Err(AuditError::NotRobust) => {
-            let why = "the auditor finds an attack that the search did not. This is a bug in Wattle; \
-                       nothing is claimed about the program. Please report it with the input file";
-            output::error(name, why, &[]);
-            Err(Exit::Unsound)
-        }
-        Err(_) => Ok(", not audited"),
-    }
 }
 
 /// An attack with what is needed to print it: its run as a trace that ends anywhere.

@@ -206,7 +206,7 @@ fn marks(
         explain: false,
         ..Options::default()
     };
-    match fences(program, &wanted, &options, control) {
+    match fences(program, &wanted, &options, control).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) => {
             let first = fixes.first();
             Ok(first.map_or_else(Vec::new, |fix| picture::marks(instance, fix)))

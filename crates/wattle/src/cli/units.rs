@@ -1,8 +1,17 @@
 //! Durations, sizes and thread counts as people type them.
 
+use clap::ValueEnum;
 use std::time::Duration;
 use wattle::ThreadCount;
+use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Program};
+
+/// What a user can take for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Assumed {
+    /// No number wraps around
+    NoWrap,
+}
 
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
@@ -91,6 +100,27 @@ pub fn named(
         .iter()
         .map(|(n, count)| Ok((name(n)?, *count)))
         .collect()
+}
+
+/// Fixes the number of threads of an array-based system, or leaves it open.
+pub fn of_system(
+    threads: &[(String, ThreadCount)],
+    system: &mut ArraySystem,
+) -> Result<(), String> {
+    for (name, count) in threads {
+        if !name.is_empty() {
+            return Err(format!(
+                "`--threads`: array-based systems have no family `{name}`; a number is enough, as in \
+                 `--threads 3`"
+            ));
+        }
+        system.threads = match count {
+            ThreadCount::Fixed(0) => return Err("`--threads`: there is at least one thread".into()),
+            ThreadCount::Fixed(n) => Some(*n),
+            ThreadCount::Any => None,
+        };
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ fn letters(text: &str, engine: Option<&str>, model: MemoryModel) -> String {
         Ok(finding) => match finding.judged.verdict {
             Verdict::Holds { .. } => 'h',
             Verdict::Violated { .. } => 'v',
-            Verdict::Bounded { .. } | Verdict::Undecided { .. } => 'o',
+            Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => 'o',
         },
         Err(unsound) => panic!("{text}: {unsound}"),
     });

@@ -194,6 +194,7 @@ fn commands_that_are_interrupted_claim_nothing() {
             all: true,
         };
         let outcome = fences(&program, &wanted, &options, &control).expect("an outcome");
+        let outcome = outcome.outcome;
         let undecided = matches!(outcome, Outcome::Undecided { .. } | Outcome::UpTo { .. });
         assert!(undecided, "{text} {outcome:?}");
     }

@@ -13,3 +13,4 @@ mod robust;
 mod show;
 mod support;
 mod text;
+mod verdicts;

@@ -113,7 +113,7 @@ thread p { local i: 0..2 = any; a[0] = i; a[i] = 1; }
         text,
         &[],
         &expect![[r#"
-        violated on TSO
+        violated: index 2 outside an array of 2 (on TSO)
           no property: assertions and faults only
 
         start p.i = 2
@@ -136,7 +136,7 @@ thread q { await y == 1; x = 1; }
         text,
         &["--deadlock"],
         &expect![[r#"
-            violated on TSO
+            violated: deadlock (on TSO)
               no property: assertions, faults and deadlock only
 
             the initial state already shows it

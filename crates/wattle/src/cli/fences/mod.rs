@@ -10,7 +10,7 @@ use report::Report;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wattle::family_fences;
-use wattle::fences::{FenceError, FenceOptions, Goal, diff, fences, write};
+use wattle::fences::{FenceError, FenceOptions, Goal, Repaired, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
 use wattle::{Language, MemoryModel, Options, ThreadCount};
 use wattle_evidence::{AuditPolicy, Control};
@@ -49,6 +49,9 @@ pub struct Arguments {
     /// Believe proofs without re-checking them
     #[arg(long)]
     no_audit: bool,
+    /// Take for granted what a proof could not do without: that no number wraps around
+    #[arg(long, value_enum, value_name = "WHAT")]
+    assume: Vec<units::Assumed>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -127,6 +130,7 @@ impl Arguments {
                 true => AuditPolicy::Never,
                 false => AuditPolicy::Always,
             },
+            assume_no_wrap: !self.assume.is_empty(),
             explain: false,
             ..Options::default()
         }
@@ -150,7 +154,8 @@ struct Answer {
 
 fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     let (source, subject) = arguments.file.load()?;
-    let (Subject::Program(program), InputLanguage::Program(_)) = (subject, source.language) else {
+    let (Subject::Program(program), InputLanguage::Program(language)) = (subject, source.language)
+    else {
         let reason = "fences cannot be put into array-based systems yet";
         output::error(&source.name, reason, &[]);
         return Err(Exit::Input);
@@ -180,7 +185,14 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         // An equal share of the time that is left.
         let left = u32::try_from(models.len() - i).unwrap_or(1);
         let share = control.remaining().map_or(Duration::MAX, |t| t / left);
-        let answer = one(arguments, &source, &program, *model, &control.stage(share))?;
+        let answer = one(
+            arguments,
+            &source,
+            language,
+            &program,
+            *model,
+            &control.stage(share),
+        )?;
         exit = exit.max(answer.exit);
         if arguments.json {
             values.push(answer.json);
@@ -201,6 +213,7 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
 fn one(
     arguments: &Arguments,
     source: &Source,
+    language: Language,
     program: &Program,
     model: MemoryModel,
     control: &Control<'_>,
@@ -225,8 +238,9 @@ fn one(
         all: arguments.all,
     };
     let started = Instant::now();
-    let outcome = match fences(program, &wanted, &options, control) {
-        Ok(outcome) => outcome,
+    let outcome = fences(program, &wanted, &options, control);
+    let (outcome, rests) = match outcome {
+        Ok(Repaired { outcome, rests }) => (outcome, rests),
         Err(FenceError::Instance(e)) => {
             let hint = match &e {
                 wattle_model::InstanceError::Unfixed { family, .. } => {
@@ -254,20 +268,18 @@ fn one(
         options: &options,
         counts: family_fences::least(program, &options),
         any,
-        asm: matches!(
-            source.language,
-            InputLanguage::Program(Language::X86 | Language::Litmus)
-        ),
+        asm: matches!(language, Language::X86 | Language::Litmus),
+        text: &source.text,
+        language,
         locks: wanted.costs.lock.is_some(),
         model,
+        rests,
         seconds: started.elapsed().as_secs_f64(),
         written: None,
         unwritten: None,
         difference: None,
     };
-    if let (Some(path), Outcome::Fixed { fixes, .. }) = (&arguments.write, &outcome)
-        && let InputLanguage::Program(language) = source.language
-    {
+    if let (Some(path), Outcome::Fixed { fixes, .. }) = (&arguments.write, &outcome) {
         let text = &source.text;
         match write(
             language, text, program, &fixes[0], &wanted, &options, control,
@@ -278,7 +290,7 @@ fn one(
                     Exit::Input
                 })?;
                 report.difference = Some(diff(&source.name, text, &written.text));
-                report.written = Some(path.display().to_string());
+                report.written = Some((path.display().to_string(), written.placing));
             }
             // What was found is told all the same.
             Err(why) => {

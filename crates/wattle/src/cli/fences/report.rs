@@ -4,14 +4,15 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::Answer;
 use std::fmt::Write;
-use wattle::fences::FenceOptions;
+use wattle::fences::{FenceOptions, Rests};
 use wattle::input::Source;
-use wattle::{MemoryModel, Options, families};
+use wattle::{Language, MemoryModel, Options, families};
 use wattle_evidence::{Task, Trace};
 use wattle_model::{Instance, Program};
 use wattle_repair::{Fix, Needed, Outcome, Run, Site, SiteKind, Violation, unit};
 use wattle_report::json::FenceReport;
-use wattle_report::{json, table, text, why};
+use wattle_report::{json, table, text, why, words};
+use wattle_syntax::edit::{self, Placing};
 
 /// Engines that give proofs and runs under every memory model, SC too: a search for fences asks all.
 const COMPLETE: [&str; 3] = ["explicit", "cegar", "extrapolate"];
@@ -27,9 +28,14 @@ pub(super) struct Report<'p> {
     /// Locks were looked for.
     pub locks: bool,
     pub model: MemoryModel,
+    /// What the proofs rest on.
+    pub rests: Rests,
     pub seconds: f64,
-    pub written: Option<String>,
-    /// Why nothing was.
+    /// Where it was written, and how.
+    pub written: Option<(String, Placing)>,
+    pub text: &'p str,
+    pub language: Language,
+    /// Why nothing was written.
     pub unwritten: Option<String>,
     pub difference: Option<String>,
 }
@@ -57,6 +63,7 @@ impl Report<'_> {
                     }
                     set.iter().for_each(|f| out.push_str(&self.fence_line(f)));
                 }
+                out.push_str(&self.proved());
                 if let Some(r) = unfinished {
                     let why = text::reason(r, self.seconds);
                     let _ = writeln!(out, "there may be more sets: {why}");
@@ -140,8 +147,13 @@ impl Report<'_> {
         if let Some(difference) = &self.difference {
             let _ = writeln!(out, "\n{difference}");
         }
-        if let Some(path) = &self.written {
-            let _ = writeln!(out, "written to {path}, parsed and proved again");
+        if let Some((path, placing)) = &self.written {
+            let how = match placing {
+                Placing::BeforeStatements => "",
+                // The one place told is several in the text.
+                Placing::AfterStores => " behind the stores that lead there",
+            };
+            let _ = writeln!(out, "written to {path}{how}, parsed and proved again");
         }
         let (exit, verdict) = match &self.unwritten {
             None => (exit, verdict),
@@ -160,6 +172,8 @@ impl Report<'_> {
             "verdict": verdict,
             "scope": self.scope(outcome),
             "engine": "repair",
+            "audited": self.rests.unchecked.is_none(),
+            "audit_reason": self.rests.unchecked.as_ref().map(ToString::to_string),
             "seconds": self.seconds,
             "states": 0,
             "checks": checks,
@@ -171,7 +185,7 @@ impl Report<'_> {
             "number_of_sets": if wanted.all && complete { Some(sets.len()) } else { None },
             "complete": complete,
             "broken_under_sc": matches!(outcome, Outcome::BrokenUnderSc(_)),
-            "written": self.written,
+            "written": self.written.as_ref().map(|(path, _)| path),
             "diff": self.difference,
             "reason": reason,
         });
@@ -190,6 +204,8 @@ impl Report<'_> {
             question: None,
             deadlock: false,
         });
+        let assumptions = self.rests.assumptions.iter();
+        scope.assumptions = assumptions.map(json::AssumptionReport::from).collect();
         match outcome {
             Outcome::Fixed { .. } if self.any => scope.threads = self.any_number(),
             Outcome::UpTo { threads, .. } => {
@@ -198,6 +214,22 @@ impl Report<'_> {
             _ => {}
         }
         Some(scope)
+    }
+
+    /// What the proofs rest on, where it is not on an audit alone.
+    fn proved(&self) -> String {
+        let assumed = words::all(self.rests.assumptions.iter().map(ToString::to_string));
+        let assumed = match assumed.is_empty() {
+            true => String::new(),
+            false => format!(", assuming that {assumed}"),
+        };
+        match (&self.rests.unchecked, assumed.is_empty()) {
+            (None, true) => String::new(),
+            (unchecked, _) => {
+                let audited = text::audited(unchecked.as_ref());
+                format!("proved{assumed} ({audited})\n")
+            }
+        }
     }
 
     /// Which families have any number of threads, if not all.
@@ -220,10 +252,13 @@ impl Report<'_> {
         let (location, line) = match site.kind {
             SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => {
                 let at = &family.locations[l.index()];
-                (
-                    at.labels.first().cloned().unwrap_or(l.to_string()),
-                    at.span.line,
-                )
+                let line = match (at.span.is_some(), site.kind) {
+                    (true, SiteKind::Fence(_) | SiteKind::StoreFence(_)) => {
+                        edit::line_before(self.language, self.text, at.span)
+                    }
+                    _ => at.span.line,
+                };
+                (at.labels.first().cloned().unwrap_or(l.to_string()), line)
             }
             SiteKind::Swap(s) => {
                 let step = &family.steps[s.index()];
