@@ -6,7 +6,8 @@
 //!
 //! - **assign, havoc, assume, assert, skip** touch only t's registers; an assumption is enabled only
 //!   where it is true; a false assertion is a fault.
-//! - **load** reads t's newest pending store of the cell if there is one, else memory.
+//! - **load** reads t's newest pending store of the cell if there is one, else memory; either way it
+//!   needs the lock to be free or t's.
 //! - **store** puts an entry into t's buffer. Under SC, and inside an atomic block, it writes memory
 //!   at once, which needs the lock to be free or t's.
 //! - **fence** is enabled when t's buffer is empty. A **store fence** is always enabled; later
@@ -15,8 +16,8 @@
 //!   no other thread has an event, and nobody looks: properties see only states in which no thread
 //!   is inside an atomic block.
 //! - **lock** needs an empty buffer and a free lock, and takes it; **unlock** needs an empty buffer
-//!   and t to hold it, and frees it. While t holds the lock no other thread's store reaches memory;
-//!   loads and stores into buffers go on.
+//!   and t to hold it, and frees it. While t holds the lock no other thread loads and no other
+//!   thread's store reaches memory; steps on registers and stores into buffers go on.
 //!
 //! An index outside its array, a value outside its range, a division by zero: the step is a fault
 //! and its run ends there.
@@ -43,7 +44,7 @@ pub trait Sight<D: Domain> {
 
     fn holds_lock(&self) -> bool;
 
-    /// Whether a store of the thread may reach memory: nobody else holds the lock.
+    /// Whether the thread may load and its stores may reach memory: nobody else holds the lock.
     fn may_access(&self) -> bool {
         self.lock_is_free() || self.holds_lock()
     }
@@ -134,6 +135,7 @@ pub fn enabled<D: Domain, W: Sight<D>, P>(
             Ok(v) => d.truth(&v),
             Err(_) => true,
         },
+        Action::Load { .. } => world.may_access(),
         Action::Store { .. } if world.direct() => world.may_access(),
         Action::Fence(Fence::Full) => world.is_empty(),
         Action::AtomicBegin => world.is_empty() && world.may_access(),
@@ -143,7 +145,6 @@ pub fn enabled<D: Domain, W: Sight<D>, P>(
         | Action::Assign { .. }
         | Action::Havoc { .. }
         | Action::Assert { .. }
-        | Action::Load { .. }
         | Action::Store { .. }
         | Action::Fence(Fence::Store)
         | Action::AtomicEnd => true,

@@ -1,8 +1,11 @@
 //! Checks that a program is robust against TSO, by a plain search for attacks (calin-2016 Theorem 10,
 //! Fig. 3.4) on the reference machine of SC, and that SC does not reach the target.
 //!
-//! No reductions: sets of states and nothing else. A lock region counts as touched as a whole once
-//! one of its accesses comes after the attacker's load, and so does an atomic block.
+//! No reductions: sets of states and nothing else. An atomic block or a lock region is a unit: while a
+//! thread is inside, nobody else loads or writes, so the thread runs alone (steps on registers and
+//! stores into buffers need nothing of it and can come before), and the unit counts as touched as a
+//! whole once one of its accesses comes after the attacker's load. Inside an atomic block an attack is
+//! complete only where the block ends: a block that gets stuck was never entered. A fault ends the run.
 
 use super::{AuditError, Audited, Solvers, audit_with};
 use crate::certificate::Robust;
@@ -53,12 +56,8 @@ pub(super) fn audit_robust(
 
 /// Whether the program is robust against TSO, whatever its properties; gives the states seen.
 pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u64, AuditError> {
-    // Atomic blocks inside lock regions add nothing: see there.
-    let opened = instance.with_nested_blocks_opened();
-    let both = "an atomic block that is inside a lock region or not, as the path goes";
-    let opened = opened.ok_or_else(|| AuditError::Refused(both.into()))?;
     let machine =
-        Machine::<Sc, Exact>::new(&opened, ()).map_err(|e| AuditError::Refused(e.to_string()))?;
+        Machine::<Sc, Exact>::new(instance, ()).map_err(|e| AuditError::Refused(e.to_string()))?;
     Search { machine }.run(control)
 }
 
@@ -76,29 +75,24 @@ enum Phase {
         attacker: ThreadId,
         delayed: CellId,
         private: BTreeMap<CellId, i64>,
-        around: bool,
     },
-    /// `around`: the lock region now open was open before the attacker's store, and the attacker had
-    /// seen it.
+    /// `debt`: the unit somebody is in has yet to show that it comes after the load.
     Committed {
         attacker: ThreadId,
         delayed: CellId,
-        around: bool,
         marks: BTreeMap<CellId, Mark>,
         after: BTreeSet<ThreadId>,
         debt: bool,
     },
+    /// All that is missing is the end of the atomic block that this thread is in.
+    Leaving(ThreadId),
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Config {
     phase: Phase,
-    /// What the current lock region (or block in debt) has touched.
-    region: BTreeMap<CellId, Mark>,
-    /// Threads that have loaded what the open lock region wrote.
-    seen: BTreeSet<ThreadId>,
-    /// Threads that a faulting load has ended.
-    stopped: BTreeSet<ThreadId>,
+    /// What the unit in debt has touched.
+    unit: BTreeMap<CellId, Mark>,
     state: State<()>,
 }
 
@@ -125,9 +119,7 @@ impl Search<'_> {
         for start in &starts {
             let config = Config {
                 phase: Phase::Before,
-                region: BTreeMap::new(),
-                seen: BTreeSet::new(),
-                stopped: BTreeSet::new(),
+                unit: BTreeMap::new(),
                 state: self.machine.initial(start),
             };
             push(config, &mut seen, &mut work);
@@ -156,7 +148,8 @@ impl Search<'_> {
     fn successors(&self, config: &Config) -> Result<Vec<Next>, AuditError> {
         let mut out = Vec::new();
         for t in self.machine.instance.thread_ids() {
-            if config.stopped.contains(&t) {
+            // Whoever holds the lock runs alone, as the machine has it inside atomic blocks.
+            if config.state.holder.is_some_and(|h| h != t) {
                 continue;
             }
             match &config.phase {
@@ -164,17 +157,27 @@ impl Search<'_> {
                     self.attacker(config, t, &mut out)?;
                 }
                 Phase::Committed { attacker, .. } if *attacker == t => {}
+                Phase::Leaving(alone) if *alone != t => {}
                 phase => {
                     for event in self.events(&config.state, t) {
                         self.step(config, t, &event, &mut out)?;
                     }
-                    if *phase == Phase::Before && config.state.holder != Some(t) {
+                    if *phase == Phase::Before && config.state.holder.is_none() {
                         self.start(config, t, &mut out)?;
                     }
                 }
             }
         }
         Ok(out)
+    }
+
+    /// Whether the thread is inside an atomic block or a lock region.
+    fn inside(&self, state: &State<()>, t: ThreadId) -> bool {
+        state.holder == Some(t) || self.atomic(state, t)
+    }
+
+    fn atomic(&self, state: &State<()>, t: ThreadId) -> bool {
+        self.machine.instance.thread(t).atomic[state.locations[t.index()].index()]
     }
 
     fn events(&self, state: &State<()>, t: ThreadId) -> Vec<Event> {
@@ -190,65 +193,61 @@ impl Search<'_> {
         event: &Event,
         out: &mut Vec<Next>,
     ) -> Result<(), AuditError> {
-        let (action, inside) = self.action(&config.state, event);
+        let action = self.action(event);
         let mut next = config.clone();
+        let mut faulty = false;
         match self.machine.apply(&config.state, event) {
             Outcome::Next(state) => next.state = state,
             Outcome::Fault(fault) => match (fault.kind, action) {
                 (FaultKind::MachineOverflow, _) => {
                     return Err(AuditError::Other("overflow of the machine".into()));
                 }
-                // The access happens, then the thread ends.
-                (FaultKind::ValueOutOfRange { .. }, Action::Load { .. }) => {
-                    next.stopped.insert(t);
-                }
+                // The access happens, and is the run's last event.
+                (FaultKind::ValueOutOfRange { .. }, Action::Load { .. }) => faulty = true,
                 _ => return Ok(()),
             },
             Outcome::Full(_) => return Ok(()),
         }
-        let region = inside || config.state.holder == Some(t);
-        match action {
-            Action::Load { place, .. } | Action::Store { place, .. } => {
-                let access = match action {
-                    Action::Load { .. } => Mark::Read,
-                    _ => Mark::Written,
-                };
-                let Some(cell) = address(&config.state, t, place) else {
+        let (was, is) = (self.inside(&config.state, t), self.inside(&next.state, t));
+        if let Action::Load { place, .. } | Action::Store { place, .. } = action {
+            let access = match action {
+                Action::Load { .. } => Mark::Read,
+                _ => Mark::Written,
+            };
+            let Some(cell) = address(&config.state, t, place) else {
+                return Ok(());
+            };
+            match admit(&mut next, t, cell, access, was) {
+                Admitted::Attack if self.atomic(&config.state, t) => {
+                    next.phase = Phase::Leaving(t);
+                    next.unit.clear();
+                }
+                Admitted::Attack => {
+                    out.push(Next::Attack);
                     return Ok(());
-                };
-                match admit(config, &mut next, t, cell, access, region) {
-                    Admitted::No => {}
-                    Admitted::Yes => out.push(Next::Go(Box::new(next))),
-                    Admitted::Attack => out.push(Next::Attack),
                 }
+                Admitted::No => return Ok(()),
+                Admitted::Yes => {}
             }
-            Action::AtomicBegin | Action::Lock => {
-                next.region.clear();
-                if let Phase::Committed { after, debt, .. } = &mut next.phase {
-                    *debt = !after.contains(&t);
-                }
-                out.push(Next::Go(Box::new(next)));
-            }
-            Action::AtomicEnd | Action::Unlock => {
-                next.region.clear();
-                next.seen.clear();
-                match &mut next.phase {
-                    Phase::Before => {}
-                    Phase::Delaying { around, .. } | Phase::Committed { around, .. } => {
-                        // An atomic block can only come while no region is open.
-                        *around = false;
-                    }
-                }
-                if !matches!(next.phase, Phase::Committed { debt: true, .. }) {
-                    out.push(Next::Go(Box::new(next)));
-                }
-            }
-            _ => out.push(Next::Go(Box::new(next))),
+        }
+        if faulty {
+            return Ok(());
+        }
+        match (was, is, &mut next.phase) {
+            (false, true, Phase::Committed { after, debt, .. }) => *debt = !after.contains(&t),
+            // A unit that is not after the load has no place here.
+            (true, false, Phase::Committed { debt: true, .. }) => return Ok(()),
+            _ => {}
+        }
+        if matches!(next.phase, Phase::Leaving(_)) && !self.atomic(&next.state, t) {
+            out.push(Next::Attack);
+        } else {
+            out.push(Next::Go(Box::new(next)));
         }
         Ok(())
     }
 
-    /// The state as the attacker sees it: its own stores first, and no lock in the way of a buffer.
+    /// The state as the attacker sees it: its own stores first.
     fn view(&self, config: &Config) -> State<()> {
         let mut view = config.state.clone();
         if let Phase::Delaying { private, .. } = &config.phase {
@@ -256,20 +255,20 @@ impl Search<'_> {
                 view.memory[c.index()] = *v;
             }
         }
-        view.holder = None;
         view
     }
 
     /// A store of a thread begins an attack.
     fn start(&self, config: &Config, t: ThreadId, out: &mut Vec<Next>) -> Result<(), AuditError> {
-        let mut view = config.state.clone();
-        view.holder = None;
-        for event in self.events(&view, t) {
-            let (Action::Store { place, .. }, false) = self.action(&view, &event) else {
+        if self.atomic(&config.state, t) {
+            return Ok(());
+        }
+        for event in self.events(&config.state, t) {
+            let Action::Store { place, .. } = self.action(&event) else {
                 continue;
             };
-            let (Some(cell), Outcome::Next(after)) =
-                (address(&view, t, place), self.machine.apply(&view, &event))
+            let stored = self.machine.apply(&config.state, &event);
+            let (Some(cell), Outcome::Next(after)) = (address(&config.state, t, place), stored)
             else {
                 continue;
             };
@@ -279,9 +278,7 @@ impl Search<'_> {
                 attacker: t,
                 delayed: cell,
                 private: BTreeMap::from([(cell, after.memory[cell.index()])]),
-                around: config.seen.contains(&t),
             };
-            next.seen.clear();
             out.push(Next::Go(Box::new(next)));
         }
         Ok(())
@@ -294,23 +291,27 @@ impl Search<'_> {
         out: &mut Vec<Next>,
     ) -> Result<(), AuditError> {
         let Phase::Delaying {
-            delayed,
-            private,
-            around,
-            ..
+            delayed, private, ..
         } = &config.phase
         else {
             return Ok(());
         };
         let view = self.view(config);
         for event in self.events(&view, t) {
-            let (action, _) = self.action(&view, &event);
+            let action = self.action(&event);
             if matches!(
                 action,
                 Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock
             ) {
                 continue;
             }
+            let after = match self.machine.apply(&view, &event) {
+                Outcome::Next(after) => after,
+                Outcome::Fault(f) if f.kind == FaultKind::MachineOverflow => {
+                    return Err(AuditError::Other("overflow of the machine".into()));
+                }
+                Outcome::Fault(_) | Outcome::Full(_) => continue,
+            };
             if let Action::Load { place, .. } = action
                 && let Some(cell) = address(&view, t, place)
                 && !private.contains_key(&cell)
@@ -323,20 +324,12 @@ impl Search<'_> {
                 next.phase = Phase::Committed {
                     attacker: t,
                     delayed: *delayed,
-                    around: *around,
                     marks: BTreeMap::from([(cell, Mark::Read)]),
                     after: BTreeSet::new(),
                     debt: false,
                 };
                 out.push(Next::Go(Box::new(next)));
             }
-            let after = match self.machine.apply(&view, &event) {
-                Outcome::Next(after) => after,
-                Outcome::Fault(f) if f.kind == FaultKind::MachineOverflow => {
-                    return Err(AuditError::Other("overflow of the machine".into()));
-                }
-                Outcome::Fault(_) | Outcome::Full(_) => continue,
-            };
             let mut next = config.clone();
             next.state.locations = after.locations.clone();
             next.state.registers = after.registers.clone();
@@ -351,17 +344,14 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What the event's step does, and whether it is inside an atomic block.
-    fn action(&self, state: &State<()>, event: &Event) -> (&Action<RegisterId, Address>, bool) {
+    /// What the event's step does.
+    fn action(&self, event: &Event) -> &Action<RegisterId, Address> {
         match event {
             Event::Step { thread, step, .. } => {
-                let thread_data = self.machine.instance.thread(*thread);
-                let at = state.locations[thread.index()];
-                let inside = thread_data.atomic[at.index()];
-                (&thread_data.step(*step).action, inside)
+                &self.machine.instance.thread(*thread).step(*step).action
             }
             // There are no drains under SC.
-            Event::Drain { .. } => (&Action::Skip, false),
+            Event::Drain { .. } => &Action::Skip,
         }
     }
 }
@@ -373,32 +363,19 @@ enum Admitted {
 }
 
 /// Whether the access may happen where it does, and what it leaves behind.
-fn admit(
-    config: &Config,
-    next: &mut Config,
-    t: ThreadId,
-    cell: CellId,
-    access: Mark,
-    region: bool,
-) -> Admitted {
+fn admit(next: &mut Config, t: ThreadId, cell: CellId, access: Mark, inside: bool) -> Admitted {
     let raise = |marks: &mut BTreeMap<CellId, Mark>, cell: CellId, access: Mark| {
         let mark = marks.entry(cell).or_insert(access);
         *mark = (*mark).max(access);
     };
     let Phase::Committed {
         delayed,
-        around,
         marks,
         after,
         debt,
         ..
     } = &mut next.phase
     else {
-        if config.state.holder == Some(t) {
-            raise(&mut next.region, cell, access);
-        } else if config.region.get(&cell) == Some(&Mark::Written) && next.phase == Phase::Before {
-            next.seen.insert(t);
-        }
         return Admitted::Yes;
     };
     if !after.contains(&t) {
@@ -407,24 +384,18 @@ fn admit(
             Some(Mark::Read) => access == Mark::Written,
             None => false,
         };
-        let guessed = *debt && !region && config.region.get(&cell) == Some(&Mark::Written);
-        if conflict || guessed {
+        if conflict {
             after.insert(t);
-            if region {
-                if *around && !*debt {
-                    return Admitted::Attack;
-                }
-                *debt = false;
-                let touched = std::mem::take(&mut next.region);
-                if touched.contains_key(delayed) {
-                    return Admitted::Attack;
-                }
-                for (c, m) in touched {
-                    raise(marks, c, m);
-                }
+            *debt = false;
+            let touched = std::mem::take(&mut next.unit);
+            if touched.contains_key(delayed) {
+                return Admitted::Attack;
             }
-        } else if region && *debt {
-            raise(&mut next.region, cell, access);
+            for (c, m) in touched {
+                raise(marks, c, m);
+            }
+        } else if inside && *debt {
+            raise(&mut next.unit, cell, access);
             return Admitted::Yes;
         } else {
             return Admitted::No;
