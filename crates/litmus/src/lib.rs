@@ -13,7 +13,10 @@
 //! # Ok::<(), wattle_litmus::NoAnswer>(())
 //! ```
 
-#![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants
+)]
 
 mod answer;
 mod summary;
