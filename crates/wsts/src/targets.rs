@@ -72,14 +72,12 @@ pub fn targets(
 
 /// The parts of a disjunction; each speaks of fewer threads than the whole.
 fn disjuncts(e: &Expr<Fact>) -> Vec<&Expr<Fact>> {
-    match e {
-        Expr::Binary(Op2::Or, a, b) => {
-            let mut parts = disjuncts(a);
-            parts.extend(disjuncts(b));
-            parts
-        }
-        e => vec![e],
-    }
+    let Expr::Binary(Op2::Or, a, b) = e else {
+        return vec![e];
+    };
+    let mut parts = disjuncts(a);
+    parts.extend(disjuncts(b));
+    parts
 }
 
 struct Finder<'t> {

@@ -261,35 +261,12 @@ fn needed(thread: &Thread, always: &[RegisterId]) -> Vec<BTreeSet<RegisterId>> {
         let before: usize = needed.iter().map(BTreeSet::len).sum();
         for step in &thread.steps {
             let mut here = needed[step.target.index()].clone();
-            let use_all = |e: &Expr<RegisterId>, here: &mut BTreeSet<RegisterId>| {
-                e.for_each_atom(&mut |r| {
-                    here.insert(*r);
-                });
-            };
-            match &step.action {
-                Action::Assign { register, value } => {
-                    here.remove(register);
-                    use_all(value, &mut here);
-                }
-                Action::Havoc { register, .. } => {
-                    here.remove(register);
-                }
-                Action::Assume(e) => use_all(e, &mut here),
-                Action::Assert { condition, .. } => use_all(condition, &mut here),
-                Action::Load { register, place } => {
-                    here.remove(register);
-                    if let Address::Computed { index, .. } = place {
-                        use_all(index, &mut here);
-                    }
-                }
-                Action::Store { place, value } => {
-                    use_all(value, &mut here);
-                    if let Address::Computed { index, .. } = place {
-                        use_all(index, &mut here);
-                    }
-                }
-                _ => {}
+            if let Some(register) = step.action.written() {
+                here.remove(&register);
             }
+            step.action.for_each_read(&mut |r| {
+                here.insert(r);
+            });
             here.extend(&always);
             needed[step.source.index()].extend(here);
         }

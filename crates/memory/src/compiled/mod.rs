@@ -17,7 +17,6 @@ mod blurred;
 pub mod bounds;
 mod buffer;
 mod code;
-mod live;
 mod local;
 mod menu;
 mod pack;
@@ -249,7 +248,12 @@ impl<'i> Machine<'i> {
             });
         }
         if reductions.dead_registers {
-            let live = live::live(thread, t, view);
+            // What the question reads is live wherever it can look: everywhere, or at the ends.
+            let observed = thread.outgoing.iter().map(|out| {
+                let looks = !view.only_final || out.is_empty();
+                view.registers[t].iter().map(|r| *r && looks).collect()
+            });
+            let live = thread.live(observed.collect());
             for (node, live) in nodes.iter_mut().zip(live) {
                 node.keep = self.keep(t, &live);
             }

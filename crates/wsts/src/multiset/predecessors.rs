@@ -212,7 +212,7 @@ impl System for Multisets<'_> {
                         self.edge(after, t, e, &mut out);
                     }
                 }
-                open => {
+                open @ (Local::Free | Local::Any) => {
                     for &e in &self.open_edges[t] {
                         if open.contains(automaton.edges[e as usize].target, automaton) {
                             self.edge(after, t, e, &mut out);

@@ -7,12 +7,12 @@
 //! costs something whoever wins it. What looks bad is measured again, because a busy machine can make
 //! anything look bad once.
 
-use crate::input::{self, Subject};
-use crate::{Options, ThreadCount, Verdict, families, plan, resources};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use wattle::input::{self, Subject};
+use wattle::{Options, ThreadCount, Verdict, families, plan, resources};
 use wattle_evidence::{Control, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;

@@ -83,7 +83,7 @@ impl Command {
     }
 }
 
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     let exit = match Arguments::try_parse() {
         Ok(arguments) => arguments.command.run(),
         Err(e) => {

@@ -3,10 +3,10 @@
 //! our seconds.
 
 use super::tso::{Total, cell, column, table};
-use crate::input::{self, Subject};
-use crate::{Checked, Options, Run, Verdict, check};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use wattle::input::{self, Subject};
+use wattle::{Checked, Options, Run, Verdict, check};
 use wattle_memory::MemoryModel;
 
 /// No measurement takes longer.
@@ -98,7 +98,7 @@ fn measure(
     let started = Instant::now();
     let checked = match &subject {
         Subject::Program(program) => check(program, &options).ok(),
-        Subject::System(system) => Some(crate::check::system(system, &options, &Run::default())),
+        Subject::System(system) => Some(wattle::check::system(system, &options, &Run::default())),
     };
     let took = started.elapsed();
     let answer = checked.map_or("no answer", |c| verdict(&c));

@@ -49,34 +49,34 @@ pub fn run(arguments: &Arguments) -> Exit {
         }
     };
     if wanted(Suite::Explicit) {
-        wattle::bench::explicit::run(arguments.hundred_million, &mut |line| {
+        wattle_bench::explicit::run(arguments.hundred_million, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }
     if wanted(Suite::Tso) {
-        wattle::bench::tso::run(&arguments.suites, &mut |line| {
+        wattle_bench::tso::run(&arguments.suites, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }
     if wanted(Suite::Auto) {
-        let fine = wattle::bench::auto::run(&arguments.examples, arguments.all, &mut |line| {
+        let fine = wattle_bench::auto::run(&arguments.examples, arguments.all, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
         expect(fine, "auto: an engine alone is much better than the plan");
     }
     if wanted(Suite::Abdulla) {
-        let fine = wattle::bench::abdulla::run(&mut |line| {
+        let fine = wattle_bench::abdulla::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
         expect(fine, "abdulla: an answer is not the expected one");
     }
     if wanted(Suite::Params) {
-        wattle::bench::params::run(&arguments.suites, &arguments.examples, &mut |line| {
+        wattle_bench::params::run(&arguments.suites, &arguments.examples, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }
     if wanted(Suite::Cupex) {
-        let fine = wattle::bench::cupex::run(&mut |line| {
+        let fine = wattle_bench::cupex::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
         expect(fine, "cupex: an answer is not the expected one");

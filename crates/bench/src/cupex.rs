@@ -18,7 +18,7 @@ use wattle_memory::MemoryModel::{self, Pso, Sc, Tso};
 
 macro_rules! example {
     ($name:literal) => {
-        include_str!(concat!("../../../../examples/bitchaku/", $name, ".bit"))
+        include_str!(concat!("../../../examples/bitchaku/", $name, ".bit"))
     };
 }
 

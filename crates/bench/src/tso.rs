@@ -4,11 +4,11 @@
 //! The peers' seconds were measured on another machine of the same kind: compare orders of
 //! magnitude. A blank or a word in their column means that they gave no answer there.
 
-use crate::fences::{FenceOptions, Goal, fences};
-use crate::generate::Family;
-use crate::{Options, Verdict, check};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use wattle::fences::{FenceOptions, Goal, fences};
+use wattle::generate::Family;
+use wattle::{Options, Verdict, check};
 use wattle_evidence::{AuditPolicy, Control};
 use wattle_memory::MemoryModel;
 use wattle_model::Program;

@@ -4,9 +4,9 @@
 //! The paper's seconds are of a 2.27 GHz laptop: compare orders of magnitude. Another count than
 //! expected is a failure.
 
-use crate::Options;
-use crate::fences::{FenceOptions, Goal, fences};
 use std::time::Instant;
+use wattle::Options;
+use wattle::fences::{FenceOptions, Goal, fences};
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
 use wattle_repair::{Costs, Outcome};
@@ -15,49 +15,49 @@ use wattle_repair::{Costs, Outcome};
 const ROWS: [(&str, &str, [usize; 2], f64); 8] = [
     (
         "Burns",
-        include_str!("../../../../examples/abdulla/burns.wtl"),
+        include_str!("../../../examples/abdulla/burns.wtl"),
         [1, 1],
         0.02,
     ),
     (
         "Simple Dekker",
-        include_str!("../../../../examples/abdulla/dekker-simple.wtl"),
+        include_str!("../../../examples/abdulla/dekker-simple.wtl"),
         [1, 1],
         0.04,
     ),
     (
         "Full Dekker",
-        include_str!("../../../../examples/abdulla/dekker.wtl"),
+        include_str!("../../../examples/abdulla/dekker.wtl"),
         [1, 1],
         0.06,
     ),
     (
         "Dijkstra",
-        include_str!("../../../../examples/abdulla/dijkstra.wtl"),
+        include_str!("../../../examples/abdulla/dijkstra.wtl"),
         [1, 1],
         0.35,
     ),
     (
         "Lamport bakery",
-        include_str!("../../../../examples/abdulla/bakery.wtl"),
+        include_str!("../../../examples/abdulla/bakery.wtl"),
         [2, 2],
         154.0,
     ),
     (
         "Lamport fast",
-        include_str!("../../../../examples/abdulla/lamport-fast.wtl"),
+        include_str!("../../../examples/abdulla/lamport-fast.wtl"),
         [2, 3],
         2.0,
     ),
     (
         "Peterson",
-        include_str!("../../../../examples/abdulla/peterson.wtl"),
+        include_str!("../../../examples/abdulla/peterson.wtl"),
         [1, 2],
         2.0,
     ),
     (
         "Linux ticket lock",
-        include_str!("../../../../examples/abdulla/ticket.wtl"),
+        include_str!("../../../examples/abdulla/ticket.wtl"),
         [0, 0],
         2.0,
     ),
