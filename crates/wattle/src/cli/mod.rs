@@ -96,5 +96,8 @@ pub fn main() -> ExitCode {
             exit
         }
     };
-    exit.into()
+    match output::is_lost() {
+        true => exit.max(Exit::Input).into(),
+        false => exit.into(),
+    }
 }
