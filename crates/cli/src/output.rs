@@ -1,19 +1,37 @@
 //! Standard output is for answers, standard error for everything else. A reader that went away
 //! (`wattle … | head`) ends the writing, not the program with a panic.
 
+<<<<<<< HEAD:crates/cli/src/output.rs
 use super::progress;
 use std::io::{IsTerminal, Write};
+=======
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+>>>>>>> b659af8704b2acbcb8de22aa1fe8a8bfaed3403f:crates/wattle/src/cli/output.rs
 use wattle_evidence::{Reason, Refusal};
 use wattle_report::text::Style;
 use wattle_syntax::Diagnostic;
+
+/// An answer could not be written, though somebody may want to read it (a full disk).
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output; says whether anyone is still reading.
 pub fn answer(text: &str) -> bool {
     progress::clear();
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .is_ok()
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(e) = &written
+        && e.kind() != ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        note(&format!("error: the answer could not be written: {e}\n"));
+    }
+    written.is_ok()
+}
+
+/// Whether an answer was lost.
+pub fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// Writes to standard error.
