@@ -1,13 +1,9 @@
 //! Standard output is for answers, standard error for everything else. A reader that went away
 //! (`wattle … | head`) ends the writing, not the program with a panic.
 
-<<<<<<< HEAD:crates/cli/src/output.rs
 use super::progress;
-use std::io::{IsTerminal, Write};
-=======
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
->>>>>>> b659af8704b2acbcb8de22aa1fe8a8bfaed3403f:crates/wattle/src/cli/output.rs
 use wattle_evidence::{Reason, Refusal};
 use wattle_report::text::Style;
 use wattle_syntax::Diagnostic;
