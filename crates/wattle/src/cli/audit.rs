@@ -106,11 +106,6 @@ fn check(arguments: &Arguments, memory: Option<u64>, over: &AtomicBool) -> Resul
             let system = system.map_err(|e| fail(e, Exit::Input))?;
             kept.is_about(&system)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
-            if let Subject::Program(program) = &subject {
-                let (any, threads, question) = (&kept.any, &kept.threads, kept.question);
-                families::faithful_again(program, any, threads, question, kept.model, &control)
-                    .map_err(|e| fail(e, Exit::Unsound))?;
-            }
             audit_system(&solvers, &system, kept.model, evidence, &control)
         }
         (Certificate::LoadBuffers(basis), _, Some(program)) => {
@@ -131,6 +126,10 @@ fn check(arguments: &Arguments, memory: Option<u64>, over: &AtomicBool) -> Resul
             return Err(fail(reason.into(), Exit::Input));
         }
     };
+    if any_number && result.is_ok() {
+        families::small_worlds_again(&subject, &kept, &control)
+            .map_err(|e| fail(e, Exit::Unsound))?;
+    }
     line.clear();
     let audited = match result {
         Ok(audited) => audited,

@@ -10,5 +10,6 @@ mod integers;
 mod json;
 mod robust;
 mod show;
+mod soundness;
 mod support;
 mod text;
