@@ -113,6 +113,26 @@ fn stores_to_several_cells_pass_each_other_under_pso() {
 }
 
 #[test]
+fn several_stores_are_pending_at_once() {
+    let two = "shared x, y; thread p { local a; x = 1; x = 2; a = y; } \
+               thread q { local b; y = 1; y = 2; b = x; }";
+    let in_order = [
+        "0 2 | 2 2",
+        "1 2 | 2 2",
+        "2 2 | 2 2",
+        "2 0 | 2 2",
+        "2 1 | 2 2",
+    ];
+    let late = ["0 0 | 2 2", "0 1 | 2 2", "1 0 | 2 2", "1 1 | 2 2"];
+    comes(two, &in_order, &late, &[]);
+    // A store fence holds until everything before it has drained, not only the first of it.
+    let fenced = "shared x, z, y; thread p { x = 1; z = 1; fence store; y = 1; } \
+                  thread q { local a, b; a = y; b = z; }";
+    let in_order = ["0 0 | 1 1 1", "0 1 | 1 1 1", "1 1 | 1 1 1"];
+    comes(fenced, &in_order, &[], &[]);
+}
+
+#[test]
 fn a_thread_sees_its_own_newest_store() {
     comes(
         "shared x; thread p { local a; x = 1; a = x; }",
