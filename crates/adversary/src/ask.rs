@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use wattle::check::questions;
 use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Run, Verdict, check_with};
 use wattle_evidence::{Certificate, Progress, Reason};
 use wattle_model::{Instance, Program};
@@ -95,14 +96,6 @@ pub struct Answers {
 /// told is right, the proof and its audit are not.
 const REFUTED: &str = "had a proof of the opposite";
 
-/// How many answers a program gets: one for each property, or one for its assertions.
-pub fn questions(program: &Program) -> Vec<Option<usize>> {
-    match program.properties.len() {
-        0 => vec![None],
-        n => (0..n).map(Some).collect(),
-    }
-}
-
 pub fn ask(
     program: &Program,
     engine: &Engine,
@@ -110,7 +103,7 @@ pub fn ask(
     deadlock: bool,
     budget: Budget,
 ) -> Answers {
-    let n = questions(program).len();
+    let n = questions(program, deadlock).len();
     let all = |said: Said| Answers {
         said: vec![said; n],
         proofs: vec![None; n],
@@ -162,7 +155,10 @@ pub fn ask(
                 reason: Reason::Refused(refusal),
                 ..
             } => Said::Refused(refusal.why.clone()),
-            Verdict::Bounded { .. } | Verdict::Undecided { .. } => Said::Undecided,
+            // A proof under a condition says nothing about the program's own numbers.
+            Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
+                Said::Undecided
+            }
         },
         Err(unsound) => Said::Unsound(unsound.what.clone()),
     });

@@ -1,12 +1,13 @@
 //! One program: every engine and every memory model against the judge.
 
-use crate::ask::{Answers, Budget, Engine, Said, ask, questions};
+use crate::ask::{Answers, Budget, Engine, Said, ask};
 use crate::brute::{Seen, Truth, explore};
 use crate::neighbour::{Audit, Neighbours};
 use crate::table::{Counted, Table};
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+use wattle::check::questions;
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program, PropertyKind, print};
 use wattle_random::{constructs, question_constructs};
@@ -93,7 +94,7 @@ impl Judge {
             let known = |q: &Option<usize>| {
                 matches!(judge.truth(*q, false), Truth::Violated | Truth::Holds)
             };
-            let enough = !judge.instances.is_empty() && questions(program).iter().all(known);
+            let enough = !judge.instances.is_empty() && questions(program, false).iter().all(known);
             all = judge.instances;
             if enough {
                 break;
@@ -177,7 +178,7 @@ pub fn compare<'j>(
     limits: Limits,
 ) -> (Answers, Option<Disagreement>) {
     let answers = ask(program, engine, model, deadlock, limits.budget);
-    let asked = questions(program);
+    let asked = questions(program, deadlock);
     let mut first = None;
     for (q, (question, said)) in asked.iter().zip(&answers.said).enumerate() {
         if matches!(said, Said::Refused(_) | Said::Undecided) {
@@ -232,8 +233,10 @@ pub fn trial(
                 judge
             })
         };
-        let neighbours: Vec<OnceCell<Neighbours>> =
-            questions(program).iter().map(|_| OnceCell::new()).collect();
+        let neighbours: Vec<OnceCell<Neighbours>> = questions(program, deadlock)
+            .iter()
+            .map(|_| OnceCell::new())
+            .collect();
         for engine in Engine::all() {
             let began = Instant::now();
             let (answers, wrong) = compare(program, &engine, model, deadlock, judged, limits);
@@ -245,7 +248,7 @@ pub fn trial(
                 let Some(proof) = proof.as_ref().filter(|_| !program.is_parameterised()) else {
                     continue;
                 };
-                let question = questions(program)[q];
+                let question = questions(program, deadlock)[q];
                 let beside = neighbours[q].get_or_init(|| {
                     Neighbours::of(program, model, question, deadlock, limits.states / 4)
                 });
@@ -263,7 +266,7 @@ pub fn trial(
                     });
                 }
             }
-            for (question, said) in questions(program).iter().zip(&answers.said) {
+            for (question, said) in questions(program, deadlock).iter().zip(&answers.said) {
                 let property = question.map(|q| &program.properties[q]);
                 let cell = match said {
                     Said::Holds => Counted::HOLDS,

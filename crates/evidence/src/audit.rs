@@ -12,11 +12,14 @@ mod load_buffers;
 mod multisets;
 mod robust;
 mod solvers;
+mod symbols;
+mod translation;
 mod views;
 
 pub use load_buffers::audit_crowd;
 pub use robust::audit_robustness;
 pub use solvers::Solvers;
+pub use translation::{Held, Relation, Variable, validate};
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};

@@ -8,7 +8,7 @@ use crate::control::{Control, Stop};
 use crate::minimise::minimise;
 use crate::task::Task;
 use crate::trace::{End, Trace, TraceError};
-use crate::verdict::{Broken, Proof, Scope, Verdict};
+use crate::verdict::{Assumption, Broken, Proof, Scope, Verdict};
 use std::fmt;
 use wattle_memory::MemoryModel;
 use wattle_model::PropertyKind;
@@ -46,6 +46,24 @@ impl Judged {
         let unchecked = None;
         Judged { verdict, unchecked }
     }
+
+    /// The same where a proof took something for granted: what was not accepted is a condition.
+    pub fn assuming(
+        self,
+        assumptions: Vec<Assumption>,
+        accepted: impl Fn(&Assumption) -> bool,
+    ) -> Self {
+        let Verdict::Holds { mut scope, proof } = self.verdict else {
+            return self;
+        };
+        let all = assumptions.iter().all(accepted);
+        scope.assumptions.extend(assumptions);
+        let verdict = match all {
+            true => Verdict::Holds { scope, proof },
+            false => Verdict::HoldsIf { scope, proof },
+        };
+        Judged { verdict, ..self }
+    }
 }
 
 /// Why a proof was not audited. The verdict stands, and says so: this is about what an audit costs,
@@ -55,8 +73,8 @@ impl Judged {
 pub enum Unchecked {
     /// Nobody wanted it.
     Off,
-    /// The states of the search were too many to write down; why.
-    Counted(String),
+    /// There was nothing to audit, or nobody to do it: the states were too many to write down, …
+    Unable(String),
     /// The audit ran out of its budget.
     Stopped(Stop),
 }
@@ -65,7 +83,7 @@ impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unchecked::Off => f.write_str("switched off"),
-            Unchecked::Counted(why) => f.write_str(why),
+            Unchecked::Unable(why) => f.write_str(why),
             Unchecked::Stopped(stop) => write!(f, "{stop}"),
         }
     }
@@ -111,14 +129,33 @@ pub fn judge(
         .is_some_and(|q| q.kind == PropertyKind::Reachable);
     let so_far = answer.effort();
     let (verdict, unchecked) = match answer {
+        // The run of an engine that stops at the first fault: another may get to the state.
+        Answer::Reached { trace, .. } if reaching_is_good && trace.end != End::Target => {
+            let met = match &trace.end {
+                End::Fault(fault) => fault.kind.to_string(),
+                End::Deadlock => "a deadlock".into(),
+                End::Target => String::new(),
+            };
+            let reason = Reason::Other(format!(
+                "{engine} met a fault ({met}) and looked no further; `--engine explicit` does"
+            ));
+            (Verdict::Undecided { reason, so_far }, None)
+        }
         Answer::Reached { trace, .. } => {
-            let trace = checked_trace(task, engine, trace, control)?;
-            let verdict = if reaching_is_good && trace.end == End::Target {
-                let (scope, proof) = (scope(task), Proof::Witness(trace));
-                Verdict::Holds { scope, proof }
-            } else {
-                let because = Broken::Trace(trace);
-                Verdict::Violated { because }
+            let verdict = match checked_trace(task, engine, trace, control)? {
+                Err(stop) => {
+                    let stage = format!("the replay of the run found by {engine}");
+                    let reason = Reason::Stopped { stop, stage };
+                    Verdict::Undecided { reason, so_far }
+                }
+                Ok(trace) if reaching_is_good => {
+                    let (scope, proof) = (scope(task), Proof::Witness(trace));
+                    Verdict::Holds { scope, proof }
+                }
+                Ok(trace) => {
+                    let because = Broken::Trace(trace);
+                    Verdict::Violated { because }
+                }
             };
             (verdict, None)
         }
@@ -128,7 +165,7 @@ pub fn judge(
             let audited = match (policy, &certificate) {
                 (AuditPolicy::Never, _) => Ok(Some(Unchecked::Off)),
                 (AuditPolicy::Always, Certificate::Counted(c)) => {
-                    Ok(Some(Unchecked::Counted(c.why.clone())))
+                    Ok(Some(Unchecked::Unable(c.why.clone())))
                 }
                 (AuditPolicy::Always, _) => {
                     let result = audit(task, &certificate, control).map(|_| ());
@@ -158,15 +195,23 @@ fn checked_trace(
     engine: &'static str,
     trace: Trace,
     control: &Control<'_>,
-) -> Result<Trace, Unsound> {
+) -> Result<Result<Trace, Stop>, Unsound> {
     let unsound = |e: TraceError| Unsound {
         engine,
         what: format!("its trace does not replay: {e}"),
     };
-    trace.check(task).map_err(unsound)?;
-    let trace = minimise(task, &trace, control);
-    trace.check(task).map_err(unsound)?;
-    Ok(trace)
+    match trace.check_within(task, control) {
+        Ok(_) => {}
+        Err(TraceError::Stopped(stop)) => return Ok(Err(stop)),
+        Err(e) => return Err(unsound(e)),
+    }
+    let shorter = minimise(task, &trace, control);
+    match shorter.check_within(task, control) {
+        Ok(_) => Ok(Ok(shorter)),
+        // The one given has been replayed.
+        Err(TraceError::Stopped(_)) => Ok(Ok(trace)),
+        Err(e) => Err(unsound(e)),
+    }
 }
 
 /// What a verdict about the task covers.

@@ -21,7 +21,7 @@ pub mod verdict;
 pub use answer::{Answer, Engine, Limits, Reason, Refusal};
 pub use audit::{AuditError, Audited, Solvers, audit, audit_crowd, audit_system, audit_with};
 pub use certificate::{Certificate, ClosedStates};
-pub use control::{Control, Pace, Progress, Stop};
+pub use control::{Control, Meter, Pace, Progress, Stop};
 pub use file::{EvidenceFile, FileError};
 pub use fingerprint::fingerprint;
 pub use judge::{AuditPolicy, Judged, Unchecked, Unsound, after_audit, judge};

@@ -246,6 +246,9 @@ fn at(program: &Program<'_>, t: ThreadId, site: usize, moves: &[Printed], out: &
         here.location,
         pending.join(" ")
     );
+    if moves.is_empty() {
+        out.push_str("    assume(false);\n");
+    }
     let last = moves.len().saturating_sub(1);
     for (m, printed) in moves.iter().enumerate() {
         let transfer = &printed.transfer;

@@ -162,6 +162,14 @@ impl Thread {
     }
 }
 
+impl Question {
+    /// Whether a fault anywhere answers the question. Not if a final state is looked for: runs with a
+    /// fault have none, and what other runs do does not matter to one that gets there.
+    pub fn minds_faults(&self) -> bool {
+        self.kind != PropertyKind::Reachable
+    }
+}
+
 impl Instance {
     pub fn thread(&self, id: ThreadId) -> &Thread {
         &self.threads[id.index()]

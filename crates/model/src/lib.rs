@@ -8,6 +8,7 @@
 pub mod array;
 pub mod canonical;
 pub mod crowd;
+mod dataflow;
 pub mod domain;
 pub mod expr;
 pub mod graph;

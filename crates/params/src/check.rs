@@ -332,7 +332,7 @@ impl<'a> Check<'a> {
             (_, true) => vec![least + 3, least + 4],
         };
         for threads in sizes {
-            let remembered: &[usize] = match (compiled.model, threads - least) {
+            let remembered: &[usize] = match (compiled.model, threads.saturating_sub(least)) {
                 (MemoryModel::Sc, _) => &[0],
                 (_, ..=2) => &[0, 1, 3],
                 (_, 3) if larger => &[1, 2],

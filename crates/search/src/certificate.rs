@@ -40,7 +40,10 @@ pub enum Listed {
 
 /// All reachable states of the exact machine, sorted; or why they cannot be listed.
 pub fn closed_states(task: &Task<'_>, most: u64, control: &Control<'_>) -> Result<Listed, Refusal> {
-    let view = View::nothing(task.instance);
+    let view = View {
+        faults: task.minds_faults(),
+        ..View::nothing(task.instance)
+    };
     let plan = Plan {
         name: "explicit",
         instance: task.instance,

@@ -18,8 +18,8 @@ use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use wattle_evidence::{
-    AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof, Reason,
-    Refusal, Scope, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit, audit_system,
+    Assumption, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
+    Reason, Refusal, Scope, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit, audit_system,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -134,6 +134,10 @@ pub fn kept(
         ));
     }
     let system = system_of(subject, &any, &counts.0, question)?;
+    let mut counts = counts;
+    if let (Subject::System(_), Some(n)) = (subject, system.threads) {
+        counts.0.insert(OF_SYSTEM.into(), n);
+    }
     Ok(EvidenceFile::of_system(
         &system,
         &counts,
@@ -143,6 +147,9 @@ pub fn kept(
         proof.clone(),
     ))
 }
+
+/// What the number of threads of an array-based system is called in files of evidence.
+const OF_SYSTEM: &str = "threads";
 
 /// The program with its open and fixed families.
 pub fn opened(
@@ -169,7 +176,11 @@ pub fn system_of(
     question: Option<usize>,
 ) -> Result<ArraySystem, String> {
     match subject {
-        Subject::System(system) => Ok((**system).clone()),
+        Subject::System(system) => {
+            let mut system = (**system).clone();
+            system.threads = counts.get(OF_SYSTEM).copied().or(system.threads);
+            Ok(system)
+        }
         Subject::Program(program) => {
             let program = opened(program, any, counts)?;
             Ok(translated(&program, question)?.system)
@@ -190,6 +201,17 @@ pub fn faithful_again(
     let lowered = translated(&program, question)?;
     let same = faithful(&program, &lowered, model, question, control);
     same.map_err(|unsound| unsound.what)
+}
+
+/// What a proof about the program's system takes for granted about the program.
+pub fn assumptions(
+    program: &Program,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+    question: Option<usize>,
+) -> Result<Vec<Assumption>, String> {
+    let program = opened(program, any, counts)?;
+    Ok(translated(&program, question)?.assumptions())
 }
 
 fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, String> {
@@ -218,6 +240,11 @@ pub fn system(
     let (outcome, stopped) = decide(system, model, control);
     let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
     confirm(system, model, &mut finding, control);
+    let axioms = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
+    let assumptions = axioms.then_some(Assumption::Invariants);
+    finding.judged = finding
+        .judged
+        .assuming(assumptions.into_iter().collect(), |a| options.accepts(a));
     finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
     if let Some(n) = system.threads {
         finding.scope.threads = threads(n);
@@ -330,8 +357,17 @@ fn found(
                 },
             }
         }
-        Outcome::Violated(run) => Verdict::Violated {
-            because: Broken::Run(tell(system, model, &run)),
+        Outcome::Violated(run) => match broken_claim(system, model, &run) {
+            None => Verdict::Violated {
+                because: Broken::Run(tell(system, model, &run)),
+            },
+            Some(line) => Verdict::Undecided {
+                reason: Reason::Other(format!(
+                    "a run violates it, but on the way also the invariant of line {line}, which the file \
+                     takes for granted"
+                )),
+                so_far: Progress::default(),
+            },
         },
         Outcome::Undecided(why) => {
             let reason = match stopped {
@@ -352,6 +388,19 @@ fn found(
         },
     };
     Ok(finding)
+}
+
+/// The line of an invariant of the file that does not hold somewhere in the run.
+fn broken_claim(system: &ArraySystem, model: MemoryModel, run: &Run) -> Option<u32> {
+    let machine = Machine::new(system, model, run.threads);
+    let mut state = run.start.clone();
+    let mut events = run.events.iter();
+    loop {
+        if let Some(claim) = machine.broken_claim(&state) {
+            return Some(system.assumed[claim].span.line);
+        }
+        state = machine.apply(&state, events.next()?)?;
+    }
 }
 
 /// A run of the array-based system, one line for each event.
@@ -449,6 +498,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
         seconds: 0.0,
         states: 0,
         peak_memory: resources::peak_memory(),
+        shown_with: None,
         why: None,
         small_worlds: None,
         warnings: Vec::new(),

@@ -13,8 +13,8 @@ use crate::reference::Reference;
 use race::{Ended, Runner, race};
 use wattle_coherent::Coherent;
 use wattle_evidence::{
-    Answer, Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked, Unsound,
-    Verdict, judge,
+    Answer, Control, End, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked,
+    Unsound, Verdict, judge,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
@@ -201,6 +201,13 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
                 proof @ Answer::Unreachable { .. } => {
                     Told::Proof(judged(name, proof, task, options, control))
                 }
+                // A fault is no answer to whether a state is reached.
+                Answer::Reached { trace, effort }
+                    if !task.minds_faults() && trace.end != End::Target =>
+                {
+                    let answer = Answer::Reached { trace, effort };
+                    Told::Proof(judged(name, answer, task, options, control))
+                }
                 answer => Told::Answer(answer),
             }
         });
@@ -241,20 +248,21 @@ impl Ended for Told {
         }
     }
 
-    fn is_checked(&self) -> bool {
+    fn is_final(&self) -> bool {
         match self {
             Told::Answer(_) | Told::Proof(Err(_)) => true,
-            Told::Proof(Ok(outcome)) => unfinished(&outcome.judged).is_none(),
+            Told::Proof(Ok(outcome)) => is_final(&outcome.judged),
         }
     }
 }
 
-/// What stopped the audit, if something did.
-pub(crate) fn unfinished(judged: &Judged) -> Option<Stop> {
-    match judged.unchecked {
-        Some(Unchecked::Stopped(stop)) => Some(stop),
-        Some(Unchecked::Off | Unchecked::Counted(_)) | None => None,
-    }
+/// Whether nobody can say more: a proof takes nothing for granted and its audit ended.
+pub(crate) fn is_final(judged: &Judged) -> bool {
+    let ended = match judged.unchecked {
+        Some(Unchecked::Stopped(_)) => false,
+        Some(Unchecked::Off | Unchecked::Unable(_)) | None => true,
+    };
+    ended && !matches!(judged.verdict, Verdict::HoldsIf { .. })
 }
 
 /// If nobody ran out of a budget, every engine's own reason is worth knowing.
@@ -296,14 +304,15 @@ fn judged(
 fn is_decided(outcome: &Outcome) -> bool {
     matches!(
         outcome.judged.verdict,
-        Verdict::Holds { .. } | Verdict::Violated { .. }
+        Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
     )
 }
 
 /// The answer that says more; of two that say the same, the later one.
 fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
     let rank = |o: &Outcome| match o.judged.verdict {
-        Verdict::Holds { .. } | Verdict::Violated { .. } => 3,
+        Verdict::Holds { .. } | Verdict::Violated { .. } => 4,
+        Verdict::HoldsIf { .. } => 3,
         Verdict::Bounded { .. } => 2,
         // Out of budget: more would perhaps have helped.
         Verdict::Undecided { .. } if stop(o).is_some() => 1,

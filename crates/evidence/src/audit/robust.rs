@@ -124,12 +124,18 @@ impl Search<'_> {
             };
             push(config, &mut seen, &mut work);
         }
+        let instance = self.machine.instance;
+        // A configuration, in both lists; the lists' own nodes double that.
+        let registers: usize = instance.threads.iter().map(|t| t.registers.len() + 8).sum();
+        let size = 512 + 16 * (instance.cells.len() + registers) as u64;
+        let mut looked = 0u64;
         while let Some(config) = work.pop() {
-            if seen.len() % 256 == 0 {
+            looked += 1;
+            if looked.is_multiple_of(256) {
                 let progress = Progress {
                     states: seen.len() as u64,
                     frontier: work.len() as u64,
-                    memory: 0,
+                    memory: (seen.len() + work.len()) as u64 * size,
                 };
                 control.poll("audit", progress)?;
             }

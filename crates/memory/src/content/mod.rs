@@ -57,6 +57,9 @@ pub trait Content: Clone + Debug + Eq + Ord + Hash {
 
     fn is_empty(&self) -> bool;
 
+    /// A store fence, for contents that keep the cells of one buffer apart.
+    fn store_fence(&mut self) {}
+
     /// How many epochs of stores a PSO buffer of this kind keeps apart. Contents that must stay
     /// finite forget the order beyond this: the newest epochs are merged, which only adds drains.
     fn epochs(bound: Self::Bound) -> usize {

@@ -413,6 +413,11 @@ impl<'a> Machine<'a> {
         self.some_of(state, &axioms).is_some()
     }
 
+    /// A condition that the file claims never to hold and that the state satisfies.
+    pub fn broken_claim(&self, state: &State) -> Option<usize> {
+        self.some_of(state, &self.system.assumed).map(|(i, _)| i)
+    }
+
     fn some_of(
         &self,
         state: &State,

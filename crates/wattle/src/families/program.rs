@@ -61,13 +61,14 @@ impl Ended for Told {
         self.as_ref().map_or(true, |(f, _)| {
             matches!(
                 f.judged.verdict,
-                Verdict::Holds { .. } | Verdict::Violated { .. }
+                Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
             )
         })
     }
 
-    fn is_checked(&self) -> bool {
-        (self.as_ref()).map_or(true, |(f, _)| plan::unfinished(&f.judged).is_none())
+    fn is_final(&self) -> bool {
+        self.as_ref()
+            .map_or(true, |(f, _)| plan::is_final(&f.judged))
     }
 }
 
@@ -137,6 +138,7 @@ pub fn program(
     let (threads, states) = FIRST_LOOK;
     if let Sampled::Broken(run) = asked.sample(threads, states, control) {
         let (finding, instance) = asked.broken(*run, control)?;
+        let finding = with_number(finding, instance.as_ref());
         *shown = instance.or(shown.take());
         return Ok(finding);
     }
@@ -157,6 +159,7 @@ pub fn program(
         if decided {
             let (finding, other) = asked.confirmed(finding, control)?;
             let instance = other.or(instance);
+            let finding = with_number(finding, instance.as_ref());
             *shown = instance.or(shown.take());
             return Ok(finding);
         }
@@ -174,6 +177,15 @@ pub fn program(
         )
     };
     Ok(best.unwrap_or_else(nobody))
+}
+
+/// A violation, with the number of threads of the instance that shows it.
+fn with_number(finding: Finding, instance: Option<&Instance>) -> Finding {
+    let shown_with = instance.map(|i| i.threads.len());
+    Finding {
+        shown_with,
+        ..finding
+    }
 }
 
 /// Whoever ran out of a budget might have decided with more; otherwise both reasons are worth knowing.
@@ -229,16 +241,9 @@ impl Asked<'_> {
             faithful(self.program, lowered, model, question, control)?;
         }
         // What may wrap around in the program did not in the proof; the first line has to say so.
-        let assumptions = lowered.assumptions();
-        if !assumptions.is_empty() {
-            finding.scope.data = MATHEMATICAL.into();
-            finding.scope.assumptions = assumptions;
-            if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
-                scope.clone_from(&finding.scope);
-                let note = "wrap-around numbers are treated as mathematical integers";
-                finding.warnings.push(note.into());
-            }
-        }
+        finding.judged = finding
+            .judged
+            .assuming(lowered.assumptions(), |a| options.accepts(a));
         finding.seconds = control.elapsed().as_secs_f64();
         Ok((finding, None))
     }
@@ -326,7 +331,13 @@ impl Asked<'_> {
 
     /// A proof after small instances were run: what they show comes first.
     fn confirmed(&self, mut finding: Finding, control: &Control<'_>) -> Told {
-        let proved = matches!(finding.judged.verdict, Verdict::Holds { .. });
+        let (proved, certain) = match finding.judged.verdict {
+            Verdict::Holds { .. } => (true, true),
+            Verdict::HoldsIf { .. } => (true, false),
+            Verdict::Violated { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
+                (false, false)
+            }
+        };
         if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
             return Ok((finding, None));
         }
@@ -343,7 +354,10 @@ impl Asked<'_> {
             Sampled::Broken(run) => {
                 let engine = finding.engine;
                 let (mut finding, instance) = self.broken(*run, control)?;
-                finding.warnings.push(refuted(engine));
+                // A proof under a condition is not refuted: the condition is.
+                if certain {
+                    finding.warnings.push(refuted(engine));
+                }
                 Ok((finding, instance))
             }
         }
@@ -408,6 +422,3 @@ impl Asked<'_> {
         Ok((open(self.model, self.question, self.options, reason), None))
     }
 }
-
-/// The data of proofs about wrap-around numbers.
-const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";

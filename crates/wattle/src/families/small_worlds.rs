@@ -63,6 +63,11 @@ impl Pace for AtMost {
             false => Ok(()),
         }
     }
+
+    /// States are counted by ticks alone.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 impl Asked<'_> {

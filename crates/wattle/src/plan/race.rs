@@ -7,8 +7,8 @@
 //! program. An engine that is ahead of the slowest waits for it, which keeps the clocks honest: no
 //! core is spent on work that is going to lose.
 //!
-//! A proof whose audit did not end counts as decided only after the same time once more: who has one
-//! that was audited by then is preferred.
+//! A proof whose audit did not end, or that takes something for granted, counts as decided only after the
+//! same time once more: who has a better one by then is preferred.
 //!
 //! The first of the plan gets a head start, because most programs are small and need no race. If it
 //! has a proof by then, its audit may go on alone for a while.
@@ -35,8 +35,9 @@ pub trait Ended {
     /// Whether nobody else is needed any more.
     fn is_decided(&self) -> bool;
 
-    /// Whether nothing better can come: not so where a proof's audit did not end.
-    fn is_checked(&self) -> bool {
+    /// Whether nothing better can come: not so where a proof's audit did not end, or where it takes
+    /// something for granted.
+    fn is_final(&self) -> bool {
         true
     }
 }
@@ -122,7 +123,7 @@ pub fn race<E: Sync, T: Ended + Send>(
             let lane = &mut track.lock()[i];
             // What was done since the last poll is not known, but not nothing.
             lane.clock += tick * handicap;
-            if !outcome.is_checked() {
+            if !outcome.is_final() {
                 lane.clock *= 2;
             }
             lane.state = State::Decided;
@@ -240,14 +241,26 @@ impl Pace for Clock<'_> {
         }
         self.wait(lanes)
     }
+
+    fn is_over(&self) -> bool {
+        // If somebody is about to move, the next look will tell.
+        let lanes = self.track.lanes.try_lock();
+        lanes.is_ok_and(|lanes| self.is_beaten(&lanes))
+    }
 }
 
 impl<'t> Clock<'t> {
+    /// Whether somebody has decided who comes before this one, whatever it does from now on.
+    fn is_beaten(&self, lanes: &[Lane]) -> bool {
+        let now = lanes[self.i].clock;
+        winner(lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i))
+    }
+
     /// Waits for those that are behind; says if it is enough.
     fn wait(&self, mut lanes: MutexGuard<'_, Vec<Lane>>) -> Result<(), Stop> {
         let now = lanes[self.i].clock;
         loop {
-            if winner(&lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i)) {
+            if self.is_beaten(&lanes) {
                 return Err(Stop::Cancelled);
             }
             if self.is_too_much(&lanes) {
@@ -350,7 +363,7 @@ mod tests {
             true
         }
 
-        fn is_checked(&self) -> bool {
+        fn is_final(&self) -> bool {
             self.checked
         }
     }
