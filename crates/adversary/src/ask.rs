@@ -175,6 +175,7 @@ pub fn ask(
             ..
         } => Some(c.clone()),
         Verdict::Holds { .. }
+        | Verdict::HoldsIf { .. }
         | Verdict::Violated { .. }
         | Verdict::Bounded { .. }
         | Verdict::Undecided { .. } => None,

@@ -255,7 +255,14 @@ fn folding_changes_no_value() {
             }
         }
     }
+    for (n, op) in OPERATORS.iter().enumerate() {
+        let truth = n >= 10;
+        assert_eq!(op.is_logical(), truth, "{}", op.symbol());
+        let e: Expr<i64> = Expr::binary(*op, Expr::Atom(1), Expr::Atom(1));
+        assert_eq!(e.is_logical(), truth, "{}", op.symbol());
+    }
     // What only looks like a truth is none.
+    assert!(!Expr::Atom(1).is_logical() && !Expr::unary(Op1::Neg, Expr::Atom(1)).is_logical());
     assert!(!Expr::<i64>::Const(2).is_logical());
     assert!(!Expr::ite(Expr::Atom(1), Expr::Const(1), Expr::Atom(1)).is_logical());
     assert!(!Expr::ite(Expr::Atom(1), Expr::Atom(1), Expr::Const(1)).is_logical());
