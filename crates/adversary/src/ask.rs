@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::check::questions;
-use wattle::{CheckError, MemoryModel, Options, Order, Run, Verdict, check_with};
-use wattle_evidence::{Progress, Reason};
+use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Run, Verdict, check_with};
+use wattle_evidence::{Certificate, Progress, Reason};
 use wattle_model::{Instance, Program};
 
 /// An engine as the table names it.
@@ -86,6 +86,8 @@ pub enum Said {
 /// What was said about all questions of the program, in their order.
 pub struct Answers {
     pub said: Vec<Said>,
+    /// The proof of what holds, by question.
+    pub proofs: Vec<Option<Certificate>>,
     /// The instance on which violations were shown.
     pub instance: Option<Instance>,
 }
@@ -104,6 +106,7 @@ pub fn ask(
     let n = questions(program, deadlock).len();
     let all = |said: Said| Answers {
         said: vec![said; n],
+        proofs: vec![None; n],
         instance: None,
     };
     let options = Options {
@@ -166,8 +169,21 @@ pub fn ask(
             said.len()
         )));
     }
+    let proof = |f: &Finding| match &f.judged.verdict {
+        Verdict::Holds {
+            proof: Proof::Certificate(c),
+            ..
+        } => Some(c.clone()),
+        Verdict::Holds { .. }
+        | Verdict::HoldsIf { .. }
+        | Verdict::Violated { .. }
+        | Verdict::Bounded { .. }
+        | Verdict::Undecided { .. } => None,
+    };
+    let proofs = checked.results.iter();
     Answers {
         said,
+        proofs: proofs.map(|r| r.as_ref().ok().and_then(proof)).collect(),
         instance: checked.instance,
     }
 }

@@ -2,9 +2,11 @@
 //! interrupted and resumed.
 
 use crate::ask::Engine;
+use crate::neighbour::Audit;
 use crate::table::Table;
-use crate::trial::{Disagreement, Judge, Limits, compare, trial};
+use crate::trial::{AUDITOR, Disagreement, Judge, Limits, compare, trial};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +28,8 @@ pub struct Campaign {
     pub limits: Limits,
     /// What is done so far is read from here and written here.
     pub resume: Option<PathBuf>,
+    /// Every audit is written here, one line each, for trials of the auditor alone.
+    pub audits: Option<PathBuf>,
 }
 
 /// What a campaign has done.
@@ -44,6 +48,7 @@ pub struct Done {
 struct Tried {
     number: u64,
     result: Result<(Table, Vec<Disagreement>), String>,
+    audits: Vec<Audit>,
 }
 
 /// Programs between two looks at the clock.
@@ -124,7 +129,15 @@ impl Campaign {
             });
             let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
             found.sort_by_key(|t| t.number);
-            for Tried { number, result } in found {
+            for Tried {
+                number,
+                result,
+                audits,
+            } in found
+            {
+                if let Some(file) = &self.audits {
+                    append(file, &audits)?;
+                }
                 match result {
                     Ok((table, wrong)) => {
                         done.table.merge(&table);
@@ -170,11 +183,16 @@ impl Campaign {
     }
 
     fn one(&self, number: u64) -> Tried {
-        let result = self.tried(number);
-        Tried { number, result }
+        let mut audits = Vec::new();
+        let result = self.tried(number, &mut audits);
+        Tried {
+            number,
+            result,
+            audits,
+        }
     }
 
-    fn tried(&self, n: u64) -> Result<(Table, Vec<Disagreement>), String> {
+    fn tried(&self, n: u64, audits: &mut Vec<Audit>) -> Result<(Table, Vec<Disagreement>), String> {
         let source = source(self.seed_of(n), self.profile_of(n));
         let parsed = parse(Language::Wtl, &source.text);
         let Some(program) = parsed.program else {
@@ -183,7 +201,14 @@ impl Campaign {
         };
         let mut table = Table::of_one();
         let deadlock = self.deadlock(n);
-        let wrong = trial(&program, &source.sugar, deadlock, self.limits, &mut table);
+        let wrong = trial(
+            &program,
+            &source.sugar,
+            deadlock,
+            self.limits,
+            &mut table,
+            audits,
+        );
         Ok((table, wrong))
     }
 
@@ -206,6 +231,8 @@ impl Campaign {
             text += &format!(" --profile {p}");
         }
         let program = parse(Language::Wtl, &self.text(n)).program;
+        // A proof that the auditor should have rejected is told with the program it was put to.
+        let small = small && !d.what.starts_with(AUDITOR);
         if let (true, Some(program)) = (small, program) {
             let small = self.shrunk(&program, d);
             text += &format!(
@@ -263,6 +290,16 @@ fn together(wrong: Vec<Disagreement>) -> Vec<(Disagreement, Vec<String>)> {
 fn tell(done: &mut Done, text: String) {
     println!("\n{text}");
     done.disagreements.push(text);
+}
+
+fn append(file: &Path, audits: &[Audit]) -> Result<(), String> {
+    let lines: Result<Vec<String>, _> = audits.iter().map(serde_json::to_string).collect();
+    let lines = lines.map_err(|e| e.to_string())?;
+    let mut options = std::fs::OpenOptions::new();
+    let mut out = (options.create(true).append(true).open(file))
+        .map_err(|e| format!("{}: {e}", file.display()))?;
+    let written = lines.iter().try_for_each(|l| writeln!(out, "{l}"));
+    written.map_err(|e| format!("{}: {e}", file.display()))
 }
 
 fn write(file: &Path, done: &Done) -> Result<(), String> {

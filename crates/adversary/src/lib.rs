@@ -3,11 +3,13 @@
 //!
 //! [`brute`] is the judge and the only one whose word counts: it lists the states of the reference
 //! machine. [`ask`] puts the questions to an engine, [`trial`] compares the answers, [`table`] counts
-//! for each construct, engine and model how often a verdict was compared. [`campaign`] does it many
+//! for each construct, engine and model how often a verdict was compared, [`neighbour`]
+//! shows the auditor proofs of other programs. [`campaign`] does it many
 //! times, can be interrupted and resumed, and shrinks what it finds.
 
 pub mod ask;
 pub mod brute;
 pub mod campaign;
+pub mod neighbour;
 pub mod table;
 pub mod trial;

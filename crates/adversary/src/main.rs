@@ -10,7 +10,7 @@ use wattle_random::{Profile, source};
 
 const USAGE: &str = "\
 usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers]
-                 [--first N] [--jobs N] [--states N] [--resume FILE] [--partial] [--reasons] [--print]
+                 [--first N] [--jobs N] [--states N] [--resume FILE] [--audits FILE] [--partial] [--reasons] [--print]
 
 Random programs over every construct of the language, decided by every engine on SC, TSO and PSO and
 compared with brute force on the reference machine. The same seed gives the same programs. Prints
@@ -25,6 +25,7 @@ construct, engine and model.
   --jobs N       programs at a time (1)
   --states N     states of one instance that brute force looks at (4000)
   --resume FILE  go on where this file says, and write down there how far we are
+  --audits FILE  write every audit there, one line each; `--example audits` repeats them
   --partial      empty cells of the table are no failure
   --reasons      tell why engines refused
   --print        print the programs and ask nobody";
@@ -98,6 +99,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         jobs: 1,
         limits: Limits::default(),
         resume: None,
+        audits: None,
     };
     let (mut partial, mut reasons, mut print) = (false, false, false);
     while let Some(word) = words.next() {
@@ -111,6 +113,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--jobs" => campaign.jobs = number(value()?)? as usize,
             "--states" => campaign.limits.states = number(value()?)? as usize,
             "--resume" => campaign.resume = Some(value()?.into()),
+            "--audits" => campaign.audits = Some(value()?.into()),
             "--partial" => partial = true,
             "--reasons" => reasons = true,
             "--print" => print = true,

@@ -2,13 +2,14 @@
 
 use crate::ask::{Answers, Budget, Engine, Said, ask};
 use crate::brute::{Seen, Truth, explore};
+use crate::neighbour::{Audit, Neighbours};
 use crate::table::{Counted, Table};
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use wattle::check::questions;
 use wattle_memory::MemoryModel;
-use wattle_model::{Count, Counts, Instance, Program};
+use wattle_model::{Count, Counts, Instance, Program, PropertyKind, print};
 use wattle_random::{constructs, question_constructs};
 
 /// How much is looked at.
@@ -30,6 +31,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// How a disagreement about the auditor begins.
+pub const AUDITOR: &str = "the auditor takes";
 
 /// An answer that is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +82,7 @@ pub struct Judge {
 
 impl Judge {
     pub fn of(program: &Program, model: MemoryModel, limits: Limits) -> Judge {
+        // Nobody looks at all numbers of threads.
         let mut partial = program.is_parameterised();
         let mut all = Vec::new();
         for instance in instances(program, limits.threads) {
@@ -86,9 +91,10 @@ impl Judge {
                 partial,
             };
             // More threads say no more.
-            let broken = |q: &Option<usize>| judge.truth(*q, false) == Truth::Violated;
-            let enough =
-                !judge.instances.is_empty() && questions(program, false).iter().all(broken);
+            let known = |q: &Option<usize>| {
+                matches!(judge.truth(*q, false), Truth::Violated | Truth::Holds)
+            };
+            let enough = !judge.instances.is_empty() && questions(program, false).iter().all(known);
             all = judge.instances;
             if enough {
                 break;
@@ -107,17 +113,24 @@ impl Judge {
     pub fn truth(&self, question: Option<usize>, deadlock: bool) -> Truth {
         let each = self.instances.iter();
         let each: Vec<Truth> = each.map(|(i, s)| s.truth(i, question, deadlock)).collect();
-        // A violation of one number of threads is one of any number; a final state that some number
-        // of threads reaches says nothing of the others.
-        if each.contains(&Truth::Violated) {
-            return Truth::Violated;
+        // A violation with one number of threads is one for any number, and so is a final state that is
+        // to be reached.
+        let reachable = |(i, _): &(Instance, Seen)| {
+            question.is_some_and(|q| i.questions[q].kind == PropertyKind::Reachable)
+        };
+        let settles = match self.instances.first().is_some_and(reachable) {
+            true => Truth::Holds,
+            false => Truth::Violated,
+        };
+        if each.contains(&settles) {
+            return settles;
         }
         if each.contains(&Truth::NoValue) {
             return Truth::NoValue;
         }
-        match self.partial || each.contains(&Truth::Open) || each.is_empty() {
-            true => Truth::Open,
-            false => Truth::Holds,
+        match (self.partial || each.contains(&Truth::Open), each.first()) {
+            (true, _) | (_, None) => Truth::Open,
+            (false, Some(all)) => *all,
         }
     }
 
@@ -163,17 +176,20 @@ pub fn compare<'j>(
     deadlock: bool,
     judge: impl Fn() -> &'j Judge,
     limits: Limits,
-) -> (Vec<Said>, Option<Disagreement>) {
-    let Answers { said, instance } = ask(program, engine, model, deadlock, limits.budget);
+) -> (Answers, Option<Disagreement>) {
+    let answers = ask(program, engine, model, deadlock, limits.budget);
     let asked = questions(program, deadlock);
     let mut first = None;
-    for (q, (question, said)) in asked.iter().zip(&said).enumerate() {
+    for (q, (question, said)) in asked.iter().zip(&answers.said).enumerate() {
         if matches!(said, Said::Refused(_) | Said::Undecided) {
             continue;
         }
         let truth = judge().truth(*question, deadlock);
         let shown = || {
-            let instance = instance.as_ref().filter(|_| program.is_parameterised())?;
+            let instance = answers
+                .instance
+                .as_ref()
+                .filter(|_| program.is_parameterised())?;
             let seen = explore(instance, model, limits.states)?;
             Some(seen.truth(instance, *question, deadlock))
         };
@@ -189,7 +205,7 @@ pub fn compare<'j>(
             });
         }
     }
-    (said, first)
+    (answers, first)
 }
 
 /// Everything about one program. Rows of the table are what the program and the question use, and
@@ -200,6 +216,7 @@ pub fn trial(
     deadlock: bool,
     limits: Limits,
     table: &mut Table,
+    audits: &mut Vec<Audit>,
 ) -> Vec<Disagreement> {
     let mut found = Vec::new();
     let mut all: BTreeSet<&'static str> = constructs(program);
@@ -216,13 +233,40 @@ pub fn trial(
                 judge
             })
         };
+        let neighbours: Vec<OnceCell<Neighbours>> = questions(program, deadlock)
+            .iter()
+            .map(|_| OnceCell::new())
+            .collect();
         for engine in Engine::all() {
             let began = Instant::now();
-            let (said, wrong) = compare(program, &engine, model, deadlock, judged, limits);
+            let (answers, wrong) = compare(program, &engine, model, deadlock, judged, limits);
             table.took("brute force", judging.get());
             table.took(engine.name, began.elapsed().saturating_sub(judging.take()));
             found.extend(wrong);
-            for (question, said) in questions(program, deadlock).iter().zip(&said) {
+            for (q, proof) in answers.proofs.iter().enumerate() {
+                // Proofs about any number of threads are not about an instance.
+                let Some(proof) = proof.as_ref().filter(|_| !program.is_parameterised()) else {
+                    continue;
+                };
+                let question = questions(program, deadlock)[q];
+                let beside = neighbours[q].get_or_init(|| {
+                    Neighbours::of(program, model, question, deadlock, limits.states / 4)
+                });
+                audits.push(beside.audit(program, proof, true));
+                if let Some(other) = beside.accepted(proof, audits) {
+                    found.push(Disagreement {
+                        engine: engine.clone(),
+                        model,
+                        question: q,
+                        deadlock,
+                        what: format!(
+                            "{AUDITOR} its proof for one of a program that is violated:\n{}",
+                            print::to_wtl(other)
+                        ),
+                    });
+                }
+            }
+            for (question, said) in questions(program, deadlock).iter().zip(&answers.said) {
                 let property = question.map(|q| &program.properties[q]);
                 let cell = match said {
                     Said::Holds => Counted::HOLDS,

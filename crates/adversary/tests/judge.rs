@@ -125,7 +125,7 @@ fn a_wrong_judge_is_noticed() {
         let other = if said == Said::Holds { &right } else { &wrong };
         for (judged, agrees) in [(about, true), (other, false)] {
             let judge = Judge::of(judged, MemoryModel::Sc, Limits::default());
-            let (all, found) = compare(
+            let (answers, found) = compare(
                 about,
                 &explicit,
                 MemoryModel::Sc,
@@ -133,7 +133,7 @@ fn a_wrong_judge_is_noticed() {
                 || &judge,
                 Limits::default(),
             );
-            assert_eq!(all, std::slice::from_ref(&said));
+            assert_eq!(answers.said, [said.clone()]);
             assert_eq!(found.is_none(), agrees, "{found:?}");
         }
     }
@@ -143,7 +143,14 @@ fn a_wrong_judge_is_noticed() {
 fn cells_that_are_refused_are_not_empty() {
     let program = program("shared x: 0..1; thread p { x = 1; } never x == 1;");
     let mut table = Table::of_one();
-    let found = trial(&program, &[], false, Limits::default(), &mut table);
+    let found = trial(
+        &program,
+        &[],
+        false,
+        Limits::default(),
+        &mut table,
+        &mut Vec::new(),
+    );
     assert_eq!(found, []);
     let empty = table.empty(&engines());
     let has = |what: &str| empty.iter().any(|e| e == what);
@@ -164,6 +171,7 @@ fn a_short_campaign_finds_nothing() {
         jobs: 1,
         limits: Limits::default(),
         resume: None,
+        audits: None,
     };
     let done = campaign.run().expect("it runs");
     assert_eq!(done.disagreements, Vec::<String>::new());

@@ -4,8 +4,8 @@
 //! threads, then cells), a fault in words, or `stuck` where nothing can happen and not all is over.
 
 use std::collections::{BTreeSet, HashSet};
-use wattle_memory::reference::{Machine, Outcome, ReplayError, replay};
-use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Start, Tso};
+use wattle_memory::reference::{Machine, Outcome, ReplayError, evaluate, replay};
+use wattle_memory::{AtMostK, Event, Exact, Layout, MemoryModel, Pso, Sc, Start, Tso};
 use wattle_model::{Instance, StepId, ThreadId};
 use wattle_syntax::{Language, parse};
 
@@ -23,6 +23,15 @@ fn outcomes_of<L: Layout>(instance: &Instance) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     while let Some(state) = work.pop() {
         let events = machine.events(&state);
+        // Inside an atomic block one thread is alone.
+        let acting = instance
+            .thread_ids()
+            .filter(|t| machine.may_act(&state, *t));
+        let acting: Vec<ThreadId> = acting.collect();
+        assert!(events.iter().all(|e| acting.contains(&e.thread())));
+        if let Some(alone) = machine.inside_atomic(&state) {
+            assert_eq!(acting, [alone]);
+        }
         if machine.is_final(&state) {
             let words = |v: &[i64]| v.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
             let registers: Vec<i64> = state.registers.concat();
@@ -110,6 +119,26 @@ fn stores_to_several_cells_pass_each_other_under_pso() {
                  thread q { local a, b; a = z; b = x; }";
     let all = ["0 0 | 1 1 1", "0 1 | 1 1 1", "1 1 | 1 1 1"];
     comes(later, &all, &[], &[]);
+}
+
+#[test]
+fn several_stores_are_pending_at_once() {
+    let two = "shared x, y; thread p { local a; x = 1; x = 2; a = y; } \
+               thread q { local b; y = 1; y = 2; b = x; }";
+    let in_order = [
+        "0 2 | 2 2",
+        "1 2 | 2 2",
+        "2 2 | 2 2",
+        "2 0 | 2 2",
+        "2 1 | 2 2",
+    ];
+    let late = ["0 0 | 2 2", "0 1 | 2 2", "1 0 | 2 2", "1 1 | 2 2"];
+    comes(two, &in_order, &late, &[]);
+    // A store fence holds until everything before it has drained, not only the first of it.
+    let fenced = "shared x, z, y; thread p { x = 1; z = 1; fence store; y = 1; } \
+                  thread q { local a, b; a = y; b = z; }";
+    let in_order = ["0 0 | 1 1 1", "0 1 | 1 1 1", "1 1 | 1 1 1"];
+    comes(fenced, &in_order, &[], &[]);
 }
 
 #[test]
@@ -381,4 +410,120 @@ fn runs_replay() {
     let after = [step(0, 0), step(0, 1), step(0, 2)];
     let wrong = replay(&open, MemoryModel::Sc, &at(1), &after);
     assert_eq!(wrong, Err(ReplayError::AfterFault { index: 2 }));
+}
+
+/// How often a run of the straight line is refused for want of room.
+fn full<L: Layout>(instance: &Instance, room: usize) -> usize {
+    let machine = Machine::<L, AtMostK>::new(instance, room).expect("it runs");
+    let start = machine.starts().expect("it starts").remove(0);
+    let mut state = machine.initial(&start);
+    let mut full = 0;
+    // The thread's own steps only, as far as they go.
+    loop {
+        let events = machine.events(&state);
+        let step = events.iter().find(|e| matches!(e, Event::Step { .. }));
+        match step.map(|e| machine.apply(&state, e)) {
+            Some(Outcome::Next(next)) => state = next,
+            Some(Outcome::Full(_)) => {
+                full += 1;
+                break;
+            }
+            Some(Outcome::Fault(_)) | None => break,
+        }
+    }
+    full
+}
+
+#[test]
+fn bounded_buffers_are_full() {
+    let one_cell = instance("shared x; thread p { x = 1; x = 2; }");
+    let two_cells = instance("shared x, y; thread p { x = 1; y = 2; }");
+    let fenced = instance("shared x; thread p { x = 1; fence store; x = 2; }");
+    for (instance, tso, pso) in [(&one_cell, 1, 1), (&two_cells, 1, 0), (&fenced, 1, 1)] {
+        assert_eq!(full::<Tso>(instance, 1), tso);
+        assert_eq!(full::<Pso>(instance, 1), pso);
+        assert_eq!(full::<Tso>(instance, 2), 0);
+        assert_eq!(full::<Pso>(instance, 2), 0);
+    }
+}
+
+#[test]
+fn choices_among_too_many_are_refused() {
+    let refused = |text: &str| Machine::<Sc, Exact>::new(&instance(text), ()).err();
+    let wide = "thread p { local a: u16; a = any; }";
+    assert_eq!(refused(wide), None);
+    for wider in [
+        "thread p { local a: u17; a = any; }",
+        "thread p { local a; a = any 0..65536; }",
+    ] {
+        let why = refused(wider).map(|r| r.to_string());
+        assert!(why.is_some_and(|w| w.contains("`a`")), "{wider}");
+    }
+    let starts = |text: &str| {
+        let instance = instance(text);
+        let machine = Machine::<Sc, Exact>::new(&instance, ()).expect("nothing is chosen");
+        machine.starts().map(|s| s.len()).map_err(|r| r.to_string())
+    };
+    assert_eq!(
+        starts("shared x: u8 = any, y: u8 = any; thread p { }"),
+        Ok(1 << 16)
+    );
+    let many = starts("shared x: u8 = any, y: u8 = any, z: u1 = any; thread p { }");
+    assert!(many.is_err_and(|w| w.contains("initial states")));
+    let wide = starts("shared x: u17 = any; thread p { }");
+    assert!(wide.is_err_and(|w| w.contains("`x`")));
+}
+
+/// The value of the condition in the initial state.
+fn value(condition: &str) -> Result<i64, String> {
+    let text = format!(
+        "shared x = 7, a[3] = {{3, 4, 6}}, i = 1; \
+         thread p {{ local r = 5; l: skip; m: skip; }} thread q[2] {{ local s = self; n: skip; }} \
+         never {condition};"
+    );
+    let instance = instance(&text);
+    let machine = Machine::<Tso, Exact>::new(&instance, ()).expect("it runs");
+    let state = machine.initial(&machine.starts().expect("it starts")[0]);
+    evaluate(&state, &instance.questions[0].target).map_err(|fault| fault.to_string())
+}
+
+#[test]
+fn conditions() {
+    for (condition, expected) in [
+        ("x == 7", 1),
+        ("x == 6", 0),
+        ("a[0]", 3),
+        ("a[i]", 4),
+        ("a[i + 1]", 6),
+        ("a[i] + a[2] * 2", 16),
+        ("*(i)", 3),
+        ("*(&a + 2)", 6),
+        ("p.r - x", -2),
+        ("q[1].s", 1),
+        ("q[0].s", 0),
+        ("p@l", 1),
+        ("p@m", 0),
+        ("q[1]@n", 1),
+        ("!(x == 7)", 0),
+        ("x && 0", 0),
+        ("x && 2", 1),
+        ("0 || x", 1),
+        ("x == 0 || i == 0", 0),
+        ("x == 7 ? i : a[x]", 1),
+        ("x == 6 ? a[x] : i", 1),
+        ("x == 7 || a[x] == 0", 1),
+        ("x == 6 && a[x] == 0", 0),
+    ] {
+        assert_eq!(value(condition), Ok(expected), "{condition}");
+    }
+    assert_eq!(value("a[x]"), Err("index 7 outside an array of 3".into()));
+    assert_eq!(
+        value("a[x - 4]"),
+        Err("index 3 outside an array of 3".into())
+    );
+    assert_eq!(value("a[-x]"), Err("index -7 outside an array of 3".into()));
+    assert_eq!(
+        value("x == 7 && 1 / (i - 1)"),
+        Err("division by zero".into())
+    );
 }

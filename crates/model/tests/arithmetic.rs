@@ -1,7 +1,7 @@
 //! Operators and types compared with wide arithmetic that cannot overflow.
 
 use wattle_model::expr::ArithmeticError::{self, DivisionByZero, Overflow, ShiftOutOfRange};
-use wattle_model::{Expr, Op1, Op2, Type};
+use wattle_model::{Domain, Expr, Numbers, Op1, Op2, Type};
 
 const VALUES: &[i64] = &[
     i64::MIN,
@@ -92,6 +92,7 @@ fn binary_operators() {
             for b in VALUES {
                 let wide = expected(*op, *a, *b);
                 let fits = wide.and_then(|w| i64::try_from(w).map_err(|_| Overflow));
+                assert_eq!(op.apply(*a, *b), fits, "{a} {} {b}", op.symbol());
                 let e: Expr<i64> = Expr::binary(*op, Expr::Atom(*a), Expr::Atom(*b));
                 let value = e.eval(&|v: &i64| *v);
                 assert_eq!(value, fits, "{a} {} {b}", op.symbol());
@@ -116,7 +117,11 @@ fn low_bits(v: i64, bits: u32, signed: bool) -> i128 {
 #[test]
 fn unary_operators_and_casts() {
     for a in VALUES {
-        let unary = |op: Op1| Expr::unary(op, Expr::Atom(*a)).eval(&|v: &i64| *v);
+        let unary = |op: Op1| {
+            let value = Expr::unary(op, Expr::Atom(*a)).eval(&|v: &i64| *v);
+            assert_eq!(op.apply(*a), value, "{op:?} of {a}");
+            value
+        };
         let negated = i64::try_from(-i128::from(*a)).map_err(|_| Overflow);
         assert_eq!(unary(Op1::Neg), negated, "-{a}");
         assert_eq!(unary(Op1::Not), Ok(i64::from(*a == 0)), "!{a}");
@@ -203,4 +208,79 @@ fn negation() {
             }
         }
     }
+}
+
+/// Constants, leaves, truths that are no constants, and something without a value.
+fn operands() -> Vec<Expr<i64>> {
+    let values = [-1, 0, 1, 2];
+    let mut all: Vec<Expr<i64>> = values.iter().map(|v| Expr::Const(*v)).collect();
+    all.extend(values.iter().map(|v| Expr::Atom(*v)));
+    all.extend([0, 1].map(|v| Expr::unary(Op1::Not, Expr::Atom(v))));
+    let bad = Expr::binary(Op2::Div, Expr::Atom(1), Expr::Atom(0));
+    all.push(Expr::binary(Op2::Eq, bad.clone(), Expr::Const(1)));
+    all.push(bad);
+    all
+}
+
+#[test]
+fn folding_changes_no_value() {
+    let same = |e: Expr<i64>| {
+        let value = e.eval(&|v: &i64| *v);
+        // Leaves stay leaves, and become constants.
+        let kept: Result<Expr<i64>, ()> = e.substitute(&mut |v| Ok(Expr::Atom(*v)));
+        let known: Result<Expr<i64>, ()> = e.substitute(&mut |v| Ok(Expr::Const(*v)));
+        for folded in [kept, known.clone()] {
+            let folded = folded.map(|f| f.eval(&|v: &i64| *v));
+            assert_eq!(folded, Ok(value), "{e:?}");
+        }
+        if let Ok(v) = value {
+            assert_eq!(known.map(|k| k.as_const()), Ok(Some(v)), "{e:?}");
+        }
+        let negated = e.clone().negate().eval(&|v: &i64| *v);
+        assert_eq!(negated, value.map(|v| i64::from(v == 0)), "{e:?}");
+        if let (true, Ok(v)) = (e.is_logical(), value) {
+            assert!(v == 0 || v == 1, "{e:?}");
+        }
+    };
+    for a in operands() {
+        same(a.clone());
+        same(Expr::unary(Op1::Neg, a.clone()));
+        same(Expr::unary(Op1::Not, a.clone()));
+        for b in operands() {
+            for op in OPERATORS {
+                same(Expr::binary(*op, a.clone(), b.clone()));
+            }
+            for c in operands() {
+                same(Expr::ite(a.clone(), b.clone(), c));
+            }
+        }
+    }
+    for (n, op) in OPERATORS.iter().enumerate() {
+        let truth = n >= 10;
+        assert_eq!(op.is_logical(), truth, "{}", op.symbol());
+        let e: Expr<i64> = Expr::binary(*op, Expr::Atom(1), Expr::Atom(1));
+        assert_eq!(e.is_logical(), truth, "{}", op.symbol());
+    }
+    // What only looks like a truth is none.
+    assert!(!Expr::Atom(1).is_logical() && !Expr::unary(Op1::Neg, Expr::Atom(1)).is_logical());
+    assert!(!Expr::<i64>::Const(2).is_logical());
+    assert!(!Expr::ite(Expr::Atom(1), Expr::Const(1), Expr::Atom(1)).is_logical());
+    assert!(!Expr::ite(Expr::Atom(1), Expr::Atom(1), Expr::Const(1)).is_logical());
+    assert!(Expr::<i64>::Const(1).is_logical() && Expr::<i64>::Const(0).is_logical());
+}
+
+#[test]
+fn positions() {
+    for length in 0..4u32 {
+        for index in VALUES {
+            let inside = (0..i64::from(length)).contains(index);
+            let position = Numbers.position(index, length);
+            assert_eq!(
+                position,
+                inside.then_some(*index as u32),
+                "{index} of {length}"
+            );
+        }
+    }
+    assert!(Numbers.within(&1, 1, 1) && !Numbers.within(&0, 1, 2) && !Numbers.within(&3, 1, 2));
 }
