@@ -133,7 +133,7 @@ fn a_wrong_judge_is_noticed() {
                 || &judge,
                 Limits::default(),
             );
-            assert_eq!(answers.said, [said.clone()]);
+            assert_eq!(answers.said, std::slice::from_ref(&said));
             assert_eq!(found.is_none(), agrees, "{found:?}");
         }
     }

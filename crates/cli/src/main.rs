@@ -97,5 +97,8 @@ fn main() -> ExitCode {
             exit
         }
     };
-    exit.into()
+    match output::is_lost() {
+        true => exit.max(Exit::Input).into(),
+        false => exit.into(),
+    }
 }

@@ -2,18 +2,32 @@
 //! (`wattle … | head`) ends the writing, not the program with a panic.
 
 use super::progress;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use wattle_evidence::{Reason, Refusal};
 use wattle_report::text::Style;
 use wattle_syntax::Diagnostic;
+
+/// An answer could not be written, though somebody may want to read it (a full disk).
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output; says whether anyone is still reading.
 pub fn answer(text: &str) -> bool {
     progress::clear();
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .is_ok()
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(e) = &written
+        && e.kind() != ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        note(&format!("error: the answer could not be written: {e}\n"));
+    }
+    written.is_ok()
+}
+
+/// Whether an answer was lost.
+pub fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// Writes to standard error.

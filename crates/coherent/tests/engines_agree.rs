@@ -31,9 +31,11 @@ fn decision(engine: &dyn Engine, task: &Task<'_>, audits: bool) -> Result<Option
     if engine.accepts(task).is_err() {
         return Ok(None);
     }
-    match engine.run(task, &control) {
+    let answer = engine.run(task, &control);
+    let settled = answer.settles(task);
+    match answer {
         Answer::Reached { trace, .. } => match trace.check(task) {
-            Ok(_) => Ok(Some(true)),
+            Ok(_) => Ok(settled),
             Err(e) => Err(format!(
                 "{}: the trace does not replay: {e:?}",
                 engine.name()

@@ -4,8 +4,8 @@
 use crate::certificate::Certificate;
 use crate::control::{Control, Progress, Stop};
 use crate::task::Task;
-use crate::trace::Trace;
-use wattle_model::Span;
+use crate::trace::{End, Trace};
+use wattle_model::{PropertyKind, Span};
 
 pub trait Engine: Sync {
     fn name(&self) -> &'static str;
@@ -103,6 +103,19 @@ impl Reason {
 }
 
 impl Answer {
+    /// Whether something of the kind that was asked for can be reached, where the answer settles it. A
+    /// run that ends in a fault says nothing about what is wanted to be `reachable`: another run may
+    /// get there.
+    pub fn settles(&self, task: &Task<'_>) -> Option<bool> {
+        let question = task.question();
+        let wanted = question.is_some_and(|q| q.kind == PropertyKind::Reachable);
+        match self {
+            Answer::Reached { trace, .. } => (!wanted || trace.end == End::Target).then_some(true),
+            Answer::Unreachable { .. } => Some(false),
+            Answer::Bounded { .. } | Answer::Undecided { .. } => None,
+        }
+    }
+
     pub fn effort(&self) -> Progress {
         match self {
             Answer::Reached { effort, .. }

@@ -9,6 +9,7 @@ mod counted;
 mod cubes;
 mod inductive;
 mod load_buffers;
+pub mod meaning;
 mod multisets;
 mod robust;
 mod solvers;

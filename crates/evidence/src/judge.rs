@@ -127,10 +127,10 @@ pub fn judge(
     let reaching_is_good = task
         .question()
         .is_some_and(|q| q.kind == PropertyKind::Reachable);
-    let so_far = answer.effort();
+    let (so_far, settled) = (answer.effort(), answer.settles(task).is_some());
     let (verdict, unchecked) = match answer {
         // The run of an engine that stops at the first fault: another may get to the state.
-        Answer::Reached { trace, .. } if reaching_is_good && trace.end != End::Target => {
+        Answer::Reached { trace, .. } if !settled => {
             let met = match &trace.end {
                 End::Fault(fault) => fault.kind.to_string(),
                 End::Deadlock => "a deadlock".into(),

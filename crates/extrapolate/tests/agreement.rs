@@ -4,7 +4,7 @@
 mod support;
 
 use support::{decided, question};
-use wattle_evidence::{Answer, Control, Engine};
+use wattle_evidence::{Control, Engine};
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::MemoryModel;
 use wattle_predicates::Cegar;
@@ -59,11 +59,7 @@ fn agrees<E: Engine>(unfenced: u64, engine: impl Fn(u64) -> E) {
                 continue;
             }
             let mine = decided(&task, &engine.run(&task, &control), &what);
-            let theirs = match Explicit::default().run(&task, &control) {
-                Answer::Reached { .. } => Some(true),
-                Answer::Unreachable { .. } => Some(false),
-                _ => None,
-            };
+            let theirs = Explicit::default().run(&task, &control).settles(&task);
             match (mine, theirs) {
                 (Some(a), Some(b)) => {
                     assert_eq!(a, b, "explicit disagrees: {}", what());

@@ -24,12 +24,13 @@ pub struct Seen {
 }
 
 /// Breadth-first: a shortest trace to a bad state, if there is one within the limits and before `stop`
-/// says so.
+/// says so. `look` sees every state.
 pub fn bad_run(
     machine: &Machine<'_>,
     candidates: &Candidates,
     limits: Limits,
     stop: &dyn Fn() -> bool,
+    look: &mut dyn FnMut(&State),
 ) -> Seen {
     let (initial, all) = machine.initial(candidates);
     let every = initial.len().div_ceil(limits.starts.max(1)).max(1);
@@ -39,6 +40,7 @@ pub fn bad_run(
     let mut bad = None;
     let mut add = |s: State, parent, states: &mut Vec<State>, parents: &mut Vec<_>| {
         if known.insert(s.clone()) {
+            look(&s);
             if bad.is_none() && machine.bad(&s).is_some() {
                 bad = Some(states.len());
             }

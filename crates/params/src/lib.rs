@@ -25,9 +25,11 @@ pub mod pre;
 pub mod sample;
 pub mod search;
 pub mod slot;
+pub mod small;
 pub mod symmetry;
 pub mod view;
 
-pub use check::{Options, Outcome, Proof, check, small_worlds};
+pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};
 pub use search::Effort;
+pub use small::small_worlds;

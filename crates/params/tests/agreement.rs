@@ -27,7 +27,7 @@ fn explicit(
         depth: 40,
         starts: 64,
     };
-    bad_run(&machine, &candidates, limits, &|| false)
+    bad_run(&machine, &candidates, limits, &|| false, &mut |_| {})
         .bad
         .is_some()
 }

@@ -17,18 +17,20 @@ use crate::options::{Options, ThreadCount};
 use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use wattle_evidence::audit::meaning::Meaning;
 use wattle_evidence::{
     Assumption, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit, audit_system,
+    Reason, Refusal, Scope, SmallWorlds, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit,
+    audit_system,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Init, Instance, Length, Program, Span};
+use wattle_model::{Count, Init, Instance, InstanceError, Length, Program, Span};
 use wattle_params::certificate::certificate;
 use wattle_params::compile::Unsupported;
-use wattle_params::lower::faithful::{Comparison, Limits, compare};
 use wattle_params::lower::{Lowered, lower};
 use wattle_params::machine::{Event, Machine};
+use wattle_params::small::Small;
 use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
 
@@ -72,36 +74,19 @@ pub fn fits_any_number(program: &Program) -> Result<(), CheckError> {
             });
         }
     }
-    Ok(())
-}
-
-/// Runs small instances of the program and of the system it was translated to side by side: a proof
-/// about a system that does not do what the program does is none.
-pub fn faithful(
-    program: &Program,
-    lowered: &Lowered,
-    model: MemoryModel,
-    question: Option<usize>,
-    control: &Control<'_>,
-) -> Result<(), Unsound> {
-    let limits = Limits {
-        states: 3_000,
-        program_states: 6_000,
-        buffer: 2,
-    };
-    let stop = || control.stop().is_some();
-    for threads in 1..=3 {
-        match compare(program, lowered, question, model, threads, limits, &stop) {
-            Comparison::Same { .. } => {}
-            Comparison::TooLarge => break,
-            Comparison::Different(what) => {
-                let engine = PARAMS;
-                return Err(Unsound { engine, what });
-            }
+    // Some number of threads must make an instance.
+    let mut error = None;
+    for n in 1..=FEW {
+        match with_threads(program, &Options::default(), n) {
+            Ok(_) => return Ok(()),
+            Err(e) => error = error.or(Some(e)),
         }
     }
-    Ok(())
+    error.map_or(Ok(()), |e| Err(CheckError::Instance(e)))
 }
+
+/// A property may name certain threads; few programs name more than these.
+const FEW: u32 = 8;
 
 /// Whether the subject has any number of threads, with these options.
 pub fn is_open(subject: &Subject, options: &Options) -> bool {
@@ -188,19 +173,55 @@ pub fn system_of(
     }
 }
 
-/// Whether the system a proof is about does what the program does, where that can be seen.
-pub fn faithful_again(
-    program: &Program,
-    any: &[String],
-    counts: &BTreeMap<String, u32>,
-    question: Option<usize>,
-    model: MemoryModel,
+/// Small instances of what a certificate is about: how one of them breaks it, if one does.
+pub fn small_worlds_again(
+    subject: &Subject,
+    kept: &EvidenceFile<Certificate>,
     control: &Control<'_>,
 ) -> Result<(), String> {
-    let program = opened(program, any, counts)?;
-    let lowered = translated(&program, question)?;
-    let same = faithful(&program, &lowered, model, question, control);
-    same.map_err(|unsound| unsound.what)
+    let (any, counts) = (&kept.any, &kept.threads);
+    let (question, model, certificate) = (kept.question, kept.model, &kept.evidence);
+    let broken = |n: u32| format!("with {} a run breaks what it proves", threads(n));
+    match subject {
+        Subject::System(system) => {
+            let small = run_small(system, model, Some(certificate), control);
+            match (small.run, small.outside) {
+                (Some(run), _) => Err(broken(u32::from(run.threads))),
+                (None, Some(what)) => Err(what),
+                (None, None) => Ok(()),
+            }
+        }
+        Subject::Program(program) => {
+            let asked = program::Asked {
+                program: &opened(program, any, counts)?,
+                model,
+                question,
+                options: &Options::default(),
+                kept: None,
+            };
+            match asked.sample(small_worlds::THREADS, small_worlds::STATES, control) {
+                small_worlds::Sampled::Fine(_) => {
+                    asked.members(certificate, control).map_or(Ok(()), Err)
+                }
+                small_worlds::Sampled::Broken(shown) => {
+                    Err(broken(shown.instance.threads.len() as u32))
+                }
+            }
+        }
+    }
+}
+
+fn run_small(
+    system: &ArraySystem,
+    model: MemoryModel,
+    certificate: Option<&Certificate>,
+    control: &Control<'_>,
+) -> Small {
+    let limits = (small_worlds::THREADS as u8, small_worlds::STATES as usize);
+    let meaning = certificate.map(|c| Meaning::new(system, model, c));
+    let meaning = meaning.and_then(Result::ok).flatten();
+    let stop = || control.stop().is_some();
+    wattle_params::small_worlds(system, model, meaning.as_ref(), limits, &stop)
 }
 
 /// What a proof about the program's system takes for granted about the program.
@@ -239,7 +260,7 @@ pub fn system(
     }
     let (outcome, stopped) = decide(system, model, control);
     let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
-    confirm(system, model, &mut finding, control);
+    confirm(system, model, &mut finding, control)?;
     let axioms = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
     let assumptions = axioms.then_some(Assumption::Invariants);
     finding.judged = finding
@@ -257,21 +278,39 @@ pub fn system(
 }
 
 /// Small instances of a system that was proved safe: what they show comes first.
-fn confirm(system: &ArraySystem, model: MemoryModel, finding: &mut Finding, control: &Control<'_>) {
-    let proved = matches!(finding.judged.verdict, Verdict::Holds { .. });
-    if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
-        return;
+fn confirm(
+    system: &ArraySystem,
+    model: MemoryModel,
+    finding: &mut Finding,
+    control: &Control<'_>,
+) -> Result<(), Unsound> {
+    let Verdict::Holds {
+        proof: Proof::Certificate(certificate),
+        ..
+    } = &finding.judged.verdict
+    else {
+        return Ok(());
+    };
+    if finding.judged.unchecked == Some(Unchecked::Off) {
+        return Ok(());
     }
-    let most = small_worlds::THREADS as u8;
-    let states = small_worlds::STATES as usize;
-    let stop = || control.stop().is_some();
-    let (run, worlds) = wattle_params::small_worlds(system, model, most, states, &stop);
-    if let Some(run) = run {
+    let small = run_small(system, model, Some(certificate), control);
+    if let Some(run) = small.run {
         let because = Broken::Run(tell(system, model, &run));
         finding.judged.verdict = Verdict::Violated { because };
         finding.warnings.push(refuted(PARAMS));
-        return;
+        return Ok(());
     }
+    if let Some(what) = small.outside {
+        let engine = PARAMS;
+        return Err(Unsound { engine, what });
+    }
+    sampled(finding, small.worlds);
+    Ok(())
+}
+
+/// Notes how far small instances were run.
+fn sampled(finding: &mut Finding, worlds: SmallWorlds) {
     if let Some(why) = &worlds.not_run {
         let note = format!("small instances could not be run: {why}");
         finding.warnings.push(note);
@@ -460,12 +499,12 @@ fn refusal(span: Span, message: &str, hint: &str) -> Reason {
 }
 
 /// The program's instance with so many threads in each open family.
-fn with_threads(program: &Program, options: &Options, n: u32) -> Option<Instance> {
+fn with_threads(program: &Program, options: &Options, n: u32) -> Result<Instance, InstanceError> {
     let mut counts = options.counts();
     for f in program.families.iter().filter(|f| f.count == Count::Any) {
         counts.0.insert(f.name.clone(), n);
     }
-    program.instantiate(&counts).ok()
+    program.instantiate(&counts)
 }
 
 /// Any number of threads, but for the families that were given one.

@@ -253,7 +253,7 @@ fn what_any_number_cannot_have() {
     for (text, word) in [(arithmetic, "identifier"), (neighbour, "line")] {
         let s = Scratch::new();
         let file = s.file("refused.wtl", text);
-        let r = run(&["check", &file, "--threads", "t=*"]);
+        let r = run(&["check", &file, "--threads", "t=*", "--engine", "params"]);
         assert_eq!(r.code, 2, "{}{}", r.out, r.err);
         assert!(r.err.contains("any number of threads"), "{}", r.err);
         assert!(r.err.contains("refused.wtl"), "{} {word}", r.err);
@@ -307,7 +307,7 @@ fn refusals_as_they_are_printed() {
     let expect = |text: &str, wanted: expect_test::Expect| {
         let s = Scratch::new();
         let file = s.file("refused.wtl", text);
-        let r = run(&["check", &file]);
+        let r = run(&["check", &file, "--engine", "params"]);
         assert_eq!(r.code, 2, "{}{}", r.out, r.err);
         wanted.assert_eq(&r.err.replace(&file, "refused.wtl"));
     };

@@ -601,15 +601,18 @@ fn a_second_fence_after_one_that_did_not_stop_the_run() {
     let branch = wtl("shared x: 0..1;
         thread p { local r: 0..1; choose { skip; } or { x = 1; r = any 0..1; } }
         never p.r == 1 && x == 0;");
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let found = fixes(&branch, &wanted(model, Goal::Safety, false));
+        assert_eq!(found[0].sites.len(), 1, "{model}");
+    }
+    // Nobody loads what was stored inside a lock region before it ends: nothing to repair.
     let held = wtl("shared x: 0..1, y: 0..1;
         thread p { local r: 0..1; r = y; x = 1; l: skip; }
         thread q { lock; y = 1; fence; m: skip; unlock; }
         never p@l && p.r == 1 && q@m;");
-    for (what, program) in [("branch", branch), ("lock", held)] {
-        for model in [MemoryModel::Tso, MemoryModel::Pso] {
-            let found = fixes(&program, &wanted(model, Goal::Safety, false));
-            assert_eq!(found[0].sites.len(), 1, "{what} {model}");
-        }
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let found = fixes(&held, &wanted(model, Goal::Safety, false));
+        assert!(found[0].sites.is_empty(), "{model}");
     }
 }
 

@@ -11,6 +11,7 @@ mod integers;
 mod json;
 mod robust;
 mod show;
+mod soundness;
 mod support;
 mod text;
 mod verdicts;

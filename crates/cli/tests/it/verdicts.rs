@@ -1,7 +1,7 @@
 //! What answers say and mean: assumptions, audits that were not made, faults and deadlocks by their
 //! own names, `reachable` beside both.
 
-use crate::support::{Ran, Scratch, run};
+use crate::support::{Ran, Scratch, ran, run, wattle};
 use serde_json::Value;
 
 fn check(text: &str, more: &[&str]) -> Ran {
@@ -252,4 +252,18 @@ fn systems_have_the_number_of_threads_that_is_given() {
     let r = asked("check", "given.cub", &given, &["--model", "sc"]);
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);
     assert!(r.out.contains("the invariant of line"), "{}", r.out);
+}
+
+/// Whoever reads only the exit code must not take a lost answer for one.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let s = Scratch::new();
+    let file = s.file("ok.wtl", "shared x; thread p { x = 1; } never x == 2;");
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let full = full.expect("a device that is always full");
+    let mut command = wattle();
+    let r = ran(command.args(["check", file.as_str()]).stdout(full).output());
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(r.err.contains("could not be written"), "{}", r.err);
 }

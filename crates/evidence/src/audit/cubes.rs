@@ -20,6 +20,7 @@ mod step;
 use super::{AuditError, Audited, Solvers, model_of};
 use crate::certificate::{Corrupt, Cubes};
 use crate::control::Control;
+pub use assume::greatest_constant;
 use assume::{Draft, Rules};
 use facts::{Facts, Value};
 use inside::{Known, inside};

@@ -14,6 +14,7 @@
 mod act;
 mod assume;
 mod join;
+mod looks;
 mod world;
 
 use super::{AuditError, Audited, model_of};
@@ -22,13 +23,14 @@ use crate::control::{Control, Progress};
 use act::{Cast, Move};
 use assume::{Logic, Scope};
 use join::join;
+pub use looks::Looks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{
     Access, ArraySystem, Comparison, Literal, Quantified, Term, ThreadTerm, UpdateIndex, Value,
 };
-use world::{ANY, Frame, Pos, ROOM, Sort, World};
+use world::{ANY, Frame, Pos, Sort, World};
 
 /// Most states of one thread that are gone through.
 const ALONE: usize = 100_000;
@@ -263,28 +265,52 @@ fn surely(logic: &Logic<'_>, w: &World, q: &Quantified) -> bool {
         })
 }
 
-/// Whether some different threads may satisfy the condition.
+/// Whether some different threads may satisfy the condition, as many as can be of them whole.
+///
+/// Of k ≥ 2 threads of a state that satisfy it, any two are the whole ones of some view; the rest are
+/// threads that a cell of the view names, or others, anywhere in the order. Of these nothing is known.
 fn may_be(logic: &Logic<'_>, w: &World, q: &Quantified) -> bool {
     let (params, whole) = (q.params.len(), w.me.len());
-    let mut all = w.me.clone();
-    if params > whole {
-        if !logic.others {
-            return false;
-        }
-        let last = logic.frame.positions(w, true).last().copied().unwrap_or(0);
-        all.extend((1..=params as Pos).map(|i| last + i * ROOM));
+    if params > whole && !logic.others {
+        return false;
     }
-    let seen = |args: &Vec<Pos>| args.iter().filter(|a| w.me.contains(a)).count();
-    let tuples = tuples(&all, params, true);
-    let mut tuples = tuples.iter().filter(|t| seen(t) >= params.min(whole));
-    tuples.any(|args| {
+    satisfied(logic, w, q, params.min(whole), &mut Vec::new())
+}
+
+fn satisfied(
+    logic: &Logic<'_>,
+    w: &World,
+    q: &Quantified,
+    whole: usize,
+    args: &mut Vec<Pos>,
+) -> bool {
+    let params = q.params.len();
+    let seen = args.iter().filter(|a| w.me.contains(a)).count();
+    if args.len() == params {
         let scope = Scope {
             args,
             reader: None,
             generous: params > whole,
             params,
         };
-        !logic.assume(w.clone(), &q.body, true, scope).is_empty()
+        return !logic.assume(w.clone(), &q.body, true, scope).is_empty();
+    }
+    let mut all = w.me.clone();
+    // There must be places left for the whole ones.
+    if params - args.len() > whole - seen {
+        all = logic.frame.positions(w, true);
+        all.extend(args.iter());
+        all.sort_unstable();
+        all.dedup();
+        let new = logic.strangers(&all);
+        all.extend(new);
+    }
+    all.retain(|p| !args.contains(p));
+    all.into_iter().any(|p| {
+        args.push(p);
+        let found = satisfied(logic, w, q, whole, args);
+        args.pop();
+        found
     })
 }
 

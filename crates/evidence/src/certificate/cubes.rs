@@ -1,4 +1,11 @@
-//! Any number of threads.
+//! Any number of threads, backward: what must not be reached.
+//!
+//! **Which states it stands for.** Those that no cube describes. A cube describes a state if there are
+//! different threads for its names such that every condition holds; where it speaks of open reads, the
+//! state is described if the reads, done from now on in some order that the cube allows, would see the
+//! values wanted: with empty buffers that is memory as it is; with stores pending, what an older store
+//! of the reader supplies or what memory has when the read is done. A cube with a pending store
+//! describes a run up to where the store is still to be made.
 
 use serde::{Deserialize, Serialize};
 use wattle_memory::MemoryModel;

@@ -1,4 +1,21 @@
 //! Any number of threads, forward: what two threads may look like.
+//!
+//! **Which states it stands for.** Take a state of an instance with n ≥ 2 threads, and two of them, x
+//! and y. Keep their cells, their buffers, the scalars and the elements for both; forget all else. Of
+//! the other threads only those remain that something kept names, and only as positions: which are
+//! equal, and where the system compares threads by order, which come first. Of numbers too only their
+//! order remains, among each other and with the anchors. What the rules of `forget` say becomes *any
+//! value*, and a row of equal entries of a buffer one that is repeated. The state is one of the set if
+//! for every x and y what is left is one of the views. So
+//!
+//! - every two threads of every initial state look like a view;
+//! - whatever one of the two does, or a third thread z, alone or looking at others, the two look like a
+//!   view afterwards, if each two of x, y and z did before;
+//! - no state of the set is bad: of k threads that satisfy a bad condition two are the x and y of some
+//!   view, and the others may be threads that the view names, or any others, before, between or behind
+//!   those in the order, with anything in their cells and stores pending.
+//!
+//! An instance with one thread has no two; its states are gone through one by one.
 
 use super::as_base64;
 use super::closed_states::Corrupt;

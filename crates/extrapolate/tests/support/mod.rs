@@ -22,14 +22,13 @@ pub fn decided(task: &Task<'_>, answer: &Answer, what: &dyn Fn() -> String) -> O
             if let Err(e) = trace.check(task) {
                 panic!("{}: the trace does not replay: {e}", what());
             }
-            Some(true)
         }
         Answer::Unreachable { certificate, .. } => {
             if let Err(e) = audit::audit(task, certificate, &Control::unlimited()) {
                 panic!("{}: the certificate does not check: {e}", what());
             }
-            Some(false)
         }
-        Answer::Bounded { .. } | Answer::Undecided { .. } => None,
+        Answer::Bounded { .. } | Answer::Undecided { .. } => {}
     }
+    answer.settles(task)
 }

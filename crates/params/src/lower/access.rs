@@ -1,13 +1,14 @@
 //! Memory and registers along a path: which element a place names, and what a variable of a type
 //! stores. What has no meaning breaks the thread.
 
-use super::expr::{Alternatives, Identity, Linear, Val, symbolic};
+use super::amount::{Amount, fits};
+use super::expr::{Alternatives, Identity, Linear, Val};
 use super::paths::{ME, Path};
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term};
 use wattle_model::program::Local;
-use wattle_model::{Expr, FamilyId, Length, Place, RegionId, RegisterId, Span, Type};
+use wattle_model::{Expr, FamilyId, Length, Place, Region, RegionId, RegisterId, Span, Type};
 
 /// What holds in a case, and the value stored then; no value is a fault.
 type Admitted = (Vec<Formula>, Option<Val>);
@@ -30,7 +31,7 @@ impl Lowering<'_> {
                     let mut p = path.clone();
                     p.guards.extend(g.iter().chain(&h).cloned());
                     p.guards.extend(range);
-                    match v {
+                    match v.filter(|v| foreseen(&holds, v)) {
                         Some(v) => {
                             p.any.remove(&register);
                             p.registers.insert(register, v);
@@ -46,35 +47,59 @@ impl Lowering<'_> {
 
     /// A value as the type stores it, by cases; nothing where storing it is a fault.
     pub(super) fn admit(&self, ty: Type, v: Val, span: Span) -> Result<Vec<Admitted>, Refused> {
-        let fixed = |c: i64| {
-            let kept = if symbolic(c) { Some(c) } else { ty.admit(c) };
-            kept.map(|c| Val::Number(Linear::constant(c)))
-        };
         let whole = |v: Val| Ok(vec![(Vec::new(), Some(v))]);
-        let l = match (ty, &v) {
-            (Type::Range { .. } | Type::Wrap { .. }, Val::Number(l)) => l.clone(),
-            (Type::Range { .. }, Val::Counter { .. }) => {
+        let narrow = match ty {
+            Type::Int | Type::Thread(_) => false,
+            Type::Range { .. } => true,
+            Type::Wrap { bits, signed } => !fits(bits, signed),
+        };
+        let l = match (ty, v) {
+            (Type::Int | Type::Thread(_), v) => return whole(v),
+            (Type::Range { .. } | Type::Wrap { .. }, Val::Number(l)) => l,
+            (Type::Range { .. }, Val::Share(s)) => {
+                // It depends on how many threads there are.
+                return Ok(vec![(Vec::new(), Some(Val::Share(s))), (Vec::new(), None)]);
+            }
+            (Type::Range { .. } | Type::Wrap { .. }, Val::Share(_) | Val::Counter { .. })
+                if narrow =>
+            {
                 return Err(refuse(
                     span,
-                    "a number of threads is kept in a variable with a range",
+                    "a number of threads is kept in a variable in which it may not fit",
                     "declare the variable without a range",
                 ));
             }
-            _ => return whole(v),
+            (Type::Range { .. } | Type::Wrap { .. }, Val::Thread(_)) => {
+                return Err(refuse(
+                    span,
+                    "a thread identifier is kept in a variable in which it may not fit",
+                    "declare the variable with the family as its type",
+                ));
+            }
+            (Type::Range { .. } | Type::Wrap { .. }, v @ (Val::Share(_) | Val::Counter { .. })) => {
+                return whole(v);
+            }
         };
+        let fixed = |c: Amount| c.admitted(ty).map(Val::from);
         if l.parts.is_empty() {
-            return Ok(vec![(Vec::new(), fixed(l.constant))]);
+            return Ok(vec![(Vec::new(), fixed(Amount::Number(l.constant)))]);
         }
+        let v = Val::Number(l.clone());
         if let Some(a) = l.as_cell().filter(|a| self.few.contains_key(&a.cell)) {
-            let same = |c: &i64| symbolic(*c) || ty.admit(*c) == Some(*c);
+            let same = |c: &Amount| c.number().is_some() && c.admitted(ty) == Some(*c);
             let values = &self.few[&a.cell];
             if values.iter().all(same) {
                 return whole(v);
             }
-            let cases = values
-                .iter()
-                .map(|c| (vec![self.is_value(a, *c)], fixed(*c)));
-            return Ok(cases.collect());
+            let mut cases = Vec::new();
+            for c in values {
+                let here = self.is_value(a, *c);
+                for (mut g, v) in self.admit(ty, (*c).into(), span)? {
+                    g.push(here.clone());
+                    cases.push((g, v));
+                }
+            }
+            return Ok(cases);
         }
         let Type::Range { lo, hi } = ty else {
             return whole(v);
@@ -118,29 +143,32 @@ impl Lowering<'_> {
                 "thread identifiers and numbers are mixed",
                 "use `none` or another identifier",
             )),
-            (Holds::Numbers, Val::Number(l)) if symbolic(l.constant) => Err(refuse(
-                span,
-                "a number of threads is stored among other numbers",
-                "count with `! as counter` or `= count(…)`, or fix the number of threads",
-            )),
+            (Holds::Numbers, Val::Share(_) | Val::Counter { .. }) => Err(among_numbers(span)),
             (Holds::Numbers, Val::Number(l)) => {
                 match l.as_cell().filter(|a| self.few.contains_key(&a.cell)) {
                     None => Ok(vec![(Vec::new(), Val::Number(l))]),
                     Some(a) => {
-                        let cases = self.few[&a.cell].iter().filter_map(|c| {
-                            let guard = equal(Term::Read(a.clone()), self.finite(*c)?);
-                            Some((vec![guard], Val::Number(Linear::constant(*c))))
-                        });
-                        Ok(cases.collect())
+                        let mut cases = Vec::new();
+                        for c in &self.few[&a.cell] {
+                            let Amount::Number(n) = c else {
+                                return Err(among_numbers(span));
+                            };
+                            let number = Val::Number(Linear::constant(*n));
+                            cases.push((vec![self.is_value(a, *c)], number));
+                        }
+                        Ok(cases)
                     }
                 }
             }
-            (_, Val::Thread(_)) => Err(refuse(
+            (Holds::Few(_) | Holds::Numbers | Holds::Counter, Val::Thread(_)) => Err(refuse(
                 span,
                 "a thread identifier is used as a number",
                 "declare the variable with the family as its type",
             )),
-            (_, v) => Ok(vec![(Vec::new(), v)]),
+            (
+                Holds::Few(_) | Holds::Counter,
+                v @ (Val::Number(_) | Val::Share(_) | Val::Counter { .. }),
+            ) => Ok(vec![(Vec::new(), v)]),
         }
     }
 
@@ -175,7 +203,9 @@ impl Lowering<'_> {
                     }
                 }
                 for (g, v) in cases {
-                    let Val::Number(l) = v else { continue };
+                    let Val::Number(l) = v else {
+                        return Err(among_numbers(span));
+                    };
                     if !l.parts.is_empty() {
                         return Err(refuse(
                             span,
@@ -196,25 +226,15 @@ impl Lowering<'_> {
                 }
             }
             Length::PerThread(of) => {
+                if self.family_of(f, index).is_some_and(|g| g != of) {
+                    return Err(self.other_family(region, of, span));
+                }
                 for (g, v) in self.path_value(f, &path, index, span)? {
                     let mut p = path.clone();
                     p.guards.extend(g);
                     match v {
-                        Val::Thread(Identity::Is(t)) if of == f => {
-                            out.push((p, *r, access(base, &[t])))
-                        }
-                        Val::Thread(Identity::Is(_)) => {
-                            return Err(refuse(
-                                span,
-                                format!(
-                                    "`{}` is indexed by threads of another family",
-                                    region.name
-                                ),
-                                format!(
-                                    "its index is a thread of `{}`",
-                                    self.program.families[of.index()].name
-                                ),
-                            ));
+                        Val::Thread(Identity::Is(t)) => {
+                            out.push((p, *r, access(base, &[t])));
                         }
                         Val::Thread(Identity::None) => {
                             p.broken = true;
@@ -231,7 +251,7 @@ impl Lowering<'_> {
                                 out.push((q, *r, access(base, &[t])));
                             }
                         }
-                        _ => {
+                        Val::Number(_) | Val::Share(_) | Val::Counter { .. } => {
                             return Err(refuse(
                                 span,
                                 format!("`{}` is indexed by a number", region.name),
@@ -243,6 +263,34 @@ impl Lowering<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// The family whose threads the expression names, if it names some.
+    pub(super) fn family_of(&self, f: FamilyId, e: &Expr<Local>) -> Option<FamilyId> {
+        let mut found = None;
+        e.for_each_atom(&mut |l| {
+            let of = match l {
+                Local::SelfIndex => Some(f),
+                Local::Register(r) => match self.variables.of(Variable::Register(f, *r)) {
+                    Holds::Threads(g) => Some(*g),
+                    Holds::Few(_) | Holds::Numbers | Holds::Counter => None,
+                },
+                Local::Count(_) | Local::AddressOf(_) => None,
+            };
+            found = found.or(of);
+        });
+        found
+    }
+
+    fn other_family(&self, region: &Region, of: FamilyId, span: Span) -> Refused {
+        refuse(
+            span,
+            format!("`{}` is indexed by threads of another family", region.name),
+            format!(
+                "its index is a thread of `{}`",
+                self.program.family(of).name
+            ),
+        )
     }
 
     pub(super) fn load(
@@ -284,7 +332,7 @@ impl Lowering<'_> {
                     }
                     Val::Counter { region, delta: 0 }
                 }
-                (None, _) => Val::Number(Linear::cell(cell)),
+                (None, Holds::Few(_) | Holds::Numbers) => Val::Number(Linear::cell(cell)),
             };
             out.extend(self.assign(f, p, register, vec![(Vec::new(), v)], span)?);
         }
@@ -319,7 +367,7 @@ impl Lowering<'_> {
                         let mut p = p.clone();
                         p.guards.extend(h.iter().cloned());
                         p.guards.extend(range);
-                        match v {
+                        match v.filter(|v| foreseen(&holds, v)) {
                             Some(v) => {
                                 p.writes.retain(|(a, _)| *a != cell);
                                 p.writes.push((cell.clone(), v));
@@ -333,4 +381,23 @@ impl Lowering<'_> {
         }
         Ok(out)
     }
+}
+
+/// Whether a finite variable has the value. Where it has not, which only counts of threads lead to, the
+/// system goes no further: what happens then is not known.
+fn foreseen(holds: &Holds, v: &Val) -> bool {
+    let Holds::Few(set) = holds else { return true };
+    match v {
+        Val::Number(l) if l.parts.is_empty() => set.contains(&Amount::Number(l.constant)),
+        Val::Share(s) => set.contains(&Amount::Threads(*s)),
+        Val::Number(_) | Val::Thread(_) | Val::Counter { .. } => true,
+    }
+}
+
+fn among_numbers(span: Span) -> Refused {
+    refuse(
+        span,
+        "a number of threads is stored among other numbers",
+        "count with `! as counter` or `= count(…)`, or fix the number of threads",
+    )
 }

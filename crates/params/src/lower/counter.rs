@@ -2,13 +2,18 @@
 //! counter counts. A counter is set to 0 or to the number of threads, counted up or down by one in
 //! an atomic step, and looked at only to see whether it is 0, all, or something between.
 
-use super::expr::{Linear, Val};
+use super::amount::{Amount, Share};
+use super::expr::Val;
 use super::paths::{CounterWrite, ME, Path};
 use super::scan::Every;
-use super::variables::{ALL, SOME, Variable};
+use super::variables::Variable;
 use super::{Lowering, Refused, access, equal, refuse};
 use wattle_model::array::{Formula, Term, ThreadTerm};
 use wattle_model::{FamilyId, RegionId, Span};
+
+const NONE: Amount = Amount::Number(0);
+const SOME: Amount = Amount::Threads(Share::Some);
+const ALL: Amount = Amount::Threads(Share::All);
 
 impl Lowering<'_> {
     pub(super) fn store_counter(
@@ -20,10 +25,14 @@ impl Lowering<'_> {
         span: Span,
     ) -> Result<Vec<Path>, Refused> {
         match v {
-            Val::Number(l) if l.parts.is_empty() && (l.constant == 0 || l.constant == ALL) => {
+            Val::Number(l) if l.parts.is_empty() && l.constant == 0 => {
                 path.counters.retain(|(r, _)| *r != region);
-                path.counters
-                    .push((region, CounterWrite::All(l.constant == ALL)));
+                path.counters.push((region, CounterWrite::All(false)));
+                Ok(vec![path])
+            }
+            Val::Share(Share::All) => {
+                path.counters.retain(|(r, _)| *r != region);
+                path.counters.push((region, CounterWrite::All(true)));
                 Ok(vec![path])
             }
             Val::Counter {
@@ -35,11 +44,13 @@ impl Lowering<'_> {
                 }
                 Ok(self.count(path, region, delta))
             }
-            _ => Err(refuse(
-                span,
-                "a counter can only be set to 0 or to the number of threads, or counted up or down by one atomically",
-                "use `lock inc` and `lock dec`, or an ordinary number",
-            )),
+            Val::Number(_) | Val::Share(Share::Some) | Val::Thread(_) | Val::Counter { .. } => {
+                Err(refuse(
+                    span,
+                    "a counter can only be set to 0 or to the number of threads, or counted up or down by one atomically",
+                    "use `lock inc` and `lock dec`, or an ordinary number",
+                ))
+            }
         }
     }
 
@@ -51,7 +62,7 @@ impl Lowering<'_> {
     ) -> Result<Vec<Path>, Refused> {
         let found = path.registers.values().find_map(|v| match v {
             Val::Counter { region, delta } => Some((*region, *delta)),
-            _ => None,
+            Val::Number(_) | Val::Thread(_) | Val::Share(_) => None,
         });
         let Some((region, delta)) = found else {
             return Ok(vec![path]);
@@ -77,10 +88,10 @@ impl Lowering<'_> {
         equal(Term::Read(access(cell, &[t])), Term::Bool(value))
     }
 
-    fn known(&self, mut path: Path, region: RegionId, delta: i64, value: i64) -> Path {
+    fn known(&self, mut path: Path, region: RegionId, delta: i64, value: Amount) -> Path {
         for v in path.registers.values_mut() {
             if *v == (Val::Counter { region, delta }) {
-                *v = Val::Number(Linear::constant(value));
+                *v = value.into();
             }
         }
         path
@@ -89,7 +100,7 @@ impl Lowering<'_> {
     /// The counter is 0, all, or between.
     fn look(&mut self, path: Path, region: RegionId) -> Vec<Path> {
         let mut out = Vec::new();
-        for (value, b) in [(0, false), (ALL, true)] {
+        for (value, b) in [(NONE, false), (ALL, true)] {
             let mut p = self.known(path.clone(), region, 0, value);
             p.every.push((Vec::new(), Every::Element(region, b)));
             out.push(p);
@@ -109,9 +120,9 @@ impl Lowering<'_> {
     /// Counting below 0 or above all breaks the thread.
     fn count(&mut self, path: Path, region: RegionId, delta: i64) -> Vec<Path> {
         let from = delta < 0;
-        let end = if delta < 0 { 0 } else { ALL };
+        let end = if delta < 0 { NONE } else { ALL };
         let mut out = Vec::new();
-        let mut stuck = self.known(path.clone(), region, delta, 0);
+        let mut stuck = self.known(path.clone(), region, delta, NONE);
         stuck
             .every
             .push((Vec::new(), Every::Element(region, !from)));

@@ -1,5 +1,6 @@
 //! A finished path as a transition of the system.
 
+use super::amount::Amount;
 use super::expr::{Identity, Val};
 use super::paths::{CounterWrite, ME, Path};
 use super::variables::{Holds, Variable};
@@ -73,7 +74,7 @@ impl Lowering<'_> {
                         cell: cell.cell + 1,
                         ..cell.clone()
                     };
-                    updates.push(set(&none, Value::Term(Term::Bool(false))));
+                    updates.push(set(&none, Value::Any));
                 }
                 updates.push(set(&cell, Value::Any));
             }
@@ -158,16 +159,18 @@ impl Lowering<'_> {
                 let finite = self.few.contains_key(&cell.cell);
                 let term = match (finite, l.as_cell()) {
                     (true, Some(a)) => Term::Read(a.clone()),
-                    (true, None) if l.parts.is_empty() => match self.finite(l.constant) {
-                        Some(t) => t,
-                        None => {
-                            return Err(refuse(
-                                span,
-                                "a value that was not foreseen",
-                                "please report this program",
-                            ));
+                    (true, None) if l.parts.is_empty() => {
+                        match self.finite(Amount::Number(l.constant)) {
+                            Some(t) => t,
+                            None => {
+                                return Err(refuse(
+                                    span,
+                                    "a value that was not foreseen",
+                                    "please report this program",
+                                ));
+                            }
                         }
-                    },
+                    }
                     (true, None) => {
                         return Err(refuse(
                             span,
@@ -187,6 +190,16 @@ impl Lowering<'_> {
                 (cell.clone(), Term::Read(c.clone())),
                 (none, Term::Read(n.clone())),
             ],
+            Val::Share(s) => match self.finite(Amount::Threads(*s)) {
+                Some(t) => vec![(cell.clone(), t)],
+                None => {
+                    return Err(refuse(
+                        span,
+                        "a number of threads is stored among other numbers",
+                        "count with `! as counter` or `= count(…)`, or fix the number of threads",
+                    ));
+                }
+            },
             Val::Counter { .. } => {
                 return Err(refuse(
                     span,

@@ -1,10 +1,12 @@
 //! Expressions as formulas and linear terms. What depends on a condition is split into alternatives
 //! that exclude each other.
 
-use super::variables::{ALL, SOME};
+use super::amount::{Amount, Share, fits};
+use super::ranges::{Interval, of_type};
 use super::{Lowering, Refused, different, equal, refuse};
+use std::cmp::Ordering;
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};
-use wattle_model::{Expr, Op1, Op2, RegionId, Span};
+use wattle_model::{Expr, Op1, Op2, RegionId, Span, Type};
 
 /// Σ coefficient · cell + constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum Identity {
 pub enum Val {
     Number(Linear),
     Thread(Identity),
+    /// A number of threads.
+    Share(Share),
     /// The counter's value before this transition, plus a little.
     Counter {
         region: RegionId,
@@ -113,30 +117,21 @@ impl Lowering<'_> {
         let out = match e {
             Expr::Const(c) => vec![(Vec::new(), Val::Number(Linear::constant(*c)))],
             Expr::Atom(a) => vec![(Vec::new(), leaf(a)?)],
-            Expr::Unary(op @ Op1::Wrap { .. }, a) => {
-                let mut out = self.value(a, leaf, span)?;
-                for (_, v) in &mut out {
-                    if let Val::Number(l) = v
-                        && l.parts.is_empty()
-                        && !symbolic(l.constant)
-                        && let Ok(wrapped) = op.apply(l.constant)
-                    {
-                        l.constant = wrapped;
-                    }
-                }
-                out
-            }
             Expr::Unary(Op1::Not, _) => self.both(e, leaf, span)?,
             Expr::Unary(op, a) => {
                 let mut out = Vec::new();
                 for (g, v) in self.spread(self.value(a, leaf, span)?)? {
-                    let l = number(&v, span)?;
                     let result = match op {
-                        Op1::Neg => l.scaled(-1),
+                        Op1::Neg => number(&v, span)?.scaled(-1).map(Val::Number),
                         // ~x = −x − 1
-                        _ => l.scaled(-1).and_then(|n| n.plus(&Linear::constant(-1))),
+                        Op1::BitNot | Op1::Not => {
+                            let negative = number(&v, span)?.scaled(-1);
+                            let less = negative.and_then(|n| n.plus(&Linear::constant(-1)));
+                            less.map(Val::Number)
+                        }
+                        Op1::Wrap { bits, signed } => Some(self.wrapped(v, *bits, *signed, span)?),
                     };
-                    out.push((g, Val::Number(result.ok_or_else(|| too_large(span))?)));
+                    out.push((g, result.ok_or_else(|| too_large(span))?));
                 }
                 out
             }
@@ -162,6 +157,50 @@ impl Lowering<'_> {
             )),
             false => Ok(out),
         }
+    }
+
+    /// A cast. Where it may change the number it is refused, unless it is the arithmetic of one
+    /// wrap-around type, which is taken not to wrap.
+    fn wrapped(&self, v: Val, bits: u8, signed: bool, span: Span) -> Result<Val, Refused> {
+        let l = match v {
+            Val::Number(l) => l,
+            Val::Share(_) | Val::Counter { .. } | Val::Thread(Identity::Is(_))
+                if fits(bits, signed) =>
+            {
+                return Ok(v);
+            }
+            Val::Share(_) | Val::Counter { .. } | Val::Thread(_) => {
+                return Err(refuse(
+                    span,
+                    format!("a number of threads, or a thread, is cut off to {bits} bits"),
+                    "fix the number of threads",
+                ));
+            }
+        };
+        let ty = Type::Wrap { bits, signed };
+        if l.parts.is_empty() {
+            let cut = ty.admit(l.constant).unwrap_or(l.constant);
+            return Ok(Val::Number(Linear::constant(cut)));
+        }
+        let cells = l.parts.iter();
+        let range = cells.fold(Interval::of(l.constant, l.constant), |sum, (k, a)| {
+            let one = self.bounds.get(&a.cell).copied();
+            sum.plus(one.unwrap_or(Interval::ALL).times(*k))
+        });
+        if range.inside(of_type(ty)) {
+            return Ok(Val::Number(l));
+        }
+        let types = |cell: u16| self.types.get(&cell).copied();
+        if l.parts.iter().all(|(_, a)| types(a.cell) == Some(ty)) {
+            let names = l.parts.iter().map(|(_, a)| self.named(a.cell));
+            self.may_wrap.borrow_mut().extend(names);
+            return Ok(Val::Number(l));
+        }
+        Err(refuse(
+            span,
+            format!("a number that may not fit is cut off to {bits} bits"),
+            "give the number a small range, or fix the number of threads",
+        ))
     }
 
     fn arithmetic<A>(
@@ -195,10 +234,15 @@ impl Lowering<'_> {
         let mut out = Vec::new();
         for (g, v) in self.spread(left)? {
             for (h, w) in self.spread(right.clone())? {
+                if let Some(amounts) = counted(op, &v, &w) {
+                    let guards: Vec<Formula> = g.iter().chain(&h).cloned().collect();
+                    out.extend(amounts.into_iter().map(|a| (guards.clone(), a.into())));
+                    continue;
+                }
                 let (x, y) = (number(&v, span)?, number(&w, span)?);
                 let constants = x.parts.is_empty() && y.parts.is_empty();
                 let result = match op {
-                    _ if constants => {
+                    op if constants => {
                         let folded = op.apply(x.constant, y.constant);
                         folded.ok().map(Linear::constant)
                     }
@@ -206,7 +250,22 @@ impl Lowering<'_> {
                     Op2::Sub => y.scaled(-1).and_then(|n| x.plus(&n)),
                     Op2::Mul if x.parts.is_empty() => y.scaled(x.constant),
                     Op2::Mul if y.parts.is_empty() => x.scaled(y.constant),
-                    _ => {
+                    Op2::Mul
+                    | Op2::Div
+                    | Op2::Rem
+                    | Op2::BitAnd
+                    | Op2::BitOr
+                    | Op2::BitXor
+                    | Op2::Shl
+                    | Op2::Shr
+                    | Op2::Eq
+                    | Op2::Ne
+                    | Op2::Lt
+                    | Op2::Le
+                    | Op2::Gt
+                    | Op2::Ge
+                    | Op2::And
+                    | Op2::Or => {
                         return Err(refuse(
                             span,
                             format!(
@@ -252,7 +311,7 @@ impl Lowering<'_> {
                     .as_cell()
                     .filter(|a| self.few.contains_key(&a.cell))
                     .cloned(),
-                _ => None,
+                Val::Thread(_) | Val::Share(_) | Val::Counter { .. } => None,
             };
             match finite {
                 None => out.push((g, v)),
@@ -260,7 +319,7 @@ impl Lowering<'_> {
                     for c in &self.few[&a.cell] {
                         let mut guards = g.clone();
                         guards.push(self.is_value(&a, *c));
-                        out.push((guards, Val::Number(Linear::constant(*c))));
+                        out.push((guards, (*c).into()));
                     }
                 }
             }
@@ -268,7 +327,7 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    pub(super) fn is_value(&self, a: &Access, c: i64) -> Formula {
+    pub(super) fn is_value(&self, a: &Access, c: Amount) -> Formula {
         let domain = &self.few[&a.cell];
         match self.finite(c).filter(|_| domain.contains(&c)) {
             Some(v) => equal(Term::Read(a.clone()), v),
@@ -343,10 +402,14 @@ impl Lowering<'_> {
             (Op2::Lt, false) => Op2::Ge,
             (Op2::Le, false) => Op2::Gt,
             (Op2::Gt, false) => Op2::Le,
-            (_, false) => Op2::Lt,
+            (Op2::Ge, false) => Op2::Lt,
+            (op, false) => op,
         };
         match (v, w) {
             (Val::Thread(a), Val::Thread(b)) => self.compare_threads(op, a, b, span),
+            (Val::Share(a), Val::Share(b)) => known(op, a.compared(*b), span),
+            (Val::Share(a), Val::Number(l)) => self.compare_share(op, *a, l, span),
+            (Val::Number(l), Val::Share(a)) => self.compare_share(flipped(op), *a, l, span),
             (Val::Thread(a), Val::Number(l)) | (Val::Number(l), Val::Thread(a)) => {
                 let (eq, ne) = (op == Op2::Eq, op == Op2::Ne);
                 match l.parts.is_empty() && (eq || ne) {
@@ -359,12 +422,50 @@ impl Lowering<'_> {
                 }
             }
             (Val::Number(x), Val::Number(y)) => self.compare_numbers(op, x, y, span),
-            _ => Err(refuse(
+            (Val::Thread(_), Val::Share(_)) | (Val::Share(_), Val::Thread(_)) => {
+                Err(no_counter(span))
+            }
+            (Val::Counter { .. }, _) | (_, Val::Counter { .. }) => Err(refuse(
                 span,
                 "a counter is compared in the middle of a step",
                 "load it into a register first",
             )),
         }
+    }
+
+    /// Some or all threads compared with a number.
+    fn compare_share(
+        &self,
+        op: Op2,
+        share: Share,
+        l: &Linear,
+        span: Span,
+    ) -> Result<Formula, Refused> {
+        if let Some(a) = l.as_cell().filter(|a| self.few.contains_key(&a.cell)) {
+            let mut cases = Vec::new();
+            for c in &self.few[&a.cell] {
+                let rest = self.compare_amounts(flipped(op), *c, &Val::Share(share), span)?;
+                cases.push(Formula::And(vec![self.is_value(a, *c), rest]).simplified());
+            }
+            return Ok(Formula::Or(cases).simplified());
+        }
+        let order = match (l.parts.is_empty(), l.constant) {
+            // At least one thread is counted.
+            (true, c) if c <= 0 => Some(Ordering::Greater),
+            (true, 1) if matches!(op, Op2::Lt | Op2::Ge) => Some(Ordering::Greater),
+            (true | false, _) => None,
+        };
+        known(op, order, span)
+    }
+
+    /// One value of a finite cell compared with something.
+    fn compare_amounts(&self, op: Op2, c: Amount, w: &Val, span: Span) -> Result<Formula, Refused> {
+        self.compare(op, &c.into(), w, true, span)
+    }
+
+    /// Whether a finite cell holds numbers only.
+    fn plain(&self, a: &Access) -> bool {
+        self.few[&a.cell].iter().all(|c| c.number().is_some())
     }
 
     fn compare_numbers(
@@ -375,7 +476,6 @@ impl Lowering<'_> {
         span: Span,
     ) -> Result<Formula, Refused> {
         if x.parts.is_empty() && y.parts.is_empty() {
-            comparable(op, x.constant, y.constant, span)?;
             let holds = op.apply(x.constant, y.constant).is_ok_and(|v| v != 0);
             return Ok(if holds { Formula::TRUE } else { FALSE });
         }
@@ -386,8 +486,7 @@ impl Lowering<'_> {
         };
         match (finite(x), finite(y)) {
             (Some(a), Some(b))
-                if matches!(op, Op2::Eq | Op2::Ne)
-                    && !self.few[&a.cell].iter().any(|c| symbolic(*c)) =>
+                if matches!(op, Op2::Eq | Op2::Ne) && self.plain(&a) && self.plain(&b) =>
             {
                 let (a, b) = (Term::Read(a), Term::Read(b));
                 Ok(if op == Op2::Eq {
@@ -399,34 +498,24 @@ impl Lowering<'_> {
             (Some(a), _) => {
                 let mut cases = Vec::new();
                 for c in &self.few[&a.cell] {
-                    let rest = self.compare_numbers(op, &Linear::constant(*c), y, span)?;
+                    let y = Val::Number(y.clone());
+                    let rest = self.compare_amounts(op, *c, &y, span)?;
                     if rest != FALSE {
                         cases.push(Formula::And(vec![self.is_value(&a, *c), rest]).simplified());
                     }
                 }
                 Ok(Formula::Or(cases).simplified())
             }
-            (None, Some(_)) => {
-                let flipped = match op {
-                    Op2::Lt => Op2::Gt,
-                    Op2::Le => Op2::Ge,
-                    Op2::Gt => Op2::Lt,
-                    Op2::Ge => Op2::Le,
-                    op => op,
-                };
-                self.compare_numbers(flipped, y, x, span)
-            }
+            (None, Some(_)) => self.compare_numbers(flipped(op), y, x, span),
             (None, None) => {
-                if symbolic(x.constant) || symbolic(y.constant) {
-                    return Err(no_counter(span));
-                }
                 let (left, op, right) = match op {
                     Op2::Eq => (x, Comparison::Eq, y),
                     Op2::Ne => (x, Comparison::Ne, y),
                     Op2::Lt => (x, Comparison::Lt, y),
                     Op2::Le => (x, Comparison::Le, y),
                     Op2::Gt => (y, Comparison::Lt, x),
-                    _ => (y, Comparison::Le, x),
+                    Op2::Ge => (y, Comparison::Le, x),
+                    other => return Err(not_compared(other, span)),
                 };
                 Ok(Formula::Atom(Literal {
                     left: left.term(),
@@ -460,7 +549,8 @@ impl Lowering<'_> {
                     Op2::Lt => (a, Comparison::Lt, b),
                     Op2::Le => (a, Comparison::Le, b),
                     Op2::Gt => (b, Comparison::Lt, a),
-                    _ => (b, Comparison::Le, a),
+                    Op2::Ge => (b, Comparison::Le, a),
+                    other => return Err(not_compared(other, span)),
                 };
                 return Ok(Formula::Atom(Literal { left, op, right }));
             }
@@ -529,6 +619,11 @@ fn number(v: &Val, span: Span) -> Result<Linear, Refused> {
             "arithmetic on a thread identifier",
             "identifiers can be copied, compared and used as indexes; count with a number instead",
         )),
+        Val::Share(_) => Err(refuse(
+            span,
+            "arithmetic on a number of threads",
+            "it can be compared with 0 and with the number of threads, and counted up or down by one; or fix the number of threads",
+        )),
         Val::Counter { .. } => Err(refuse(
             span,
             "a counter can only be reset, counted up or down by one, and compared with 0 and with the number of threads",
@@ -537,26 +632,65 @@ fn number(v: &Val, span: Span) -> Result<Linear, Refused> {
     }
 }
 
-/// Stands for a number of threads, or is computed from one.
-pub(super) fn symbolic(c: i64) -> bool {
-    c.abs() >= SOME / 2
+impl From<Amount> for Val {
+    fn from(a: Amount) -> Self {
+        match a {
+            Amount::Number(c) => Val::Number(Linear::constant(c)),
+            Amount::Threads(share) => Val::Share(share),
+        }
+    }
 }
 
-/// A number of threads can be compared with 0 and with all of them. What else a comparison would say
-/// depends on the number.
-fn comparable(op: Op2, x: i64, y: i64, span: Span) -> Result<(), Refused> {
-    let known = |c: i64| !symbolic(c) || c == SOME || c == ALL;
-    let fine = match (symbolic(x), symbolic(y)) {
-        (false, false) => true,
-        (true, true) => known(x) && known(y) && (x, y) != (SOME, SOME),
-        // At least one thread is counted, so it is more than 0 and not less than 1.
-        (true, false) => known(x) && (y <= 0 || y == 1 && matches!(op, Op2::Lt | Op2::Ge)),
-        (false, true) => known(y) && (x <= 0 || x == 1 && matches!(op, Op2::Gt | Op2::Le)),
+/// One more or one less than an amount of threads: one of these.
+fn counted(op: Op2, v: &Val, w: &Val) -> Option<Vec<Amount>> {
+    let one = |v: &Val| match v {
+        Val::Number(l) if l.parts.is_empty() => l.constant,
+        Val::Number(_) | Val::Thread(_) | Val::Share(_) | Val::Counter { .. } => 0,
     };
-    match fine {
-        true => Ok(()),
-        false => Err(no_counter(span)),
+    let (share, more) = match (op == Op2::Add, op == Op2::Sub, v, w) {
+        (true, _, Val::Share(s), k) | (true, _, k, Val::Share(s)) => (s, one(k)),
+        (_, true, Val::Share(s), k) => (s, one(k).saturating_neg()),
+        (true | false, true | false, ..) => return None,
+    };
+    match more {
+        1 => share.plus_one(),
+        -1 => Some(share.less_one()),
+        _ => None,
     }
+}
+
+/// The comparison with both sides exchanged.
+fn flipped(op: Op2) -> Op2 {
+    match op {
+        Op2::Lt => Op2::Gt,
+        Op2::Le => Op2::Ge,
+        Op2::Gt => Op2::Lt,
+        Op2::Ge => Op2::Le,
+        same => same,
+    }
+}
+
+/// A comparison whose sides are in this order, if that is known.
+fn known(op: Op2, order: Option<Ordering>, span: Span) -> Result<Formula, Refused> {
+    let order = order.ok_or_else(|| no_counter(span))?;
+    let holds = match op {
+        Op2::Eq => order.is_eq(),
+        Op2::Ne => order.is_ne(),
+        Op2::Lt => order.is_lt(),
+        Op2::Le => order.is_le(),
+        Op2::Gt => order.is_gt(),
+        Op2::Ge => order.is_ge(),
+        other => return Err(not_compared(other, span)),
+    };
+    Ok(if holds { Formula::TRUE } else { FALSE })
+}
+
+fn not_compared(op: Op2, span: Span) -> Refused {
+    refuse(
+        span,
+        format!("`{}` where a comparison is expected", op.symbol()),
+        "compare with `==`, `<` and the like",
+    )
 }
 
 fn no_counter(span: Span) -> Refused {

@@ -10,7 +10,8 @@
 //! Buffers longer than a bound are not followed by either, and a system whose states are too many is
 //! not compared: this is a test, with every example and every proof as its input, and no proof.
 
-use super::variables::{ALL, Holds, SOME, Variable, Variables, constant};
+use super::amount::Amount;
+use super::variables::{Holds, Variable, Variables, constant};
 use super::{Lowered, Lowering};
 use crate::machine::{self, Candidates, Machine};
 use rustc_hash::FxHashSet;
@@ -28,11 +29,11 @@ use wattle_model::{
 /// How the system's cells say what the program's variables hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Meaning {
-    variables: Variables,
-    broken: Option<u16>,
-    family: Option<u16>,
+    pub(super) variables: Variables,
+    pub(super) broken: Option<u16>,
+    pub(super) family: Option<u16>,
     /// For each family, where a thread stops whatever it did before.
-    stops: Vec<BTreeSet<LocationId>>,
+    pub(super) stops: Vec<BTreeSet<LocationId>>,
 }
 
 impl Meaning {
@@ -320,7 +321,8 @@ impl Words<'_> {
                 Holds::Few(_) => {
                     let constructor = usize::try_from(read(cell)).unwrap_or(usize::MAX);
                     let values = &self.meaning.variables.values;
-                    values.get(constructor).copied().unwrap_or(UNKNOWN)
+                    let value = values.get(constructor).copied();
+                    value.and_then(Amount::number).unwrap_or(UNKNOWN)
                 }
                 Holds::Numbers => read(cell),
                 Holds::Threads(_) if read(cell + 1) != 0 => -1,
@@ -459,11 +461,11 @@ impl Words<'_> {
 
 /// Whether only a part of the value is kept.
 fn unclear(holds: &Holds) -> bool {
-    matches!(holds, Holds::Few(set) if set.contains(&SOME) || set.contains(&ALL))
+    matches!(holds, Holds::Few(set) if set.iter().any(|v| v.number().is_none()))
 }
 
 /// All states reachable, up to a number of them, and whether these are all.
-fn closure<S: Clone + Eq + Hash>(
+pub(super) fn closure<S: Clone + Eq + Hash>(
     starts: Vec<S>,
     limit: usize,
     stop: &dyn Fn() -> bool,

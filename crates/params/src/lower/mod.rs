@@ -11,12 +11,16 @@
 //! of one family where another's are meant, indexes that are no thread of the family.
 
 mod access;
+mod amount;
 mod counter;
 mod emit;
 mod expr;
 pub mod faithful;
+pub mod inside;
+mod mixed;
 mod paths;
 mod property;
+mod ranges;
 mod scan;
 mod variables;
 
@@ -24,14 +28,17 @@ mod variables;
 mod tests;
 
 use crate::compile::Unsupported;
-use std::collections::BTreeMap;
-use variables::Variables;
+use amount::Amount;
+use ranges::Interval;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use variables::{Variable, Variables};
 use wattle_evidence::Assumption;
 use wattle_model::array::{
     Access, ArraySystem, CellDecl, CellType, Comparison, Formula, Literal, Quantified, Term,
     ThreadTerm, TypeDecl,
 };
-use wattle_model::{Count, FamilyId, Program, Span};
+use wattle_model::{Count, FamilyId, Program, Span, Type};
 
 /// A system for one property of a program.
 #[derive(Clone, Debug)]
@@ -71,13 +78,17 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
         program,
         variables,
         system: ArraySystem::default(),
-        may_wrap: Vec::new(),
+        may_wrap: RefCell::default(),
         observed: Vec::new(),
+        indices: Vec::new(),
         broken: None,
         few: BTreeMap::new(),
+        bounds: BTreeMap::new(),
+        types: BTreeMap::new(),
         ranges: BTreeMap::new(),
     };
     lowering.declare()?;
+    lowering.not_mixed(property)?;
     lowering.observe(property);
     for f in 0..program.families.len() {
         lowering.family(FamilyId::new(f))?;
@@ -86,7 +97,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     Ok(Lowered {
         meaning: faithful::Meaning::of(&lowering),
         system: lowering.system,
-        may_wrap: lowering.may_wrap,
+        may_wrap: lowering.may_wrap.into_inner().into_iter().collect(),
     })
 }
 
@@ -94,13 +105,18 @@ struct Lowering<'p> {
     program: &'p Program,
     variables: Variables,
     system: ArraySystem,
-    may_wrap: Vec<String>,
+    may_wrap: RefCell<BTreeSet<String>>,
     /// Labels the property speaks of.
     observed: Vec<String>,
+    /// The families of the property's index variables.
+    indices: Vec<FamilyId>,
     /// The flag that records that a counter left 0..N, if some may.
     broken: Option<u16>,
     /// The constants of each finite cell.
-    few: BTreeMap<u16, Vec<i64>>,
+    few: BTreeMap<u16, Vec<Amount>>,
+    /// Between which bounds a cell's numbers lie, and the type of the variable.
+    bounds: BTreeMap<u16, Interval>,
+    types: BTreeMap<u16, Type>,
     /// The bounds of cells whose type has some; whatever leaves them breaks the thread.
     ranges: BTreeMap<u16, (i64, i64)>,
 }
@@ -126,12 +142,7 @@ impl Lowering<'_> {
                 constructors,
             });
         }
-        let values = self
-            .variables
-            .values
-            .iter()
-            .map(|v| value_name(*v))
-            .collect();
+        let values = self.variables.values.iter().map(|v| v.name()).collect();
         self.system.types.push(TypeDecl {
             name: "value".into(),
             constructors: values,
@@ -237,19 +248,24 @@ impl Lowering<'_> {
         many.then_some(self.program.families.len() as u16)
     }
 
+    /// The name of the variable a cell belongs to.
+    fn named(&self, cell: u16) -> String {
+        let mut cells: Vec<_> = self.variables.cells.iter().collect();
+        cells.sort_by_key(|(_, first)| **first);
+        let of = cells.iter().rev().find(|(_, first)| **first <= cell);
+        match of.map(|(id, _)| **id) {
+            Some(Variable::Register(f, r)) => {
+                self.program.family(f).registers[r.index()].name.clone()
+            }
+            Some(Variable::Region(r)) => self.program.region(r).name.clone(),
+            None => String::new(),
+        }
+    }
+
     /// A number as a value of the finite type.
-    fn finite(&self, value: i64) -> Option<Term> {
+    fn finite(&self, value: Amount) -> Option<Term> {
         let i = self.variables.values.iter().position(|v| *v == value)?;
         Some(Term::Constructor(self.value_type(), i as u16))
-    }
-}
-
-fn value_name(v: i64) -> String {
-    match v {
-        variables::SOME => "V_some".into(),
-        variables::ALL => "V_all".into(),
-        v if v < 0 => format!("V_minus_{}", v.unsigned_abs()),
-        v => format!("V_{v}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Transitions: symbolic execution along one memory step and the local steps after it, or along a
 //! whole atomic block.
 
+use super::amount::Share;
 use super::expr::{Alternatives, Identity, Linear, Val};
 use super::scan::{Every, Scan, contradictory, last, ordered, scan};
 use super::variables::{Holds, Variable};
@@ -136,7 +137,15 @@ impl Lowering<'_> {
         let local = |a: &Action<Local, Place>| match a {
             Action::Skip | Action::Assume(_) => true,
             Action::Assign { register, .. } => !self.register_observed(f, *register),
-            _ => false,
+            Action::Havoc { .. }
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => false,
         };
         labels.iter().any(|l| self.observed.contains(l))
             || steps.peek().is_none()
@@ -203,22 +212,24 @@ impl Lowering<'_> {
             }
             Action::Havoc { register, range } => {
                 let holds = self.variables.of(Variable::Register(f, *register)).clone();
-                match (holds, range) {
-                    (Holds::Few(set), r) => {
-                        let inside = |v: &i64| r.is_none_or(|(lo, hi)| lo <= *v && *v <= hi);
-                        let list = set
-                            .into_iter()
-                            .filter(inside)
-                            .map(|v| (Vec::new(), Val::Number(Linear::constant(v))));
-                        let list = list.collect();
+                let ty = self.variables.type_of(Variable::Register(f, *register));
+                match (holds, range.or(ty.bounds())) {
+                    // Every value of the range; what does not fit is a fault.
+                    (Holds::Few(_), Some((lo, hi))) => {
+                        let number = |v| (Vec::new(), Val::Number(Linear::constant(v)));
+                        let list = (lo..=hi).map(number).collect();
                         self.assign(f, path, *register, list, span)
                     }
-                    (_, Some(_)) => Err(refuse(
-                        span,
-                        "any number of a large range",
-                        "use a smaller range",
-                    )),
-                    _ => {
+                    (Holds::Numbers | Holds::Threads(_) | Holds::Counter, Some(_))
+                        if range.is_some() =>
+                    {
+                        Err(refuse(
+                            span,
+                            "any number of a large range",
+                            "use a smaller range",
+                        ))
+                    }
+                    (Holds::Few(_) | Holds::Numbers | Holds::Threads(_) | Holds::Counter, _) => {
                         path.registers.remove(register);
                         path.bound.retain(|(r, _)| r != register);
                         path.any.insert(*register);
@@ -241,6 +252,16 @@ impl Lowering<'_> {
                         out.extend(self.execute(f, p, action, span)?);
                     }
                 }
+                Ok(out)
+            }
+            // Where threads stop before an assertion, the state before it is bad if it fails; inside an
+            // atomic block nobody sees that state, so the thread breaks.
+            Action::Assert { condition, .. } if path.inside => {
+                let fails = Action::Assume(condition.clone().negate());
+                let mut out = self.execute(f, path.clone(), &fails, span)?;
+                out.iter_mut().for_each(|p| p.broken = true);
+                let holds = Action::Assume(condition.clone());
+                out.extend(self.execute(f, path, &holds, span)?);
                 Ok(out)
             }
             Action::Assume(e) | Action::Assert { condition: e, .. } => {
@@ -387,7 +408,7 @@ impl Lowering<'_> {
     /// The number of threads. Counters count all there are, so there must be one family only.
     pub(super) fn everybody(&self, span: Span) -> Result<Val, Refused> {
         match self.program.families.len() {
-            1 => Ok(Val::Number(Linear::constant(super::variables::ALL))),
+            1 => Ok(Val::Share(Share::All)),
             _ => Err(refuse(
                 span,
                 "the threads of one family among several are counted",

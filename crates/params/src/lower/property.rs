@@ -23,6 +23,9 @@ impl Lowering<'_> {
             });
         }
         self.observed = labels;
+        let property = property.and_then(|i| self.program.properties.get(i));
+        let indices = property.iter().flat_map(|p| &p.condition.indices);
+        self.indices = indices.map(|v| v.family).collect();
     }
 
     /// Assertions and properties may look at any register.
@@ -153,7 +156,14 @@ impl Lowering<'_> {
 
     fn thread_of(&self, t: &ThreadRef, span: Span) -> Result<ThreadTerm, Refused> {
         match t.index {
-            ThreadIndex::Variable(i) => Ok(ThreadTerm::Param(i.index() as u8)),
+            ThreadIndex::Variable(i) if self.indices.get(i.index()) == Some(&t.family) => {
+                Ok(ThreadTerm::Param(i.index() as u8))
+            }
+            ThreadIndex::Variable(_) => Err(refuse(
+                span,
+                "an index variable stands for threads of two families",
+                "use an index variable for each family",
+            )),
             ThreadIndex::Number(n) if self.program.families.len() == 1 => {
                 Ok(ThreadTerm::Constant(n as u16 + 1))
             }
@@ -212,14 +222,16 @@ impl Lowering<'_> {
                 let cell = self.variables.cells[&id];
                 let a = match (self.program.regions[r.index()].length, &**index) {
                     (Length::Scalar, _) => access(cell, &[]),
-                    (Length::PerThread(_), Expr::Atom(Observation::Index(i))) => {
+                    (Length::PerThread(of), Expr::Atom(Observation::Index(i)))
+                        if self.indices.get(i.index()) == Some(&of) =>
+                    {
                         access(cell, &[ThreadTerm::Param(i.index() as u8)])
                     }
                     (Length::Array(n), Expr::Const(c)) if (0..i64::from(n)).contains(c) => {
                         let wide = matches!(self.variables.of(id), Holds::Threads(_));
                         access(cell + *c as u16 * if wide { 2 } else { 1 }, &[])
                     }
-                    _ => {
+                    (Length::PerThread(_) | Length::Array(_), _) => {
                         return Err(refuse(
                             span,
                             "an index in a property that is no index variable",
@@ -242,7 +254,7 @@ impl Lowering<'_> {
                             "speak of locations and registers",
                         ));
                     }
-                    _ => Val::Number(Linear::cell(a)),
+                    Holds::Few(_) | Holds::Numbers => Val::Number(Linear::cell(a)),
                 })
             }
             Observation::Count(_) => self.everybody(span),

@@ -154,7 +154,7 @@ impl Lowering<'_> {
                     }
                 }
             }
-            _ => {
+            Val::Thread(Identity::None) | Val::Number(_) | Val::Share(_) | Val::Counter { .. } => {
                 let mut nobody = path;
                 nobody.broken = true;
                 out.broken.push(nobody);

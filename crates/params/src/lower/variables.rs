@@ -1,19 +1,17 @@
 //! What each register and region holds: few constants, thread identifiers, a count of threads, or
 //! numbers. Found by following constants through the program until nothing changes.
 
-use super::expr::symbolic;
+use super::amount::{Amount, COUNTS, Share, fits};
+use super::ranges::Ranges;
 use super::scan::scan;
 use super::{Lowering, Refused, access, equal, refuse};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::array::{CellType, Formula, Term, ThreadTerm};
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
-use wattle_model::{Expr, FamilyId, Init, Length, Place, Program, RegionId, RegisterId, Type};
-
-/// A counter that is neither 0 nor all; larger than any number a program compares it with.
-pub const SOME: i64 = 1 << 40;
-/// A counter that counts all threads.
-pub const ALL: i64 = 1 << 41;
+use wattle_model::{
+    Count, Expr, FamilyId, Init, Length, Place, Program, RegionId, RegisterId, Type,
+};
 
 /// A register of a family or a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +22,7 @@ pub enum Variable {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holds {
-    Few(BTreeSet<i64>),
+    Few(BTreeSet<Amount>),
     Numbers,
     Threads(FamilyId),
     /// Only regions: as many threads as the array has true elements.
@@ -35,8 +33,9 @@ pub enum Holds {
 pub struct Variables {
     pub holds: BTreeMap<Variable, Holds>,
     types: BTreeMap<Variable, Type>,
+    pub ranges: Ranges,
     /// All constants of finite variables.
-    pub values: Vec<i64>,
+    pub values: Vec<Amount>,
     /// The first cell of each variable (a thread variable has a second one for `none`).
     pub cells: BTreeMap<Variable, u16>,
 }
@@ -46,18 +45,22 @@ const FEW: usize = 12;
 
 impl Variables {
     pub fn infer(program: &Program) -> Result<Self, Refused> {
-        let mut v = Variables::default();
+        let mut v = Variables {
+            ranges: Ranges::infer(program),
+            ..Variables::default()
+        };
         for (r, region) in program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
             v.start(id, region.ty, &region.init, program);
-            if program.families.len() > 1 && *v.of(id) == Holds::Counter {
+            v.starts_well(id, &region.name, &region.init, program)
+                .map_err(|(what, hint)| refuse(region.span, what, hint))?;
+            if let (Length::PerThread(f), Init::Each(_)) = (region.length, &region.init)
+                && program.family(f).count == Count::Any
+            {
                 return Err(refuse(
                     region.span,
-                    format!(
-                        "`{}` counts the threads of one family among several",
-                        region.name
-                    ),
-                    "counters are treated for programs with one family of threads",
+                    format!("`{}` starts with a list of values", region.name),
+                    "give one value for all, or fix the number of threads",
                 ));
             }
         }
@@ -65,6 +68,8 @@ impl Variables {
             for (r, register) in family.registers.iter().enumerate() {
                 let id = Variable::Register(FamilyId::new(f), RegisterId::new(r));
                 v.start(id, register.ty, &register.init, program);
+                v.starts_well(id, &register.name, &register.init, program)
+                    .map_err(|(what, hint)| refuse(register.span, what, hint))?;
             }
         }
         loop {
@@ -81,46 +86,92 @@ impl Variables {
                 break;
             }
         }
-        let mut values: BTreeSet<i64> = [0, 1].into();
+        let mut values: BTreeSet<Amount> = [0, 1].map(Amount::Number).into();
         for h in v.holds.values() {
             if let Holds::Few(set) = h {
                 values.extend(set);
             }
         }
         if values.len() > 100 {
-            for h in v.holds.values_mut().filter(|h| matches!(h, Holds::Few(_))) {
+            let plain = |h: &Holds| match h {
+                Holds::Few(set) => set.iter().all(|v| v.number().is_some()),
+                Holds::Numbers | Holds::Threads(_) | Holds::Counter => false,
+            };
+            for h in v.holds.values_mut().filter(|h| plain(h)) {
                 *h = Holds::Numbers;
             }
-            values = [0, 1].into();
+            values = [0, 1].map(Amount::Number).into();
+            values.extend(COUNTS);
         }
         v.values = values.into_iter().collect();
         Ok(v)
     }
 
     fn start(&mut self, id: Variable, ty: Type, init: &Init, program: &Program) {
+        let few = |all: Option<BTreeSet<Amount>>| all.map_or(Holds::Numbers, Holds::Few);
         let holds = match (ty, init) {
             (Type::Thread(f), _) => Holds::Threads(f),
-            (_, Init::Any) => match ty.bounds() {
-                Some((lo, hi)) if hi - lo < FEW as i64 => Holds::Few((lo..=hi).collect()),
-                _ => Holds::Numbers,
-            },
+            (_, Init::Any) => few(few_values(ty)),
             (_, Init::All(Expr::Atom(Local::SelfIndex))) => match id {
                 Variable::Register(f, _) => Holds::Threads(f),
                 Variable::Region(r) => match program.region(r).length {
                     Length::PerThread(f) => Holds::Threads(f),
-                    _ => Holds::Numbers,
+                    Length::Scalar | Length::Array(_) => Holds::Numbers,
                 },
             },
-            (_, Init::All(Expr::Atom(Local::Count(_)))) => Holds::Counter,
-            (_, Init::All(e)) => constant(e).map_or(Holds::Numbers, |c| Holds::Few([c].into())),
-            (_, Init::Each(list)) => {
-                let all: Option<BTreeSet<i64>> = list.iter().map(constant).collect();
-                all.map_or(Holds::Numbers, Holds::Few)
-            }
+            (_, Init::All(e)) => match (amount(e), id) {
+                (Some(Amount::Threads(_)), Variable::Region(r))
+                    if program.region(r).length == Length::Scalar =>
+                {
+                    Holds::Counter
+                }
+                (first, _) => few(first.map(|c| [c].into())),
+            },
+            (_, Init::Each(list)) => few(list.iter().map(amount).collect()),
         };
         self.types.insert(id, ty);
         let holds = self.admitted(id, holds);
         self.holds.insert(id, holds);
+    }
+
+    /// What a variable starts with is a value of its type, and what is counted are all threads there
+    /// are; else why not, and what to do.
+    fn starts_well(
+        &self,
+        id: Variable,
+        name: &str,
+        init: &Init,
+        program: &Program,
+    ) -> Result<(), (String, String)> {
+        let all = match init {
+            Init::All(e) => std::slice::from_ref(e),
+            Init::Each(list) => &list[..],
+            Init::Any => &[],
+        };
+        let mut counts = false;
+        for e in all {
+            e.for_each_atom(&mut |l| counts |= matches!(l, Local::Count(_)));
+        }
+        if counts && program.families.len() > 1 {
+            let what = format!("`{name}` counts the threads of one family among several");
+            let hint = "counters are treated for programs with one family of threads";
+            return Err((what, hint.into()));
+        }
+        let ty = self.type_of(id);
+        let narrow = match ty {
+            Type::Int | Type::Thread(_) => false,
+            Type::Range { .. } => true,
+            Type::Wrap { bits, signed } => !fits(bits, signed),
+        };
+        if counts && narrow {
+            let what = format!("`{name}` starts with a number of threads, which may not fit");
+            return Err((what, "declare the variable without a range".into()));
+        }
+        if *self.of(id) == Holds::Few(BTreeSet::new()) {
+            let what = format!("`{name}` starts with no value of its type");
+            return Err((what, "start with a value of the type".into()));
+        }
+        Ok(())
     }
 
     pub fn type_of(&self, id: Variable) -> Type {
@@ -131,11 +182,8 @@ impl Variables {
     fn admitted(&self, id: Variable, holds: Holds) -> Holds {
         let ty = self.type_of(id);
         match holds {
-            Holds::Few(set) => {
-                let keep = |c: i64| if symbolic(c) { Some(c) } else { ty.admit(c) };
-                Holds::Few(set.into_iter().filter_map(keep).collect())
-            }
-            other => other,
+            Holds::Few(set) => Holds::Few(set.iter().filter_map(|c| c.admitted(ty)).collect()),
+            other @ (Holds::Numbers | Holds::Threads(_) | Holds::Counter) => other,
         }
     }
 
@@ -155,12 +203,16 @@ impl Variables {
             }
             Action::Havoc { register, range } => {
                 let id = Variable::Register(f, *register);
+                let few = match range {
+                    Some((lo, hi)) if hi.saturating_sub(*lo) < FEW as i64 => {
+                        Some((*lo..=*hi).map(Amount::Number).collect())
+                    }
+                    Some(_) => None,
+                    None => few_values(self.type_of(id)),
+                };
                 match (self.of(id), range) {
                     (Holds::Threads(_), None) => Ok(()),
-                    (_, Some((lo, hi))) if hi.saturating_sub(*lo) < FEW as i64 => {
-                        self.join(id, Holds::Few((*lo..=*hi).collect()))
-                    }
-                    _ => self.join(id, Holds::Numbers),
+                    _ => self.join(id, few.map_or(Holds::Numbers, Holds::Few)),
                 }
             }
             Action::Load {
@@ -168,8 +220,8 @@ impl Variables {
                 place: Place::Region(r, _),
             } => {
                 let what = match self.of(Variable::Region(*r)) {
-                    Holds::Counter => Holds::Few([0, SOME, ALL].into()),
-                    other => other.clone(),
+                    Holds::Counter => Holds::Few(COUNTS.into()),
+                    other @ (Holds::Few(_) | Holds::Numbers | Holds::Threads(_)) => other.clone(),
                 };
                 self.join(Variable::Register(f, *register), what)
             }
@@ -183,7 +235,17 @@ impl Variables {
                 let what = self.value(f, value)?;
                 self.join(Variable::Region(*r), what)
             }
-            _ => Ok(()),
+            // Addresses are refused where they are met; the rest moves no values.
+            Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Skip
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => Ok(()),
         }
     }
 
@@ -196,8 +258,11 @@ impl Variables {
             }
             (Holds::Threads(a), Holds::Threads(_)) => Holds::Threads(a),
             // −1 is `none`; 0 is what a variable starts with when nobody says otherwise.
-            (Holds::Threads(a), Holds::Few(s)) if s.iter().all(|v| *v == -1) => Holds::Threads(a),
-            (Holds::Few(s), Holds::Threads(b)) if s.iter().all(|v| *v == -1) => Holds::Threads(b),
+            (Holds::Threads(a), Holds::Few(s)) | (Holds::Few(s), Holds::Threads(a))
+                if s.iter().all(|v| *v == Amount::Number(-1)) =>
+            {
+                Holds::Threads(a)
+            }
             (Holds::Threads(_), _) | (_, Holds::Threads(_)) => {
                 return Err("thread identifiers and numbers are mixed".into());
             }
@@ -210,7 +275,7 @@ impl Variables {
                 }
             }
             (Holds::Counter, _) => Holds::Counter,
-            _ => Holds::Numbers,
+            (Holds::Few(_) | Holds::Numbers, _) => Holds::Numbers,
         };
         self.holds.insert(id, new);
         Ok(())
@@ -226,33 +291,35 @@ impl Variables {
         });
         let alone = matches!(e, Expr::Atom(_));
         let mut domains: Vec<Vec<i64>> = Vec::new();
+        let mut shares = false;
         for leaf in &leaves {
             let holds = match leaf {
                 Local::SelfIndex => Holds::Threads(f),
                 Local::Register(r) => self.of(Variable::Register(f, *r)).clone(),
-                Local::Count(_) => Holds::Few([ALL].into()),
+                Local::Count(_) => Holds::Few([Amount::Threads(Share::All)].into()),
                 Local::AddressOf(_) => Holds::Numbers,
             };
             match holds {
                 h if alone => return Ok(h),
-                Holds::Few(s) => domains.push(s.into_iter().collect()),
-                // Comparisons of identifiers are fine, arithmetic is not.
-                Holds::Threads(_) => match is_truth(e) {
-                    true => return Ok(Holds::Few([0, 1].into())),
-                    false => return Err("arithmetic on a thread identifier".into()),
-                },
-                _ => match is_truth(e) {
-                    true => return Ok(Holds::Few([0, 1].into())),
-                    false => return Ok(Holds::Numbers),
-                },
+                // The value is 0 or 1 whatever the leaves are.
+                _ if is_truth(e) => return Ok(truth_values()),
+                Holds::Few(s) => {
+                    shares |= s.iter().any(|v| v.number().is_none());
+                    domains.push(s.into_iter().filter_map(Amount::number).collect());
+                }
+                Holds::Threads(_) => return Err("arithmetic on a thread identifier".into()),
+                Holds::Numbers | Holds::Counter => return Ok(Holds::Numbers),
             }
+        }
+        // One more or less than a count is some other count; all else is refused where it is met.
+        if shares {
+            return Ok(Holds::Few(COUNTS.into()));
         }
         if domains.iter().map(Vec::len).product::<usize>() > 512 {
             return Ok(Holds::Numbers);
         }
-        // One more or less than a count is some other count.
-        if !is_truth(e) && domains.iter().any(|d| d.contains(&SOME)) {
-            return Ok(Holds::Few([0, SOME, ALL].into()));
+        if domains.iter().any(Vec::is_empty) {
+            return Ok(Holds::Few(BTreeSet::new()));
         }
         let mut out = BTreeSet::new();
         let mut index = vec![0; domains.len()];
@@ -265,7 +332,7 @@ impl Variables {
             };
             match e.eval(&env) {
                 Ok(v) => {
-                    out.insert(v);
+                    out.insert(Amount::Number(v));
                 }
                 Err(_) => return Ok(Holds::Numbers),
             }
@@ -289,6 +356,17 @@ impl Variables {
     }
 }
 
+fn truth_values() -> Holds {
+    Holds::Few([0, 1].map(Amount::Number).into())
+}
+
+/// The values of a type, if they are few.
+fn few_values(ty: Type) -> Option<BTreeSet<Amount>> {
+    let (lo, hi) = ty.bounds()?;
+    let few = hi.checked_sub(lo).is_some_and(|d| d < FEW as i64);
+    few.then(|| (lo..=hi).map(Amount::Number).collect())
+}
+
 pub fn is_truth(e: &Expr<Local>) -> bool {
     e.is_logical()
 }
@@ -298,7 +376,15 @@ pub fn constant<A>(e: &Expr<A>) -> Option<i64> {
         Expr::Const(c) => Some(*c),
         Expr::Unary(op, a) => op.apply(constant(a)?).ok(),
         Expr::Binary(op, a, b) => op.apply(constant(a)?, constant(b)?).ok(),
-        _ => None,
+        Expr::Atom(_) | Expr::Ite(..) => None,
+    }
+}
+
+/// A constant, or the number of threads.
+fn amount(e: &Expr<Local>) -> Option<Amount> {
+    match e {
+        Expr::Atom(Local::Count(_)) => Some(Amount::Threads(Share::All)),
+        e => constant(e).map(Amount::Number),
     }
 }
 
@@ -311,7 +397,7 @@ struct Declared<'d> {
     holds: &'d Holds,
     start: Init,
     /// The constant it starts with, if it does.
-    first: Option<i64>,
+    first: Option<Amount>,
     weak: bool,
     span: wattle_model::Span,
 }
@@ -324,7 +410,7 @@ impl Lowering<'_> {
         for (r, region) in program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
             let holds = self.variables.of(id).clone();
-            self.wraps(&region.name, region.ty, &holds);
+            self.wraps(id, &region.name, &holds);
             let elements = match region.length {
                 Length::Array(n) if n <= 16 => n,
                 Length::Array(_) => {
@@ -343,8 +429,8 @@ impl Lowering<'_> {
                     _ => format!("M_{}", region.name),
                 };
                 let first = match &region.init {
-                    Init::Each(list) => list.get(e as usize).and_then(constant),
-                    Init::All(x) => constant(x),
+                    Init::Each(list) => list.get(e as usize).and_then(amount),
+                    Init::All(x) => amount(x),
                     Init::Any => None,
                 };
                 let args: &[ThreadTerm] = if per_thread { &[p] } else { &[] };
@@ -368,8 +454,8 @@ impl Lowering<'_> {
                 let holds = self.variables.of(id).clone();
                 let name = format!("R_{}_{}", family.name, register.name);
                 let first = match &register.init {
-                    Init::All(x) => constant(x),
-                    _ => None,
+                    Init::All(x) => amount(x),
+                    Init::Each(_) | Init::Any => None,
                 };
                 let one = Declared {
                     id,
@@ -383,15 +469,16 @@ impl Lowering<'_> {
                     span: register.span,
                 };
                 self.declare_one(one, init)?;
-                self.wraps(&register.name, register.ty, &holds);
+                self.wraps(id, &register.name, &holds);
             }
         }
         Ok(())
     }
 
-    fn wraps(&mut self, name: &str, ty: Type, holds: &Holds) {
-        if matches!(ty, Type::Wrap { .. }) && *holds == Holds::Numbers {
-            self.may_wrap.push(name.to_string());
+    /// Notes a variable whose wrap-around is not modelled.
+    fn wraps(&mut self, id: Variable, name: &str, holds: &Holds) {
+        if *holds == Holds::Numbers && self.variables.ranges.may_wrap.contains(&id) {
+            self.may_wrap.borrow_mut().insert(name.to_string());
         }
     }
 
@@ -422,7 +509,7 @@ impl Lowering<'_> {
                     span,
                 );
                 let ty = self.variables.type_of(id);
-                let first = first.and_then(|v| ty.admit(v));
+                let first = first.and_then(|v| v.admitted(ty));
                 if let Some(v) = first.and_then(|v| self.finite(v)) {
                     init.push(equal(Term::Read(access(cell, args)), v));
                 } else if let Holds::Few(set) = holds {
@@ -436,7 +523,7 @@ impl Lowering<'_> {
             }
             Holds::Numbers => {
                 let cell = self.cell(name, arity, CellType::Int, weak, span);
-                if let Some(v) = first {
+                if let Some(v) = first.and_then(Amount::number) {
                     init.push(equal(
                         Term::Sum {
                             parts: vec![(1, access(cell, args))],
@@ -454,7 +541,7 @@ impl Lowering<'_> {
                 let cell = self.cell(name.clone(), arity, CellType::Thread, weak, span);
                 let none = self.cell(format!("{name}_none"), arity, CellType::Bool, weak, span);
                 match (start, first) {
-                    (_, Some(-1)) => {
+                    (_, Some(Amount::Number(-1))) => {
                         init.push(equal(Term::Read(access(none, args)), Term::Bool(true)))
                     }
                     (Init::All(Expr::Atom(Local::SelfIndex)), _) if arity == 1 => {
@@ -476,7 +563,7 @@ impl Lowering<'_> {
             }
             Holds::Counter => {
                 let cell = self.cell(name, 1, CellType::Bool, weak, span);
-                let all = !matches!(first, Some(0));
+                let all = first != Some(Amount::Number(0));
                 init.push(equal(
                     Term::Read(access(cell, &[ThreadTerm::Param(0)])),
                     Term::Bool(all),
@@ -490,6 +577,8 @@ impl Lowering<'_> {
         if let Holds::Few(set) = holds {
             self.few.insert(cell, set.iter().copied().collect());
         }
+        self.bounds.insert(cell, self.variables.ranges.get(id));
+        self.types.insert(cell, self.variables.type_of(id));
         if let Type::Range { lo, hi } = self.variables.type_of(id) {
             self.ranges.insert(cell, (lo, hi));
         }

@@ -75,6 +75,7 @@ impl Rules<'_> {
                 let known = state.extra.iter().find(|x| x.0 == cell && x.1 == args);
                 known.map_or(UNKNOWN, |x| x.2)
             }
+            Place::Hidden => UNKNOWN,
         }
     }
 
@@ -83,8 +84,11 @@ impl Rules<'_> {
         let args = self.args(&a.args, env.args);
         let reader = a.reader.map(|r| self.thread(r, env.args)).or(env.actor);
         if self.shape.cells[usize::from(a.cell)].weak
-            && let Some(t) = reader.and_then(|r| state.solid(r))
+            && let Some(r) = reader
         {
+            let Some(t) = state.solid(r) else {
+                return (Place::Hidden, UNKNOWN);
+            };
             for (e, entry) in state.buffers[t].iter().enumerate().rev() {
                 let same = |w: &super::state::Write| w.cell == a.cell && w.args == args;
                 if let Some(w) = entry.writes.iter().rposition(same) {
@@ -175,6 +179,7 @@ impl Rules<'_> {
                 self.shape.cells[usize::from(cell)].sort
             }
             Place::Extra(cell, _) => self.shape.cells[usize::from(cell)].sort,
+            Place::Hidden => return out.push(state),
         };
         for v in self.choices(&state, sort, &[]) {
             let mut s = state.clone();
@@ -184,6 +189,9 @@ impl Rules<'_> {
     }
 
     fn chosen(&self, state: &State, place: Place, values: &[Val]) -> Truth {
+        if place == Place::Hidden {
+            return Truth::Yes;
+        }
         let with = |v: &Val| {
             let mut s = state.clone();
             s.set(place, *v);
@@ -325,8 +333,7 @@ impl Rules<'_> {
                 // Whole numbers between the two are a lower bound of their distance.
                 let apart = if integer {
                     let (low, high) = (x.min(y), x.max(y));
-                    let mut s = state.clone();
-                    let all = s.numbers(self.shape);
+                    let all = state.integers(self.shape);
                     all.iter().filter(|v| **v > low && **v <= high).count() as i64
                 } else {
                     // Any distance above 0; a bound that is open, told by `1` and strictness below.

@@ -211,25 +211,18 @@ impl Saturation<'_, '_> {
         found
     }
 
-    /// Whether some different threads may satisfy it.
+    /// Whether some different threads may satisfy it, as many as can be of them solid; of the others,
+    /// which cells may name and which may be anywhere in the order, nothing is known.
     fn satisfied(&self, state: &State, params: usize, dnf: &Dnf) -> bool {
-        let mut all = state.vals[..self.solids].to_vec();
-        if params > all.len() {
-            if !self.rules.ghosts {
-                return false;
-            }
-            // The rest are threads of which nothing is known.
-            let mut s = state.clone();
-            let known = s.threads(self.rules.shape, &[]);
-            let last = known.last().copied().unwrap_or(0);
-            all.extend((1..=params as Val).map(|i| last + i * SPACING));
+        if params > self.solids && !self.rules.ghosts {
+            return false;
         }
-        let mut found = false;
-        tuples(&all, params, true, &mut |args| {
-            let solids = args.iter().filter(|a| state.solid(**a).is_some()).count();
-            if solids < params.min(self.solids) {
-                return;
-            }
+        self.some_threads(state, params, dnf, &mut Vec::new())
+    }
+
+    fn some_threads(&self, state: &State, params: usize, dnf: &Dnf, args: &mut Vec<Val>) -> bool {
+        let seen = args.iter().filter(|a| state.solid(**a).is_some()).count();
+        if args.len() == params {
             let env = Env {
                 args,
                 actor: None,
@@ -237,9 +230,22 @@ impl Saturation<'_, '_> {
             };
             let mut out = Vec::new();
             self.rules.some(state, dnf, env, &mut out);
-            found |= !out.is_empty();
-        });
-        found
+            return !out.is_empty();
+        }
+        let mut all = state.vals[..self.solids].to_vec();
+        // There must be places left for the solid ones.
+        if params - args.len() > params.min(self.solids) - seen {
+            all = state.clone().threads(self.rules.shape, args);
+            let new = self.rules.new_ghosts(&all);
+            all.extend(new);
+        }
+        all.retain(|v| !args.contains(v));
+        all.into_iter().any(|v| {
+            args.push(v);
+            let found = self.some_threads(state, params, dnf, args);
+            args.pop();
+            found
+        })
     }
 
     fn add(&mut self, state: State) {

@@ -48,6 +48,8 @@ pub enum Place {
     Value(usize),
     Buffered(usize, usize, usize),
     Extra(u16, [Val; 2]),
+    /// What a thread reads that is not solid: nothing is known of its pending stores.
+    Hidden,
 }
 
 pub type Packed = Box<[u8]>;
@@ -127,8 +129,26 @@ impl State {
         all
     }
 
+    /// Positions that are certainly those of whole numbers.
+    pub fn integers(&self, shape: &Shape) -> Vec<Val> {
+        let sorts = shape.sorts(self.solids());
+        let whole = |cell: u16| shape.cells[usize::from(cell)].sort == Sort::Int;
+        let own = self.vals.iter().zip(sorts);
+        let own = own.filter(|(_, s)| **s == Sort::Int).map(|(v, _)| *v);
+        let writes = self.buffers.iter().flatten().flat_map(|e| &e.writes);
+        let writes = writes.map(|w| (w.cell, w.value));
+        let extra = self.extra.iter().map(|(cell, _, value)| (*cell, *value));
+        let more = writes.chain(extra).filter(|(cell, _)| whole(*cell));
+        let mut all: Vec<Val> = own.chain(more.map(|(_, value)| value)).collect();
+        all.retain(|v| *v != UNKNOWN);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     pub fn set(&mut self, place: Place, value: Val) {
         match place {
+            Place::Hidden => {}
             Place::Value(i) => self.vals[i] = value,
             Place::Buffered(t, e, w) => self.buffers[t][e].writes[w].value = value,
             Place::Extra(cell, args) => {

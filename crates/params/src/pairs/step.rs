@@ -356,8 +356,11 @@ impl Rules<'_> {
                                 (_, 0, _) => v,
                                 (_, _, Some(s)) => s.2,
                                 _ => {
-                                    let sort = self.shape.cells[usize::from(u.cell)].sort;
-                                    for sum in self.sums(&mut d, v, *c, sort) {
+                                    let whole = |cell: u16| {
+                                        self.shape.cells[usize::from(cell)].sort == Sort::Int
+                                    };
+                                    let integer = whole(u.cell) && whole(a.cell);
+                                    for sum in self.sums(&mut d, v, *c, integer) {
                                         let mut d = d.clone();
                                         d.sums.push((v, *c, sum));
                                         write(d, sum);
@@ -387,7 +390,8 @@ impl Rules<'_> {
         if let Some(a) = access {
             let sort = self.shape.cells[usize::from(a.cell)].sort;
             let (place, v) = self.read(&state, a, env);
-            let kept = !matches!(place, Place::Extra(..)) && !matches!(sort, Sort::Finite(_));
+            let kept = !matches!(place, Place::Extra(..) | Place::Hidden)
+                && !matches!(sort, Sort::Finite(_));
             if v == UNKNOWN && kept {
                 for v in self.choices(&state, sort, env.args) {
                     let mut s = state.clone();
@@ -401,7 +405,7 @@ impl Rules<'_> {
     }
 
     /// Where `v + c` may stand.
-    fn sums(&self, draft: &mut Draft, v: Val, c: i64, sort: Sort) -> Vec<Val> {
+    fn sums(&self, draft: &mut Draft, v: Val, c: i64, integer: bool) -> Vec<Val> {
         let constant = self.shape.constant(&draft.state, v);
         let exact = constant.and_then(|k| k.checked_add(c));
         if let Some(at) = exact.and_then(|k| self.shape.anchor(&draft.state, k)) {
@@ -420,8 +424,10 @@ impl Rules<'_> {
             out.reverse();
         }
         // The next whole number is not past the next one known.
-        if sort == Sort::Int && c.abs() == 1 {
-            out.truncate(2);
+        if integer && c.abs() == 1 {
+            let known = draft.state.integers(self.shape);
+            let next = out.iter().position(|x| known.contains(x));
+            out.truncate(next.map_or(usize::MAX, |i| i + 1));
         }
         out
     }

@@ -5,11 +5,12 @@ use super::number;
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::flow::junction;
 use crate::tokens::{Cursor, Kind, Token};
-use crate::x86_core::{Base, Code, Name, Result, Size};
+use crate::x86_core::{Arithmetic, Base, Code, Name, Result, Size};
 use std::collections::{BTreeMap, BTreeSet};
+use wattle_model::expr::wrap;
 use wattle_model::{
-    Condition, Expr, FamilyId, IndexId, IndexVariable, Observation, Op2, Property, PropertyKind,
-    RegionId, RegisterId, Span, ThreadIndex, ThreadRef,
+    Condition, Expr, FamilyId, IndexId, IndexVariable, Observation, Op1, Op2, Property,
+    PropertyKind, RegionId, RegisterId, Span, ThreadIndex, ThreadRef, Type,
 };
 
 pub struct Reader<'a> {
@@ -44,9 +45,41 @@ pub fn names(lines: &[Vec<Token<'_>>]) -> Vec<Name> {
 
 enum Term {
     Eip(ThreadRef, Span),
-    Value(Expr<Observation>),
+    /// A value, and on how many bits if it wraps around.
+    Value(Expr<Observation>, Option<u8>),
+    Number(i64, Span),
     /// A name that may be a label.
     Name(String, Span),
+}
+
+/// A value compared with a number of the same width. Values are read as signed; a number that only
+/// fits unsigned makes the comparison an unsigned one.
+fn same_width(
+    value: Expr<Observation>,
+    bits: Option<u8>,
+    op: Op2,
+    number: i64,
+    span: Span,
+) -> Result<(Expr<Observation>, Expr<Observation>)> {
+    let Some(bits) = bits else {
+        return Ok((value, Expr::Const(number)));
+    };
+    let fits = |signed: bool| Type::Wrap { bits, signed }.admit(number) == Some(number);
+    if fits(true) {
+        return Ok((value, Expr::Const(number)));
+    }
+    if !fits(false) {
+        let message = format!("{number} does not fit the {bits} bits it is compared with");
+        return Err(Diagnostic::error(span, message));
+    }
+    if matches!(op, Op2::Eq | Op2::Ne) {
+        return Ok((value, Expr::Const(wrap(number, bits, true))));
+    }
+    let unsigned = Op1::Wrap {
+        bits,
+        signed: false,
+    };
+    Ok((Expr::unary(unsigned, value), Expr::Const(number)))
 }
 
 impl<'a> Reader<'a> {
@@ -163,16 +196,27 @@ impl<'a> Reader<'a> {
             (Term::Eip(_, span), _) | (_, Term::Eip(_, span)) => {
                 Err(Diagnostic::error(span, "`eip` is compared with a label"))
             }
+            (Term::Number(n, span), other) => {
+                let (value, bits) = self.value(other)?;
+                let (value, n) = same_width(value, bits, op, n, span)?;
+                Ok(Expr::binary(op, n, value))
+            }
+            (other, Term::Number(n, span)) => {
+                let (value, bits) = self.value(other)?;
+                let (value, n) = same_width(value, bits, op, n, span)?;
+                Ok(Expr::binary(op, value, n))
+            }
             (left, right) => {
-                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.value(left)?.0, self.value(right)?.0);
                 Ok(Expr::binary(op, left, right))
             }
         }
     }
 
-    fn value(&self, t: Term) -> Result<Expr<Observation>> {
+    fn value(&self, t: Term) -> Result<(Expr<Observation>, Option<u8>)> {
         match t {
-            Term::Value(e) => Ok(e),
+            Term::Value(e, bits) => Ok((e, bits)),
+            Term::Number(n, _) => Ok((Expr::Const(n), None)),
             Term::Name(name, span) => self.cell(&name, Expr::Const(0), false, span),
             Term::Eip(_, span) => Err(Diagnostic::error(span, "`eip` is compared with a label")),
         }
@@ -191,8 +235,9 @@ impl<'a> Reader<'a> {
 
     /// `eip[$t]`, `eax[$t]`, `x`, `x[$t]`, a number, `N`.
     fn term(&mut self, c: &mut Cursor<'_>) -> Result<Term> {
+        let span = c.peek().span;
         if let Some(n) = number(c)? {
-            return Ok(Term::Value(Expr::Const(n)));
+            return Ok(Term::Number(n, span));
         }
         let t = c.peek();
         if t.kind == Kind::Marked('$') && c.ahead(1).is(":") {
@@ -203,7 +248,7 @@ impl<'a> Reader<'a> {
         let t = c.name("`eip[$t]`, a register, a variable or a number")?;
         if !c.eat("[") {
             if t.text == "N" {
-                return Ok(Term::Value(Expr::Atom(Observation::Count(FAMILY))));
+                return Ok(Term::Value(Expr::Atom(Observation::Count(FAMILY)), None));
             }
             return Ok(Term::Name(t.text.to_string(), t.span));
         }
@@ -231,10 +276,15 @@ impl<'a> Reader<'a> {
             self.registers.insert((index, name.base));
             let observed: std::result::Result<_, Diagnostic> =
                 e.substitute(&mut |r| Ok(Expr::Atom(Observation::Register(thread.clone(), *r))));
-            return Ok(Term::Value(observed?));
+            let bits = match self.layout.arithmetic {
+                Arithmetic::Wrapping => Some(name.size.bits()),
+                Arithmetic::Mathematical => None,
+            };
+            return Ok(Term::Value(observed?, bits));
         }
         let own = Expr::Atom(Observation::Index(index));
-        Ok(Term::Value(self.cell(t.text, own, true, span)?))
+        let (value, bits) = self.cell(t.text, own, true, span)?;
+        Ok(Term::Value(value, bits))
     }
 
     fn cell(
@@ -243,7 +293,7 @@ impl<'a> Reader<'a> {
         index: Expr<Observation>,
         per_thread: bool,
         span: Span,
-    ) -> Result<Expr<Observation>> {
+    ) -> Result<(Expr<Observation>, Option<u8>)> {
         let variables = self.layout.variables;
         let Some(i) = variables.iter().position(|v| v.name == name) else {
             let d = Diagnostic::error(span, format!("there is no variable `{name}`"));
@@ -263,7 +313,11 @@ impl<'a> Reader<'a> {
             });
         }
         let id = RegionId::new(i);
-        Ok(Expr::Atom(Observation::Cell(id, Box::new(index))))
+        let bits = match self.layout.types[i] {
+            Type::Wrap { bits, .. } => Some(bits),
+            Type::Int | Type::Range { .. } | Type::Thread(_) => None,
+        };
+        Ok((Expr::Atom(Observation::Cell(id, Box::new(index))), bits))
     }
 
     fn index(&mut self, t: Token<'_>) -> Result<IndexId> {

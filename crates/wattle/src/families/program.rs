@@ -2,7 +2,7 @@
 
 use super::small_worlds::{self, Sampled, Shown};
 use super::{
-    EXACT, PARAMS, decide, faithful, found, no_deadlocks, open, refusal, refuted, with_threads,
+    EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, with_threads,
 };
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
@@ -136,22 +136,18 @@ pub fn program(
         kept: shown.as_ref(),
     };
     let (threads, states) = FIRST_LOOK;
-    if let Sampled::Broken(run) = asked.sample(threads, states, control) {
-        let (finding, instance) = asked.broken(*run, control)?;
-        let finding = with_number(finding, instance.as_ref());
+    if let Some((finding, instance)) = asked.small(threads, states, control)? {
         *shown = instance.or(shown.take());
         return Ok(finding);
     }
-    if runners.is_empty() {
-        refusals.truncate(1);
-        let why = refusals.pop();
-        let why = why.unwrap_or_else(|| Reason::Other("nobody treats it".into()));
-        return Ok(open(model, question, options, why));
-    }
-    let ended = race(&runners, control, |runner, control| match &runner.engine {
+    let prove = |runner: &Runner<Prover>, control: &Control<'_>| match &runner.engine {
         Prover::Params(lowered) => asked.by_params(lowered, control),
         Prover::Exact(crowd) => asked.by_exact(crowd, control),
-    });
+    };
+    let ended = match runners.is_empty() {
+        true => Vec::new(),
+        false => race(&runners, control, prove),
+    };
     let mut best: Option<Finding> = None;
     for (_, told) in ended {
         let decided = told.is_decided();
@@ -168,15 +164,16 @@ pub fn program(
             None => finding,
         });
     }
-    let nobody = || {
-        open(
-            model,
-            question,
-            options,
-            Reason::Other("nobody treats it".into()),
-        )
-    };
-    Ok(best.unwrap_or_else(nobody))
+    // What nobody proves may be broken by a few more threads.
+    let (threads, states) = (small_worlds::THREADS, small_worlds::STATES);
+    if let Some((finding, instance)) = asked.small(threads, states, control)? {
+        *shown = instance.or(shown.take());
+        return Ok(finding);
+    }
+    refusals.truncate(1);
+    let why = refusals.pop();
+    let why = why.unwrap_or_else(|| Reason::Other("nobody treats it".into()));
+    Ok(best.unwrap_or_else(|| open(model, question, options, why)))
 }
 
 /// A violation, with the number of threads of the instance that shows it.
@@ -221,10 +218,10 @@ fn both_undecided(a: Finding, b: Finding) -> Finding {
 pub(super) struct Asked<'a> {
     pub(super) program: &'a Program,
     pub(super) model: MemoryModel,
-    question: Option<usize>,
+    pub(super) question: Option<usize>,
     pub(super) options: &'a Options,
     /// The instance on which another property was shown to be violated.
-    kept: Option<&'a Instance>,
+    pub(super) kept: Option<&'a Instance>,
 }
 
 impl Asked<'_> {
@@ -236,10 +233,6 @@ impl Asked<'_> {
         }
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
-        let holds = matches!(finding.judged.verdict, Verdict::Holds { .. });
-        if holds && finding.judged.unchecked != Some(Unchecked::Off) {
-            faithful(self.program, lowered, model, question, control)?;
-        }
         // What may wrap around in the program did not in the proof; the first line has to say so.
         finding.judged = finding
             .judged
@@ -329,6 +322,26 @@ impl Asked<'_> {
         }
     }
 
+    /// A violation that small instances show, unless an engine was asked for by name.
+    fn small(
+        &self,
+        threads: u32,
+        states: u64,
+        control: &Control<'_>,
+    ) -> Result<Option<(Finding, Option<Instance>)>, Unsound> {
+        if self.options.engine.is_some() {
+            return Ok(None);
+        }
+        match self.sample(threads, states, control) {
+            Sampled::Fine(_) => Ok(None),
+            Sampled::Broken(run) => {
+                let (finding, instance) = self.broken(*run, control)?;
+                let finding = with_number(finding, instance.as_ref());
+                Ok(Some((finding, instance)))
+            }
+        }
+    }
+
     /// A proof after small instances were run: what they show comes first.
     fn confirmed(&self, mut finding: Finding, control: &Control<'_>) -> Told {
         let (proved, certain) = match finding.judged.verdict {
@@ -343,11 +356,16 @@ impl Asked<'_> {
         }
         match self.sample(small_worlds::THREADS, small_worlds::STATES, control) {
             Sampled::Fine(worlds) => {
-                if let Some(why) = &worlds.not_run {
-                    let note = format!("small instances could not be run: {why}");
-                    finding.warnings.push(note);
+                if let Verdict::Holds {
+                    proof: Proof::Certificate(certificate),
+                    ..
+                } = &finding.judged.verdict
+                    && let Some(what) = self.members(certificate, control)
+                {
+                    let engine = finding.engine;
+                    return Err(Unsound { engine, what });
                 }
-                finding.small_worlds = Some(worlds);
+                sampled(&mut finding, worlds);
                 finding.seconds = control.elapsed().as_secs_f64();
                 Ok((finding, None))
             }
@@ -405,7 +423,7 @@ impl Asked<'_> {
         };
         for n in least..=least.max(3) {
             let kept = self.kept.cloned();
-            let instance = kept.or_else(|| with_threads(self.program, options, n));
+            let instance = kept.or_else(|| with_threads(self.program, options, n).ok());
             let Some(instance) = instance else {
                 break;
             };

@@ -11,15 +11,21 @@
 
 use super::program::Asked;
 use std::sync::Mutex;
+use wattle_evidence::audit::meaning::Meaning;
 use wattle_evidence::control::Pace;
-use wattle_evidence::{Control, Progress, SmallWorlds, Stop, Task, Trace};
+use wattle_evidence::{
+    Answer, Certificate, Control, Engine, Progress, Reason, SmallWorlds, Stop, Task, Trace,
+};
 use wattle_memory::reference::starts;
 use wattle_memory::{Contents, MemoryModel};
 use wattle_model::graph::Action;
 use wattle_model::{Count, Counts, Expr, Init, Instance, Program, Type};
+use wattle_params::lower::faithful::Limits;
+use wattle_params::lower::inside::outside;
+use wattle_params::lower::lower;
 use wattle_search::question::{Explored, Manner, explore};
 use wattle_search::rounds::Sizes;
-use wattle_search::{Order, Reductions};
+use wattle_search::{Explicit, Order, Reductions};
 
 /// Most threads in a family.
 pub const THREADS: u32 = 5;
@@ -29,6 +35,9 @@ pub const STATES: u64 = 100_000;
 const STATES_LONGER: u64 = 30_000;
 /// Pending stores of a thread that may store without end, at first and then.
 const BUFFERED: [u32; 2] = [2, 6];
+/// States of an instance, and threads in a family, that are compared with what a certificate stands for.
+const COMPARED: usize = 2_000;
+const COMPARED_THREADS: u32 = 3;
 /// Values taken of a choice among too many.
 const CHOICE: (i64, i64) = (-1, 2);
 
@@ -150,6 +159,39 @@ impl Asked<'_> {
         Sampled::Fine(worlds)
     }
 
+    /// A state of a small instance that the certificate does not stand for. Where the proof takes for
+    /// granted that numbers do not wrap around there is nothing to compare.
+    pub(super) fn members(
+        &self,
+        certificate: &Certificate,
+        control: &Control<'_>,
+    ) -> Option<String> {
+        if !matches!(certificate, Certificate::Cubes(_) | Certificate::Views(_)) {
+            return None;
+        }
+        let lowered = lower(self.program, self.question).ok()?;
+        if !lowered.may_wrap.is_empty() {
+            return None;
+        }
+        let meaning = Meaning::new(&lowered.system, self.model, certificate);
+        let meaning = meaning.ok().flatten()?;
+        let (program, _) = fewer_choices(self.program);
+        let stop = || control.stop().is_some();
+        let limits = Limits {
+            states: COMPARED,
+            program_states: COMPARED,
+            buffer: 2,
+        };
+        self.numbers(COMPARED_THREADS).iter().find_map(|counts| {
+            let instance = program.instantiate(counts).ok()?;
+            let model = self.model;
+            outside(
+                &program, &lowered, &meaning, model, &instance, limits, &stop,
+            )
+            .0
+        })
+    }
+
     /// Numbers of threads for the open families, those with fewer threads first.
     fn numbers(&self, threads: u32) -> Vec<Counts> {
         let families = self.program.families.iter();
@@ -185,6 +227,9 @@ fn run(
     control: &Control<'_>,
 ) -> Result<(Explored, Progress), String> {
     starts(task.instance).map_err(|refusal| refusal.to_string())?;
+    if task.deadlock {
+        return Ok(with_deadlocks(task, states, control));
+    }
     let pace = AtMost {
         states,
         seen: Mutex::new(0),
@@ -208,6 +253,27 @@ fn run(
     let seen = pace.seen.lock().map_or(0, |seen| *seen);
     effort.states = effort.states.max(seen);
     Ok((found, effort))
+}
+
+/// The same with deadlocks, which the engine itself looks for.
+fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explored, Progress) {
+    let pace = AtMost {
+        states,
+        seen: Mutex::new(0),
+    };
+    let few = control.stage(std::time::Duration::MAX).with_pace(&pace);
+    let answer = Explicit::default().run(task, &few);
+    let effort = answer.effort();
+    let explored = match answer {
+        Answer::Reached { trace, .. } => Explored::Bad(trace),
+        Answer::Unreachable { .. } => Explored::Closed,
+        Answer::Bounded { limits, .. } => Explored::Cut(limits),
+        Answer::Undecided { reason, .. } => match reason {
+            Reason::Stopped { stop, .. } => Explored::Stopped(stop),
+            reason => Explored::Unclear(reason),
+        },
+    };
+    (explored, effort)
 }
 
 /// The program with a few values for each choice among too many, and whether there was one.

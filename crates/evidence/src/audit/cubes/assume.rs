@@ -297,7 +297,8 @@ fn may_be_nobody(init: &Quantified) -> bool {
     found
 }
 
-fn greatest_constant(system: &ArraySystem) -> u16 {
+/// The greatest `#k` the system names.
+pub fn greatest_constant(system: &ArraySystem) -> u16 {
     let greatest = Cell::new(0);
     let thread = |t: &ThreadTerm| {
         if let ThreadTerm::Constant(k) = t {

@@ -319,7 +319,9 @@ impl Logic<'_> {
                         _ if v == ANY || c == 0 => next.push(with(w, sums.clone(), v)),
                         Some(sum) => next.push(with(w, sums.clone(), sum)),
                         None => {
-                            for sum in self.plus(&w, &sums, v, c, self.frame.sort(u.cell)) {
+                            let whole = Sort::Number(true);
+                            let both = [a.cell, u.cell].map(|c| self.frame.sort(c) == whole);
+                            for sum in self.plus(&w, &sums, v, c, both == [true; 2]) {
                                 let mut sums = sums.clone();
                                 sums.push((v, c, sum));
                                 next.push(with(w.clone(), sums, sum));
@@ -345,8 +347,8 @@ impl Logic<'_> {
         }
     }
 
-    /// Positions that `v + c` may have.
-    fn plus(&self, w: &World, sums: &[(Pos, i64, Pos)], v: Pos, c: i64, sort: Sort) -> Vec<Pos> {
+    /// Positions that `v + c` may have; `integer`: both are whole numbers.
+    fn plus(&self, w: &World, sums: &[(Pos, i64, Pos)], v: Pos, c: i64, integer: bool) -> Vec<Pos> {
         let anchor = w.anchors.iter().position(|a| *a == v);
         let exact = anchor.and_then(|i| self.frame.anchors[i].checked_add(c));
         if let Some(i) = exact.and_then(|x| self.frame.anchors.binary_search(&x).ok()) {
@@ -361,8 +363,12 @@ impl Logic<'_> {
         let beyond = |p: &&Pos| if c > 0 { **p > v } else { **p < v };
         let mut beyond: Vec<Pos> = all.iter().filter(beyond).copied().collect();
         beyond.sort_by_key(|p| (p - v).abs());
-        let next = sort == Sort::Number(true) && (c == 1 || c == -1);
-        beyond.truncate(if next { 2 } else { usize::MAX });
+        // The next whole number is not past the next one known.
+        if integer && c.abs() == 1 {
+            let known = self.frame.integers(w);
+            let next = beyond.iter().position(|p| known.contains(p));
+            beyond.truncate(next.map_or(usize::MAX, |i| i + 1));
+        }
         beyond
     }
 

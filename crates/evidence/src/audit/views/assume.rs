@@ -29,6 +29,8 @@ pub enum Spot {
     Memory(usize, usize),
     Pending(usize, usize, usize),
     Elsewhere(u16, Vec<Pos>),
+    /// What a thread reads that is not whole: its own stores may be pending, nothing is known of them.
+    Hidden,
 }
 
 impl Logic<'_> {
@@ -57,6 +59,9 @@ impl Logic<'_> {
             .map(|r| self.thread(r, scope.args))
             .or(scope.reader);
         let whole = reader.and_then(|r| w.me.iter().position(|m| *m == r));
+        if reader.is_some() && whole.is_none() && self.frame.delayed(a.cell) {
+            return (Spot::Hidden, ANY);
+        }
         if let Some(t) = whole.filter(|_| self.frame.delayed(a.cell)) {
             for (i, p) in w.pending[t].iter().enumerate().rev() {
                 let mine = |s: &super::world::Store| s.cell == a.cell && s.of == of;
@@ -84,6 +89,7 @@ impl Logic<'_> {
                 w.looked.retain(|l| l.0 != *cell || l.1 != *of);
                 w.looked.push((*cell, of.clone(), value));
             }
+            Spot::Hidden => {}
         }
     }
 
@@ -223,7 +229,7 @@ impl Logic<'_> {
         });
         if let Some((spot, cell)) = unknown {
             let many = reads.len() > 2 && matches!(self.frame.sort(cell), Sort::Number(_));
-            if scope.generous || many {
+            if scope.generous || many || spot == Spot::Hidden {
                 return vec![w];
             }
             let all = self.each_value(&w, &spot, cell, scope.args);
@@ -348,8 +354,9 @@ impl Logic<'_> {
                         _ => None,
                     };
                 }
+                // Whole numbers between the two keep them apart; others do not.
                 let (low, high) = (x.min(y), x.max(y));
-                let all = self.frame.positions(w, false);
+                let all = self.frame.integers(w);
                 let apart = all.iter().filter(|p| low < **p && **p <= high).count() as i64;
                 Some(match x > y {
                     true => (Some(apart), None),

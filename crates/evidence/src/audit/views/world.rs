@@ -245,6 +245,25 @@ impl<'a> Frame<'a> {
         all
     }
 
+    /// Positions that are certainly those of whole numbers.
+    pub fn integers(&self, w: &World) -> Vec<Pos> {
+        let whole = |c: usize| self.sorts[c] == Sort::Number(true);
+        let mut all = w.anchors.clone();
+        let memory = w.memory.iter().enumerate();
+        all.extend(memory.filter(|(c, _)| whole(*c)).flat_map(|(_, e)| e));
+        let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
+        let stores = stores.map(|s| (s.cell, s.value));
+        let looked = w.looked.iter().map(|(cell, _, value)| (*cell, *value));
+        let more = stores
+            .chain(looked)
+            .filter(|(cell, _)| whole(usize::from(*cell)));
+        all.extend(more.map(|(_, value)| value));
+        all.retain(|p| *p < NONE);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The same with only these threads whole.
     pub fn part(&self, w: &World, of: &[usize]) -> World {
         let n = w.me.len();
