@@ -59,13 +59,16 @@ pub enum Unchecked {
     Counted(String),
     /// The audit ran out of its budget.
     Stopped(Stop),
+    /// The proof is about a system, which was audited; that this does what the program does, was not:
+    /// why.
+    Translation(String),
 }
 
 impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unchecked::Off => f.write_str("switched off"),
-            Unchecked::Counted(why) => f.write_str(why),
+            Unchecked::Counted(why) | Unchecked::Translation(why) => f.write_str(why),
             Unchecked::Stopped(stop) => write!(f, "{stop}"),
         }
     }

@@ -80,7 +80,7 @@ pub fn audited(unchecked: Option<&Unchecked>) -> String {
     match unchecked {
         None => "audited".into(),
         Some(Unchecked::Off) => "not audited".into(),
-        Some(why @ (Unchecked::Counted(_) | Unchecked::Stopped(_))) => {
+        Some(why @ (Unchecked::Counted(_) | Unchecked::Stopped(_) | Unchecked::Translation(_))) => {
             format!("not audited: {why}")
         }
     }

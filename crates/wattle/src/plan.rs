@@ -253,7 +253,7 @@ impl Ended for Told {
 pub(crate) fn unfinished(judged: &Judged) -> Option<Stop> {
     match judged.unchecked {
         Some(Unchecked::Stopped(stop)) => Some(stop),
-        Some(Unchecked::Off | Unchecked::Counted(_)) | None => None,
+        Some(Unchecked::Off | Unchecked::Counted(_) | Unchecked::Translation(_)) | None => None,
     }
 }
 

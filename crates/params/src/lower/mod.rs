@@ -17,6 +17,7 @@ mod expr;
 pub mod faithful;
 mod paths;
 mod property;
+mod relation;
 mod scan;
 mod variables;
 
@@ -41,6 +42,7 @@ pub struct Lowered {
     /// assumes that they never do.
     pub may_wrap: Vec<String>,
     meaning: faithful::Meaning,
+    relation: wattle_evidence::audit::translation::Relation,
 }
 
 impl Lowered {
@@ -85,6 +87,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     lowering.bad(property)?;
     Ok(Lowered {
         meaning: faithful::Meaning::of(&lowering),
+        relation: lowering.relation(),
         system: lowering.system,
         may_wrap: lowering.may_wrap,
     })
