@@ -14,13 +14,12 @@ mod multisets;
 mod robust;
 mod solvers;
 mod symbols;
-mod translation;
+pub mod translation;
 mod views;
 
 pub use load_buffers::audit_crowd;
 pub use robust::audit_robustness;
 pub use solvers::Solvers;
-pub use translation::{Held, Relation, Variable, validate};
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
@@ -86,6 +85,8 @@ pub enum AuditError {
     Stopped(Stop),
     /// The program is not robust after all.
     NotRobust,
+    /// The system that the proof is about is not shown to do what the program does.
+    Translation(String),
     /// Anything else a checker found wrong.
     Other(String),
 }
@@ -111,7 +112,9 @@ impl fmt::Display for AuditError {
                 write!(f, "a fault is possible in state {state}: {}", fault.kind)
             }
             AuditError::Deadlock { state } => write!(f, "state {state} is a deadlock"),
-            AuditError::Refused(why) | AuditError::Other(why) => f.write_str(why),
+            AuditError::Refused(why) | AuditError::Translation(why) | AuditError::Other(why) => {
+                f.write_str(why)
+            }
             AuditError::Stopped(stop) => write!(f, "the audit was stopped: {stop}"),
         }
     }

@@ -77,13 +77,16 @@ pub enum Unchecked {
     Unable(String),
     /// The audit ran out of its budget.
     Stopped(Stop),
+    /// The proof is about a system, which was audited; that this does what the program does, was not:
+    /// why.
+    Translation(String),
 }
 
 impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unchecked::Off => f.write_str("switched off"),
-            Unchecked::Unable(why) => f.write_str(why),
+            Unchecked::Unable(why) | Unchecked::Translation(why) => f.write_str(why),
             Unchecked::Stopped(stop) => write!(f, "{stop}"),
         }
     }

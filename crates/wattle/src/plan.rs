@@ -260,7 +260,7 @@ impl Ended for Told {
 pub(crate) fn is_final(judged: &Judged) -> bool {
     let ended = match judged.unchecked {
         Some(Unchecked::Stopped(_)) => false,
-        Some(Unchecked::Off | Unchecked::Unable(_)) | None => true,
+        Some(Unchecked::Off | Unchecked::Unable(_) | Unchecked::Translation(_)) | None => true,
     };
     ended && !matches!(judged.verdict, Verdict::HoldsIf { .. })
 }
