@@ -5,18 +5,19 @@ mod alone;
 mod bad;
 mod closed_states;
 mod coherent;
-mod counted;
 mod cubes;
 mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
 mod solvers;
+mod space;
 mod views;
 
+pub use closed_states::write_down;
 pub use load_buffers::audit_crowd;
-pub use robust::audit_robustness;
 pub use solvers::Solvers;
+pub use space::attack::audit_robustness;
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
@@ -68,6 +69,10 @@ pub enum AuditError {
     MissesInitial,
     /// An event leads out of it.
     NotClosed { state: u64, event: String },
+    /// What it says is taken at once may not be.
+    NotLocal(String),
+    /// There are more states than anyone wants to see.
+    TooMany(u64),
     /// A state in it satisfies the target.
     Bad { state: u64 },
     /// The target has no value in a state.
@@ -99,6 +104,13 @@ impl fmt::Display for AuditError {
                     "the set is not closed: {event} leads out of state {state}"
                 )
             }
+            AuditError::NotLocal(what) => {
+                write!(
+                    f,
+                    "an event that others may notice is taken at once: {what}"
+                )
+            }
+            AuditError::TooMany(most) => write!(f, "there are more than {most} states"),
             AuditError::Bad { state } => write!(f, "state {state} satisfies the target"),
             AuditError::NoValue { state, why } => {
                 write!(f, "the property has no value in state {state}: {why}")
@@ -165,7 +177,7 @@ pub fn audit_with(
             "it is about any number of threads, and this is one instance".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
-        Certificate::Counted(c) => counted::audit(task, c, control),
+        Certificate::Explored(c) => closed_states::audit_explored(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
         Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),

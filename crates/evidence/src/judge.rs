@@ -3,7 +3,6 @@
 
 use crate::answer::{Answer, Reason};
 use crate::audit::{AuditError, audit};
-use crate::certificate::Certificate;
 use crate::control::Control;
 use crate::minimise::minimise;
 use crate::task::Task;
@@ -73,13 +72,18 @@ pub fn judge(
             (verdict, true)
         }
         Answer::Unreachable { certificate, .. } => {
-            // States that were only counted cannot be checked without searching again; the verdict
-            // says that it was not audited, and `wattle audit` does it on request.
-            let counted = matches!(certificate, Certificate::Counted(_));
-            let checked = policy == AuditPolicy::Always && !counted;
+            let mut checked = policy == AuditPolicy::Always;
             let result = match checked {
                 true => audit(task, &certificate, control).map(|_| ()),
                 false => Ok(()),
+            };
+            // The auditor leaves out less than the search, and may have too much to look at.
+            let result = match result {
+                Err(AuditError::TooMany(_)) => {
+                    checked = false;
+                    Ok(())
+                }
+                result => result,
             };
             let verdict = match result {
                 Ok(()) if reaching_is_good => {

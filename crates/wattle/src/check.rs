@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use wattle_evidence::judge::scope;
-use wattle_evidence::{Certificate, Control, Proof, Reason, Stop, Task, Unsound, Verdict};
+use wattle_evidence::{Control, Reason, Stop, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
@@ -208,17 +208,6 @@ pub(crate) fn tell(
         judged: outcome.judged,
     };
     finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
-    if let Verdict::Holds {
-        proof: Proof::Certificate(Certificate::Counted(c)),
-        ..
-    } = &finding.judged.verdict
-    {
-        let why = format!(
-            "the proof was not audited ({}); `wattle audit` can do it",
-            c.why
-        );
-        finding.warnings.push(why);
-    }
     if let (true, Some(trace)) = (options.explain, finding.trace()) {
         let same = before.iter().flatten();
         let sc = same

@@ -81,8 +81,17 @@ pub fn fences(
         all: wanted.all,
     };
     let unsound = RefCell::new(None);
+    // That SC keeps the properties is no part of the answer.
+    let unaudited = Options {
+        audit: AuditPolicy::Never,
+        ..options.clone()
+    };
     let safety = Safety {
         options,
+        under_sc: match wanted.model {
+            MemoryModel::Sc => options,
+            MemoryModel::Tso | MemoryModel::Pso => &unaudited,
+        },
         unsound: &unsound,
     };
     let audited = Audited { unsound: &unsound };
@@ -109,6 +118,8 @@ pub fn fences(
 #[derive(Clone, Copy)]
 pub struct Safety<'o> {
     options: &'o Options,
+    /// For SC.
+    under_sc: &'o Options,
     unsound: &'o RefCell<Option<Unsound>>,
 }
 
@@ -155,7 +166,11 @@ impl Checker for Safety<'_> {
                 question,
                 deadlock: false,
             };
-            let outcome = match plan::run(&task, self.options, control) {
+            let options = match model {
+                MemoryModel::Sc => self.under_sc,
+                MemoryModel::Tso | MemoryModel::Pso => self.options,
+            };
+            let outcome = match plan::run(&task, options, control) {
                 Ok(outcome) => outcome,
                 Err(unsound) => {
                     let what = unsound.what.clone();

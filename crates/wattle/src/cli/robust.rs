@@ -36,6 +36,9 @@ pub struct Arguments {
     /// Memory for the search
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<u64>,
+    /// Do not look for attacks a second time with the auditor
+    #[arg(long)]
+    no_audit: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -98,6 +101,7 @@ fn decide(arguments: &Arguments) -> Result<Exit, Exit> {
     let found = search(&instance, Options::new(goal, model), &control);
     line.clear();
     let audited = match &found {
+        Finding::Free { .. } if arguments.no_audit => ", not audited",
         Finding::Free { .. } => audit(&source.name, &instance, model, &control)?,
         _ => "",
     };
