@@ -10,6 +10,7 @@ pub mod control;
 pub mod deadlock;
 pub mod file;
 pub mod fingerprint;
+pub mod happens_before;
 pub mod judge;
 pub mod minimise;
 pub mod task;

@@ -34,7 +34,7 @@ pub enum Cubes {
 }
 
 /// A predicate's value after a move.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
     Known(bool),
     /// The value (or its opposite) another predicate had before.

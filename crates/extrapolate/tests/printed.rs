@@ -1,12 +1,15 @@
 //! What `wattle show --reduce` and `--as boolean-program` print, as a person reads it.
 //! `UPDATE_EXPECT=1` rewrites the texts.
 
+mod running;
+
 use expect_test::{ExpectFile, expect_file};
-use wattle_evidence::{Control, Task};
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;
 use wattle_memory::MemoryModel::{self, Pso, Tso};
 use wattle_model::print::to_wtl;
+use wattle_search::Explicit;
 
 const TEXT: &str = "
     shared x: int, y: int;
@@ -52,4 +55,69 @@ fn reduced_programs() {
 fn boolean_programs() {
     abstracted(Tso, &expect_file!["printed/boolean-tso.txt"]);
     abstracted(Pso, &expect_file!["printed/boolean-pso.txt"]);
+}
+
+/// What our own checker says of the printed program: whether it reaches its bad state.
+fn reaches(boolean: &str) -> bool {
+    let text = running::as_wtl(boolean);
+    let parsed = wattle_syntax::wtl::parse(&text);
+    let program = parsed.program.unwrap_or_else(|| {
+        panic!("{:?}\n{text}\n{boolean}", parsed.diagnostics);
+    });
+    let instance = program.instance().expect("an instance");
+    let task = Task {
+        instance: &instance,
+        model: MemoryModel::Sc,
+        question: Some(0),
+        deadlock: false,
+    };
+    match Explicit::default().run(&task, &Control::unlimited()) {
+        Answer::Reached { .. } => true,
+        Answer::Unreachable { .. } => false,
+        other => panic!("{other:?}\n{boolean}"),
+    }
+}
+
+/// Printed programs do what the engine says of the programs they were made of: locks, atomic blocks,
+/// fences, final states.
+#[test]
+fn printed_boolean_programs_run() {
+    let texts = [
+        include_str!("../../../examples/soundness/boolean-program-of-lock.wtl"),
+        include_str!("../../../examples/soundness/lock-hides-inside.wtl"),
+        "shared x: int, y: int; thread p { x = 1; y = 1; } \
+         thread q { local r: int, s: int; r = y; s = x; } finally !(q.r == 1 && q.s == 0);",
+        "shared x: int, y: int; thread p { local r: int; x = 1; fence; r = y; end: skip; } \
+         thread q { local r: int; y = 1; fence; r = x; end: skip; } \
+         never p@end && q@end && p.r == 0 && q.r == 0;",
+        "shared x: int, y: int; thread p { local r: int; atomic { x = 1; } r = y; end: skip; } \
+         thread q { local r: int; y = 1; r = x; end: skip; } \
+         never p@end && q@end && p.r == 0 && q.r == 0;",
+        "shared x: int, y: int; thread p { atomic { x = 1; y = 2; y = 1; } } \
+         thread q { local r: int; r = y; end: skip; } never q.r == 2;",
+    ];
+    let mut seen = [0, 0];
+    for text in texts {
+        let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+        let instance = program.instance().expect("an instance");
+        for model in [Tso, Pso] {
+            let task = Task {
+                instance: &instance,
+                model,
+                question: Some(0),
+                deadlock: false,
+            };
+            let control = Control::unlimited();
+            let reached = match Extrapolate::default().run(&task, &control) {
+                Answer::Reached { .. } => true,
+                Answer::Unreachable { .. } => false,
+                other => panic!("{other:?}\n{text}"),
+            };
+            let printed = Extrapolate::default().boolean_program(&task, 3, &control);
+            let printed = printed.expect("a boolean program");
+            assert_eq!(reaches(&printed), reached, "{model}\n{text}\n{printed}");
+            seen[usize::from(reached)] += 1;
+        }
+    }
+    assert!(seen[0] > 2 && seen[1] > 2, "{seen:?}");
 }

@@ -57,8 +57,9 @@ pub enum Action<A, P> {
     /// Needs an empty buffer; until the matching end no other thread has an event.
     AtomicBegin,
     AtomicEnd,
-    /// Needs an empty buffer and nobody holding the lock; until `Unlock` no other thread's store
-    /// reaches memory (loads go on).
+    /// Needs an empty buffer and nobody holding the lock; until `Unlock` no other thread loads and no
+    /// other thread's store reaches memory. The others may compute on registers and put stores into
+    /// their buffers.
     Lock,
     /// Needs an empty buffer; enabled only for the holder.
     Unlock,

@@ -6,7 +6,6 @@
 //! shown in the program's own words.
 
 mod locks;
-mod nested;
 
 use crate::expr::Expr;
 use crate::graph::{self, Action, Location};

@@ -5,8 +5,7 @@
 //! pending stores made); and memory, wherever all buffers are empty. So the engine answers questions
 //! that look at locations and registers only, and questions about final states; it refuses those
 //! that look at memory in between, where a store may still be pending, and deadlocks. Faults depend
-//! on registers, or on the value a load reads; the search for attacks lets a faulting load happen,
-//! so they are preserved too.
+//! on registers, or on the value a load reads, so they are preserved too.
 
 use crate::attack::{Finding, Goal, Options, search};
 use wattle_evidence::certificate::Robust as Proof;
@@ -53,7 +52,7 @@ impl Engine for Robust {
         if !(task.instance).waiting_for_the_lock_is_unseen(task.question()) {
             return refuse(
                 "under TSO others go on past their stores while a thread holds the lock, \
-                 which the property or a fault may see and robustness does not preserve",
+                 which the property may see and robustness does not preserve",
             );
         }
         self.explicit.accepts(&under_sc(task))
@@ -77,12 +76,7 @@ impl Engine for Robust {
             } => (certificate, effort),
             other => return other,
         };
-        let options = Options {
-            goal: Goal::Robustness,
-            model: MemoryModel::Tso,
-            // The auditor knows only the general rule for lock regions.
-            units: false,
-        };
+        let options = Options::new(Goal::Robustness, MemoryModel::Tso);
         match search(task.instance, options, control) {
             Finding::Free { effort: attack } => by_sc(under_sc, sum(effort, attack)),
             Finding::Found {

@@ -67,11 +67,7 @@ impl Engine for Lazy {
                 Ok(certificate) => certificate,
                 Err(answer) => return *answer,
             };
-            let options = Options {
-                // The auditor knows only the general rule for lock regions.
-                units: false,
-                ..Options::new(Goal::Robustness, MemoryModel::Tso)
-            };
+            let options = Options::new(Goal::Robustness, MemoryModel::Tso);
             let found = search_many(&extended.instance, options, &done, self.sequences, control);
             effort.states += found.effort.states;
             if found.attacks.is_empty() {

@@ -2,12 +2,11 @@
 //!
 //! A program is *robust* if every run under TSO (or PSO) has the same happens-before relation as
 //! some SC run (calin-2016, 2.3.3). [`attack`] decides that by one search over SC runs extended
-//! with an attack; [`happens_before`] re-checks what it finds on a concrete run.
+//! with an attack; [`wattle_evidence::happens_before`] re-checks what it finds on a concrete run.
 
 pub mod attack;
 pub mod engine;
 pub mod extend;
-pub mod happens_before;
 pub mod lazy;
 
 pub use attack::{Attack, Finding, Goal, Options, search};

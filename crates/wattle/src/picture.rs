@@ -1,12 +1,12 @@
 //! What pictures are drawn from: a run's happens-before relation, and where fences go.
 
+use wattle_evidence::happens_before::{Edge, EdgeKind, Relation, relation};
 use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::ReplayError;
 use wattle_model::Instance;
 use wattle_repair::{Fix, SiteKind};
 use wattle_report::picture::{Access, Arrow, Kind, Mark, Order};
 use wattle_report::words;
-use wattle_robust::happens_before::{Edge, EdgeKind, Relation, relation};
 
 /// The happens-before graph of a run, with a cycle if there is one. Of the arrows that follow from
 /// others only those of the cycle are kept.

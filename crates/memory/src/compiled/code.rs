@@ -278,7 +278,12 @@ pub enum Op {
     Havoc(Register, i64, i64),
     Assume(Code),
     Assert(Code),
-    Load(Register, Place),
+    /// `guarded` if somebody else may hold the lock.
+    Load {
+        register: Register,
+        place: Place,
+        guarded: bool,
+    },
     /// Into the buffer.
     Put(Place, Code),
     /// Into memory at once; `guarded` if somebody else may hold the lock.

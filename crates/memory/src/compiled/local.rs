@@ -6,7 +6,7 @@
 //! final state, no fault and nothing the [`View`] sees. Local are:
 //!
 //! - steps on registers the view does not see, between locations it does not tell apart;
-//! - loads of cells no other thread writes;
+//! - loads of cells no other thread writes, if no other thread ever locks;
 //! - stores into a buffer and store fences (their drains are separate events);
 //! - stores that reach memory at once, if no other thread touches the cell, the view does not see
 //!   it and no other thread ever locks;
@@ -96,7 +96,7 @@ impl Sharing {
         self.readers[cell].only(t) && self.writers[cell].only(t) && self.lockers.only(t)
     }
 
-    /// Somebody else may hold the lock when the thread wants to write.
+    /// Somebody else may hold the lock when the thread wants to load or to write.
     pub fn may_be_locked_out(&self, t: u32) -> bool {
         !self.lockers.only(t)
     }
@@ -162,9 +162,8 @@ fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &S
         | Action::Fence(_) => true,
         Action::Load { place, .. } => {
             let (first, length) = extent(place);
-            sharing.writers[first..first + length]
-                .iter()
-                .all(|w| w.only(t))
+            let mut writers = sharing.writers[first..first + length].iter();
+            !sharing.may_be_locked_out(t) && writers.all(|w| w.only(t))
         }
         Action::Store { .. } if model != MemoryModel::Sc => true,
         Action::Store { place, .. } => {

@@ -324,7 +324,11 @@ impl<'i> Machine<'i> {
             Action::Load {
                 register: r,
                 place: p,
-            } => Op::Load(register(r), place(p)),
+            } => Op::Load {
+                register: register(r),
+                place: place(p),
+                guarded: sharing.may_be_locked_out(t as u32),
+            },
             Action::Store { place: p, value } => {
                 let (place, value) = (place(p), code(value));
                 if sc || thread.atomic[step.source.index()] {

@@ -163,7 +163,7 @@ impl Machine<'_> {
             }
         }
         // Inside an atomic block the buffer is empty.
-        if self.may_write(state, t) {
+        if self.may_access(state, t) {
             let buffer = &thread.buffer;
             if buffer.blur.is_some() {
                 return self.expand_blurred(state, t, scratch, notes, sink);
@@ -390,7 +390,14 @@ impl Machine<'_> {
                     return Err(Stuck::Flaw(Box::new(Flaw::Assertion)));
                 }
             }
-            Op::Load(r, place) => {
+            Op::Load {
+                register: r,
+                place,
+                guarded,
+            } => {
+                if *guarded && !self.may_access(state, t) {
+                    return Err(Stuck::Blocked);
+                }
                 let c = self.address(state, place)?;
                 let field = self.cells[c as usize];
                 let v = match thread.buffer.newest(state, c) {
@@ -412,7 +419,7 @@ impl Machine<'_> {
                 value,
                 guarded,
             } => {
-                if *guarded && !self.may_write(state, t) {
+                if *guarded && !self.may_access(state, t) {
                     return Err(Stuck::Blocked);
                 }
                 let (c, raw) = self.stored(state, place, value)?;
@@ -423,7 +430,7 @@ impl Machine<'_> {
             Op::Fence => require(thread.buffer.is_empty(state))?,
             Op::StoreFence => thread.buffer.store_fence(state),
             Op::AtomicBegin => {
-                require(thread.buffer.is_empty(state) && self.may_write(state, t))?;
+                require(thread.buffer.is_empty(state) && self.may_access(state, t))?;
             }
             Op::Lock => {
                 require(thread.buffer.is_empty(state) && self.holder.raw(state) == 0)?;
@@ -440,7 +447,7 @@ impl Machine<'_> {
     }
 
     #[inline]
-    fn may_write(&self, state: &[u64], t: usize) -> bool {
+    fn may_access(&self, state: &[u64], t: usize) -> bool {
         let holder = self.holder.index(state);
         holder == 0 || holder == t + 1
     }

@@ -5,7 +5,8 @@
 //!
 //! - **assign, havoc, assume, assert, skip** touch only t's registers; an assumption is enabled only
 //!   where it is true; a false assertion is a fault.
-//! - **load** reads t's newest pending store of the cell if there is one, else memory.
+//! - **load** reads t's newest pending store of the cell if there is one, else memory; either way it
+//!   needs the lock to be free or t's.
 //! - **store** puts an entry into t's buffer. Under SC, and inside an atomic block, it writes memory
 //!   at once, which needs the lock to be free or t's.
 //! - **fence** is enabled when t's buffer is empty. A **store fence** is always enabled; later
@@ -14,8 +15,8 @@
 //!   no other thread has an event, and nobody looks: properties see only states in which no thread
 //!   is inside an atomic block.
 //! - **lock** needs an empty buffer and a free lock, and takes it; **unlock** needs an empty buffer
-//!   and t to hold it, and frees it. While t holds the lock no other thread's store reaches memory;
-//!   loads and stores into buffers go on.
+//!   and t to hold it, and frees it. While t holds the lock no other thread loads and no other
+//!   thread's store reaches memory; steps on registers and stores into buffers go on.
 //! - **drain**: an entry of t's buffer reaches memory, if the lock is free or t's.
 //!
 //! An index outside its array, a value outside its range, a division by zero: the step is a fault
@@ -163,7 +164,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
             for &s in thread.outgoing(state.locations[t.index()]) {
                 self.step_events(state, t, thread, s, &mut events);
             }
-            if alone.is_none() && self.may_write(state, t) {
+            if alone.is_none() && self.may_access(state, t) {
                 for d in L::drains::<C>(&state.buffers[t.index()]) {
                     events.push(Event::Drain {
                         thread: t,
@@ -190,16 +191,16 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
         let enabled = match &thread.step(s).action {
             // An assumption without a value is a fault, not a blocked step.
             Action::Assume(e) => self.eval(state, t, e) != Ok(0),
-            Action::Store { .. } if direct => self.may_write(state, t),
+            Action::Load { .. } => self.may_access(state, t),
+            Action::Store { .. } if direct => self.may_access(state, t),
             Action::Fence(Fence::Full) => empty,
-            Action::AtomicBegin => empty && self.may_write(state, t),
+            Action::AtomicBegin => empty && self.may_access(state, t),
             Action::Lock => empty && state.holder.is_none(),
             Action::Unlock => empty && state.holder == Some(t),
             Action::Skip
             | Action::Assign { .. }
             | Action::Havoc { .. }
             | Action::Assert { .. }
-            | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(Fence::Store)
             | Action::AtomicEnd => true,
@@ -223,8 +224,8 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
         }
     }
 
-    /// Whether a store of `t` may reach memory: nobody else holds the lock.
-    fn may_write(&self, state: &State<Buffer<L, C>>, t: ThreadId) -> bool {
+    /// Whether `t` may load and its stores may reach memory: nobody else holds the lock.
+    fn may_access(&self, state: &State<Buffer<L, C>>, t: ThreadId) -> bool {
         state.holder.is_none_or(|h| h == t)
     }
 

@@ -93,7 +93,7 @@ impl System<'_> {
         let me = t.index();
         let pending = &shape.pending[me];
         let quiet = pending.slots.is_empty();
-        let may_write = shape.holder.is_none_or(|h| h == t);
+        let may_access = shape.holder.is_none_or(|h| h == t);
         let mut next = shape.clone();
         next.locations[me] = step.target;
         let leaf = |r: &RegisterId| Ok(Term::from(self.register(t, *r)));
@@ -119,7 +119,7 @@ impl System<'_> {
                 add(Formula::True, vec![], Next::To(next));
             }
             Action::Fence(Fence::Full) if quiet => add(Formula::True, vec![], Next::To(next)),
-            Action::AtomicBegin if quiet && may_write => {
+            Action::AtomicBegin if quiet && may_access => {
                 add(Formula::True, vec![], Next::To(next));
             }
             Action::Lock if quiet && shape.holder.is_none() => {
@@ -156,6 +156,7 @@ impl System<'_> {
                 let cases = vec![(and([ge(c, lo), le(c, hi)]), Term::from(c))];
                 self.set(self.register(t, *register), reg.ty, cases, next, &mut add);
             }
+            Action::Load { .. } if !may_access => {}
             Action::Load { register, place } => {
                 let (cells, outside) = self.place(t, place)?;
                 add(outside, vec![], Next::Fault);
@@ -169,7 +170,7 @@ impl System<'_> {
                 }
             }
             Action::Store { place, value } => {
-                if self.model == MemoryModel::Sc && !may_write {
+                if self.model == MemoryModel::Sc && !may_access {
                     return Ok(());
                 }
                 let direct = self.model == MemoryModel::Sc || thread.atomic[step.source.index()];

@@ -15,18 +15,17 @@
 //!
 //! What the thesis leaves out:
 //!
-//! - **Atomic blocks** are units: a block is after the load as a whole or not at all, so its accesses
-//!   are collected and admitted when one of them conflicts (the thread is *in debt* until then).
-//! - **Lock regions** keep only stores out. Regions that behave like units are run as units
-//!   ([`regions`]). For the others: once an event of the region is after the load, everything it
-//!   touched counts (no store can be put between), and a region begun after the load is in debt like
-//!   a block. If the attacker had loaded what the open region wrote before it made its store, an
-//!   event of that region after the load is an attack by itself: the store would have to be made
-//!   inside the region. Here the search may admit too much, never too little; what it finds is re-checked by
-//!   [`crate::happens_before`] on a concrete run. Atomic blocks inside a region are opened
-//!   ([`wattle_model::Instance::with_nested_blocks_opened`]): that, too, only admits more.
-//! - **Faulting loads** end their thread after the access, so that a robust program has no fault
-//!   that SC does not have.
+//! - **Atomic blocks and lock regions** are *units*: while a thread is inside, nobody else loads and
+//!   nobody else's store reaches memory. What others may still do (compute, put stores into their
+//!   buffers) needs nothing of the unit and can be done before it begins, so the thread inside runs
+//!   alone. A unit is after the load as a whole or not at all: its accesses are collected and admitted
+//!   when one of them conflicts (the unit is *in debt* until then). No attack starts inside: the
+//!   attacker would have to drain before anybody else had an access.
+//! - An access **inside an atomic block** completes the attack only if the block can be left: a block
+//!   that gets stuck was never entered. States inside a lock region are seen by everybody, there the
+//!   run may end.
+//! - **Faults** end the run. So a faulting load completes an attack or is of no use; whatever it reads,
+//!   what came before is an SC run if there is no attack, and SC has the fault too.
 //! - **PSO**: the attacker may also put a later store of another cell into memory at once, or commit
 //!   with one; a store fence ends that.
 //!
@@ -39,7 +38,6 @@
 mod excluded;
 mod local;
 mod plan;
-mod regions;
 mod run;
 mod state;
 mod steps;
@@ -65,16 +63,10 @@ pub struct Options {
     pub goal: Goal,
     /// [`MemoryModel::Tso`] or [`MemoryModel::Pso`]; under SC every program is robust.
     pub model: MemoryModel,
-    /// Run lock regions that behave like atomic blocks as such (exact, and smaller).
-    pub units: bool,
 }
 
 impl Options {
     pub fn new(goal: Goal, model: MemoryModel) -> Self {
-        Options {
-            goal,
-            model,
-            units: true,
-        }
+        Options { goal, model }
     }
 }

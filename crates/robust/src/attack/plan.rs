@@ -3,7 +3,6 @@
 
 use super::Options;
 use super::local;
-use super::regions;
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Thread};
@@ -47,9 +46,6 @@ impl Cells {
 }
 
 pub(super) struct ThreadPlan {
-    /// Inside an atomic block or a lock region that behaves like one.
-    pub inside: Vec<bool>,
-    pub locks_are_units: bool,
     pub quick: Vec<bool>,
     /// Registers to forget on arrival at a location.
     pub dead: Vec<Vec<u32>>,
@@ -79,7 +75,6 @@ impl<'i> Plan<'i> {
 }
 
 fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
-    let units = regions::units(t, options.units);
     let live = local::live(t);
     let dead = live.iter().map(|at| {
         let dead = at.iter().enumerate().filter(|(_, live)| !**live);
@@ -91,8 +86,6 @@ fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
         can_commit: can_commit(t, options),
         touches: reachable(t, cells, true),
         writes: reachable(t, cells, false),
-        inside: units.inside,
-        locks_are_units: units.locks_are_units,
     }
 }
 

@@ -9,7 +9,6 @@ use super::witness::{self, Attack};
 use wattle_evidence::{Control, Progress, Reason};
 use wattle_memory::{Exact, MemoryModel, Start, Tso, reference};
 use wattle_model::Instance;
-use wattle_model::graph::Action;
 
 /// What the search says.
 #[derive(Clone, Debug)]
@@ -76,11 +75,6 @@ pub fn search_many(
             effort,
         };
     }
-    // What is found in the opened program is confirmed in the program itself.
-    let Some(opened) = instance.with_nested_blocks_opened() else {
-        let why = "an atomic block that is inside a lock region or not, as the path goes";
-        return refused(why.to_string(), effort);
-    };
     // The machine's constructor looks for choices that are too wide to list.
     if let Err(e) = reference::Machine::<Tso, Exact>::new(instance, ()) {
         return refused(e.to_string(), effort);
@@ -89,7 +83,7 @@ pub fn search_many(
         Ok(starts) => starts,
         Err(e) => return refused(e.to_string(), effort),
     };
-    let plan = Plan::new(&opened, options);
+    let plan = Plan::new(instance, options);
     let shape = Shape::new(instance);
     let mut steps = Steps {
         plan: &plan,
@@ -173,32 +167,16 @@ pub fn search_many(
     effort.states = store.len() as u64;
     effort.frontier = 0;
     effort.memory = store.bytes();
-    let unfinished = if unconfirmed > 0 {
-        Some(Reason::Other(format!(
-            "{unconfirmed} attacks through a fault or a lock region could not be confirmed on a run"
-        )))
-    } else {
-        blind(&plan).map(|why| Reason::Other(why.into()))
-    };
+    let unfinished = (unconfirmed > 0).then(|| {
+        Reason::Other(format!(
+            "{unconfirmed} attacks could not be confirmed on a run"
+        ))
+    });
     Attacks {
         attacks,
         unfinished,
         effort,
     }
-}
-
-/// Why there may be an attack that the search does not see. A PSO attacker that holds the lock keeps
-/// the others' stores from memory, so that more than one thread delays stores.
-fn blind(plan: &Plan<'_>) -> Option<&'static str> {
-    let mut threads = plan.instance.threads.iter().zip(&plan.threads);
-    let holds = threads.any(|(thread, plan)| {
-        let mut steps = thread.steps.iter();
-        !plan.locks_are_units && steps.any(|s| matches!(s.action, Action::Lock))
-    });
-    let blind = plan.options.model == MemoryModel::Pso && holds;
-    blind.then_some(
-        "no attack was found, but under PSO not all through a lock region are looked for",
-    )
 }
 
 fn initial(steps: &mut Steps<'_, '_>, start: &Start) -> Work {

@@ -16,6 +16,8 @@ pub(super) enum Phase {
     Delaying,
     /// The attacker has overtaken its first delayed store and is frozen.
     Committed,
+    /// The attack is complete once the thread inside has left its atomic block.
+    Leaving,
 }
 
 /// How a cell was touched after the load.
@@ -120,7 +122,8 @@ impl Work {
         match self.words[HEADER] & 3 {
             0 => Phase::Before,
             1 => Phase::Delaying,
-            _ => Phase::Committed,
+            2 => Phase::Committed,
+            _ => Phase::Leaving,
         }
     }
 
@@ -133,22 +136,26 @@ impl Work {
         self.words[DELAYED] = cell as u32;
     }
 
-    /// Freezes the attacker and forgets what no longer matters of it. Its flag stays (it has seen
-    /// the open lock region before its store); the others' now mean something else.
+    /// Freezes the attacker and forgets what no longer matters of it.
     pub fn commit(&mut self, shape: &Shape) {
         let attacker = self.attacker();
         self.words[HEADER] = 2 | (attacker as u32) << 2;
         self.set_location(attacker, 0);
-        let seen = self.flag(attacker);
-        self.clear_flags(shape);
-        if seen {
-            self.set_flag(attacker);
-        }
         self.words[NODE] = 0;
         let first = shape.registers[attacker];
         let last = shape.registers.get(attacker + 1).unwrap_or(&shape.memory);
         self.words[first..*last].fill(0);
         self.words[shape.private..shape.marks].fill(NONE);
+    }
+
+    /// Nothing is left but to leave the atomic block.
+    pub fn leave(&mut self, shape: &Shape) {
+        self.words[HEADER] |= 3;
+        self.set_debt(false);
+        for word in &mut self.words[LOCATIONS..LOCATIONS + shape.threads] {
+            *word &= !FLAG;
+        }
+        self.words[shape.marks..].fill(0);
     }
 
     /// The cell of the first delayed store.
@@ -183,7 +190,7 @@ impl Work {
         self.words[HOLDER] = word << 1 | (self.words[HOLDER] & 1);
     }
 
-    /// The thread in the current unit or lock region has yet to show that it comes after the load.
+    /// The current unit has yet to show that it comes after the load.
     pub fn debt(&self) -> bool {
         self.words[HOLDER] & 1 != 0
     }
@@ -201,24 +208,13 @@ impl Work {
         *word = *word & FLAG | l as u32;
     }
 
-    /// After the commit: whether the thread has had an event after the load. Before: whether it has
-    /// loaded what the open lock region of another thread wrote.
+    /// Whether the thread has had an event after the load.
     pub fn flag(&self, t: usize) -> bool {
         self.words[LOCATIONS + t] & FLAG != 0
     }
 
     pub fn set_flag(&mut self, t: usize) {
         self.words[LOCATIONS + t] |= FLAG;
-    }
-
-    pub fn clear_flag(&mut self, t: usize) {
-        self.words[LOCATIONS + t] &= !FLAG;
-    }
-
-    pub fn clear_flags(&mut self, shape: &Shape) {
-        for word in &mut self.words[LOCATIONS..LOCATIONS + shape.threads] {
-            *word &= !FLAG;
-        }
     }
 
     pub fn register(&self, shape: &Shape, t: usize, r: usize) -> u32 {
@@ -257,7 +253,7 @@ impl Work {
         *word = *word & !(3 << shift) | now << shift;
     }
 
-    /// How the current unit or lock region touched the cell.
+    /// How the current unit, in debt, touched the cell.
     pub fn foot(&self, shape: &Shape, c: usize) -> u32 {
         self.words[shape.marks + c / 8] >> (c % 8 * 4 + 2) & 3
     }

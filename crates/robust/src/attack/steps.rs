@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Delayed,
     /// The access that overtakes the first delayed store.
     Commit,
+    /// The access of another thread that closes the cycle.
+    Conflict,
 }
 
 /// What a step leads to.
@@ -33,6 +35,15 @@ pub(super) enum Next {
     Go(Work, Label),
     /// The step completes the attack.
     Success(Label),
+}
+
+/// What becomes of an access.
+enum Touch {
+    /// It may not happen here.
+    Not,
+    Goes,
+    /// It closes the cycle.
+    Closes,
 }
 
 pub(super) struct Steps<'p, 'i> {
@@ -54,20 +65,17 @@ impl Steps<'_, '_> {
     /// Every step from the state.
     pub fn successors(&mut self, state: &Work, out: &mut Vec<Next>) {
         let threads = self.plan.threads.len();
-        let frozen = |t: usize| state.phase() == Phase::Committed && state.attacker() == t;
-        let at = |t: usize| self.plan.threads[t].inside.get(state.location(t)).copied();
-        let mine: Vec<bool> = (0..threads)
-            .map(|t| !frozen(t) && at(t).is_some())
-            .collect();
-        let alone = (0..threads).find(|t| mine[*t] && at(*t) == Some(true));
-        if let Some(t) = alone {
-            self.thread(state, t, true, out);
+        let frozen = |t: usize| {
+            !matches!(state.phase(), Phase::Before | Phase::Delaying) && state.attacker() == t
+        };
+        let able: Vec<usize> = (0..threads).filter(|t| !frozen(*t)).collect();
+        if let Some(t) = able.iter().find(|t| self.inside(state, **t)) {
+            self.thread(state, *t, out);
             return;
         }
-        let able: Vec<usize> = (0..threads).filter(|t| mine[*t]).collect();
         for &t in &able {
             if self.plan.threads[t].quick[state.location(t)] {
-                self.thread(state, t, false, out);
+                self.thread(state, t, out);
                 // A thread that waits for its own registers waits for ever: the others go on.
                 if !out.is_empty() {
                     return;
@@ -76,12 +84,21 @@ impl Steps<'_, '_> {
         }
         for &t in &able {
             if !self.plan.threads[t].quick[state.location(t)] {
-                self.thread(state, t, false, out);
+                self.thread(state, t, out);
             }
         }
     }
 
-    fn thread(&mut self, state: &Work, t: usize, inside: bool, out: &mut Vec<Next>) {
+    /// The thread is inside a unit.
+    fn inside(&self, state: &Work, t: usize) -> bool {
+        state.holder() == Some(t) || self.atomic(t, state.location(t))
+    }
+
+    fn atomic(&self, t: usize, location: usize) -> bool {
+        self.plan.instance.threads[t].atomic[location]
+    }
+
+    fn thread(&mut self, state: &Work, t: usize, out: &mut Vec<Next>) {
         let thread = &self.plan.instance.threads[t];
         let outgoing = &thread.outgoing[state.location(t)];
         for s in outgoing {
@@ -91,19 +108,15 @@ impl Steps<'_, '_> {
                     let ty = thread.registers[register.index()].ty;
                     if let Some((lo, hi)) = range.or(ty.bounds()) {
                         for v in lo..=hi {
-                            self.take(state, t, *s, step, Some(v), inside, out);
+                            self.take(state, t, *s, step, Some(v), out);
                         }
                     }
                 }
-                _ => self.take(state, t, *s, step, None, inside, out),
+                _ => self.take(state, t, *s, step, None, out),
             }
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one step, in its place and context"
-    )]
     fn take(
         &mut self,
         state: &Work,
@@ -111,7 +124,6 @@ impl Steps<'_, '_> {
         s: StepId,
         step: &Step,
         value: Option<i64>,
-        inside: bool,
         out: &mut Vec<Next>,
     ) {
         let label = |kind| Label {
@@ -129,12 +141,14 @@ impl Steps<'_, '_> {
             Action::Load { register, place } => {
                 self.load(state, t, step, *register, place, label, out)
             }
-            Action::Store { place, value } => {
-                self.store(state, t, step, place, value, inside, label, out)
-            }
+            Action::Store { place, value } => self.store(state, t, step, place, value, label, out),
             _ => self.other(state, t, step, value).map(|next| {
                 if let Some(next) = next {
-                    out.push(Next::Go(next, label(Kind::Plain)));
+                    let left = !self.atomic(t, step.target.index());
+                    out.push(match state.phase() {
+                        Phase::Leaving if left => Next::Success(label(Kind::Plain)),
+                        _ => Next::Go(next, label(Kind::Plain)),
+                    });
                 }
             }),
         };
@@ -165,18 +179,7 @@ impl Steps<'_, '_> {
         value: Option<i64>,
     ) -> Result<Option<Work>, Stuck> {
         let mut next = state.clone();
-        let plan = &self.plan.threads[t];
         let committed = state.phase() == Phase::Committed;
-        let unlocked = state.holder().is_none_or(|h| h == t);
-        // What was seen of a lock region matters only while it is open.
-        let closes = |next: &mut Work, shape: &Shape| match committed {
-            true => next.clear_flag(next.attacker()),
-            false => next.clear_flags(shape),
-        };
-        let begins = |next: &mut Work, shape: &Shape| {
-            next.clear_foot(shape);
-            next.set_debt(committed && !next.flag(t) && !self.is_race());
-        };
         match &step.action {
             Action::Skip | Action::Fence(Fence::Full) => {}
             Action::Fence(Fence::Store) => {
@@ -201,42 +204,38 @@ impl Steps<'_, '_> {
                     return Err(Stuck::Fault);
                 }
             }
-            Action::AtomicBegin if unlocked => begins(&mut next, &self.shape),
-            Action::Lock if state.holder().is_none() => {
-                begins(&mut next, &self.shape);
-                // A store that overtakes (PSO) comes before or after a region, never into it: in the
-                // race it is followed by the region as a whole.
-                if self.is_race() && committed && self.plan.options.model == MemoryModel::Pso {
-                    next.set_flag(t);
+            Action::AtomicBegin | Action::AtomicEnd => {}
+            Action::Lock => {
+                if state.holder().is_some() {
+                    return Ok(None);
                 }
-                if !plan.locks_are_units {
-                    next.set_holder(Some(t));
-                }
+                next.set_holder(Some(t));
             }
-            Action::Unlock if plan.locks_are_units || state.holder() == Some(t) => {
-                if state.debt() || (plan.locks_are_units && !plan.inside[state.location(t)]) {
+            Action::Unlock => {
+                if state.holder() != Some(t) {
                     return Ok(None);
                 }
                 next.set_holder(None);
-                next.clear_foot(&self.shape);
-                closes(&mut next, &self.shape);
-                if self.is_race() {
-                    next.clear_flag(t);
-                }
             }
-            // A unit that is not after the load must not come here; nobody looks inside a race.
-            Action::AtomicEnd if !state.debt() => next.clear_foot(&self.shape),
-            _ => return Ok(None),
+            Action::Load { .. } | Action::Store { .. } => return Ok(None),
         }
-        if self.is_race() && committed && !plan.inside[step.target.index()] && !next.flag(t) {
+        let target = step.target.index();
+        let inside = next.holder() == Some(t) || self.atomic(t, target);
+        match (self.inside(state, t), inside) {
+            (false, true) => next.set_debt(committed && !next.flag(t) && !self.is_race()),
+            // A unit that is not after the load must not come here.
+            (true, false) if state.debt() => return Ok(None),
+            (true, false) | (false, false) | (true, true) => {}
+        }
+        if self.is_race() && committed && !inside {
             // The very next event must be the conflicting store.
             return Ok(None);
         }
         let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
-        if attacking && !plan.can_commit[step.target.index()] {
+        if attacking && !self.plan.threads[t].can_commit[target] {
             return Ok(None);
         }
-        self.arrive(&mut next, t, step.target.index());
+        self.arrive(&mut next, t, target);
         Ok(Some(next))
     }
 
@@ -257,26 +256,47 @@ impl Steps<'_, '_> {
         let c = self.address(state, t, place)?;
         let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
         let private = state.private(&self.shape, c).filter(|_| attacking);
-        if attacking && private.is_none() {
+        let word = private.unwrap_or(state.memory(&self.shape, c));
+        let v = self.values.decode(word);
+        let mut next = state.clone();
+        let read = self.set(&mut next, t, register, v);
+        if attacking && private.is_none() && read.is_ok() {
             self.commit(state, c, None, label(Kind::Commit), out);
         }
         if attacking && !self.plan.threads[t].can_commit[step.target.index()] {
             return Ok(());
         }
-        let mut next = state.clone();
-        if !self.touch(state, &mut next, t, c, READ, label(Kind::Plain), out) {
-            return Ok(());
+        match self.touch(state, &mut next, t, c, READ) {
+            Touch::Not => {}
+            // A fault ends the run, unless it is one inside a block, which is then not entered.
+            Touch::Closes if read.is_err() && self.atomic(t, step.source.index()) => {}
+            Touch::Closes => self.closes(next, t, step, label, out),
+            Touch::Goes => {
+                read?;
+                self.arrive(&mut next, t, step.target.index());
+                out.push(Next::Go(next, label(Kind::Plain)));
+            }
         }
-        let word = private.unwrap_or(state.memory(&self.shape, c));
-        let v = self.values.decode(word);
-        let target = match self.set(&mut next, t, register, v) {
-            Ok(()) => step.target.index(),
-            // The access happened; the thread ends there.
-            Err(_) => self.plan.instance.threads[t].locations.len(),
-        };
-        self.arrive(&mut next, t, target);
-        out.push(Next::Go(next, label(Kind::Plain)));
         Ok(())
+    }
+
+    /// The access completes the attack; inside an atomic block it does so when that is left.
+    fn closes(
+        &self,
+        mut next: Work,
+        t: usize,
+        step: &Step,
+        label: impl Fn(Kind) -> Label,
+        out: &mut Vec<Next>,
+    ) {
+        let label = label(Kind::Conflict);
+        if self.atomic(t, step.source.index()) {
+            next.leave(&self.shape);
+            self.arrive(&mut next, t, step.target.index());
+            out.push(Next::Go(next, label));
+        } else {
+            out.push(Next::Success(label));
+        }
     }
 
     #[expect(
@@ -290,7 +310,6 @@ impl Steps<'_, '_> {
         step: &Step,
         place: &Address,
         value: &Expr<RegisterId>,
-        inside: bool,
         label: impl Fn(Kind) -> Label,
         out: &mut Vec<Next>,
     ) -> Result<(), Stuck> {
@@ -298,14 +317,10 @@ impl Steps<'_, '_> {
         let v = self.eval(state, t, value)?;
         let v = admit(self.plan.instance.cells[c].ty, v)?;
         let word = self.values.encode(v);
-        let unlocked = state.holder().is_none_or(|h| h == t);
         let target = step.target.index();
         let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
         let pso = self.plan.options.model == MemoryModel::Pso;
-        // An attack starts, or goes on. Under TSO a thread that holds the lock has nothing to overtake
-        // with: nobody can overwrite what it loads. Under PSO its stores can overtake each other.
-        let free = pso || state.holder() != Some(t);
-        let starts = state.phase() == Phase::Before && !inside && free;
+        let starts = state.phase() == Phase::Before && !self.inside(state, t);
         if (starts && self.promising(state, t, c, target)) || attacking {
             let mut next = state.clone();
             if starts {
@@ -320,20 +335,21 @@ impl Steps<'_, '_> {
         if attacking {
             let overtakes =
                 c != state.delayed() && state.private(&self.shape, c).is_none() && !state.ordered();
-            if !pso || !unlocked || !overtakes {
+            if !pso || !overtakes {
                 return Ok(());
             }
             self.commit(state, c, Some(word), label(Kind::Commit), out);
-        } else if !unlocked {
-            return Ok(());
         }
         let mut next = state.clone();
-        if !self.touch(state, &mut next, t, c, WRITTEN, label(Kind::Plain), out) {
-            return Ok(());
-        }
         next.set_memory(&self.shape, c, word);
-        self.arrive(&mut next, t, target);
-        out.push(Next::Go(next, label(Kind::Plain)));
+        match self.touch(state, &mut next, t, c, WRITTEN) {
+            Touch::Not => {}
+            Touch::Closes => self.closes(next, t, step, label, out),
+            Touch::Goes => {
+                self.arrive(&mut next, t, target);
+                out.push(Next::Go(next, label(Kind::Plain)));
+            }
+        }
         Ok(())
     }
 
@@ -347,23 +363,7 @@ impl Steps<'_, '_> {
         let others = (0..plan.len()).filter(|u| *u != t);
         plan[t].can_commit[target]
             && (self.is_race()
-                || self.region_counts(state, t, c)
-                || others.into_iter().any(|u| {
-                    self.reach(state, u)
-                        .is_some_and(|l| plan[u].touches[l].has(c))
-                }))
-    }
-
-    /// An open lock region that the attacker has seen, or that has touched the delayed cell, may
-    /// close the cycle without another access of that cell.
-    fn region_counts(&self, state: &Work, attacker: usize, delayed: usize) -> bool {
-        state.flag(attacker) || state.foot(&self.shape, delayed) != 0
-    }
-
-    /// Where the thread is, unless it has stopped at a fault.
-    fn reach(&self, state: &Work, t: usize) -> Option<usize> {
-        let l = state.location(t);
-        (l < self.plan.threads[t].inside.len()).then_some(l)
+                || (others.into_iter()).any(|u| plan[u].touches[state.location(u)].has(c)))
     }
 
     /// The attacker overtakes its first delayed store: with a load, or by storing a value (PSO).
@@ -382,21 +382,17 @@ impl Steps<'_, '_> {
         let plan = &self.plan.threads;
         let others = || (0..plan.len()).filter(|u| *u != me);
         let of = |u: usize, write: bool, c: usize| {
-            self.reach(state, u).is_some_and(|l| {
-                let set = if write {
-                    &plan[u].writes
-                } else {
-                    &plan[u].touches
-                };
-                set[l].has(c)
-            })
+            let set = if write {
+                &plan[u].writes
+            } else {
+                &plan[u].touches
+            };
+            set[state.location(u)].has(c)
         };
         if !others().any(|u| of(u, stored.is_none(), c)) {
             return;
         }
-        let touched = self.is_race()
-            || self.region_counts(state, me, state.delayed())
-            || others().any(|u| of(u, false, state.delayed()));
+        let touched = self.is_race() || others().any(|u| of(u, false, state.delayed()));
         if !touched {
             return;
         }
@@ -412,84 +408,52 @@ impl Steps<'_, '_> {
         out.push(Next::Go(next, label));
     }
 
-    /// Accounts for an access after the load. False if it may not happen here.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one access, in its place and context"
-    )]
-    fn touch(
-        &self,
-        state: &Work,
-        next: &mut Work,
-        t: usize,
-        c: usize,
-        access: u32,
-        label: Label,
-        out: &mut Vec<Next>,
-    ) -> bool {
+    /// Accounts for an access after the load.
+    fn touch(&self, state: &Work, next: &mut Work, t: usize, c: usize, access: u32) -> Touch {
         let shape = &self.shape;
         if state.phase() != Phase::Committed {
-            let attacking = state.phase() == Phase::Delaying && state.attacker() == t;
-            if state.holder() == Some(t) {
-                next.raise_foot(shape, c, access);
-            } else if state.foot(shape, c) == WRITTEN && !attacking {
-                next.set_flag(t);
-            }
-            return true;
+            return Touch::Goes;
         }
         let mark = state.mark(shape, c);
         let conflict = mark == WRITTEN || (mark == READ && access == WRITTEN);
+        let inside = self.inside(state, t);
         if self.is_race() {
-            if conflict {
-                out.push(Next::Success(label));
-            }
             // Inside a unit the store may still come.
-            let inside = self.plan.threads[t].inside[state.location(t)] || state.flag(t);
-            return !conflict && inside;
+            return match (conflict, inside) {
+                (true, _) => Touch::Closes,
+                (false, true) => Touch::Goes,
+                (false, false) => Touch::Not,
+            };
         }
-        let in_region = state.holder() == Some(t) || self.plan.threads[t].inside[state.location(t)];
         let s = state.delayed();
         if !state.flag(t) {
-            // What a region in debt has written is after the load if the region is.
-            let guessed = state.debt() && !in_region && state.foot(shape, c) == WRITTEN;
-            if conflict || guessed {
+            if conflict {
                 next.set_flag(t);
-                if in_region {
-                    // The region was open when the attacker stored, and is both before the store
-                    // (the attacker had seen it) and after the load.
-                    let around = !state.debt() && state.flag(state.attacker());
+                if inside {
                     next.set_debt(false);
-                    if next.merge_foot(shape, s) || around {
-                        out.push(Next::Success(label));
-                        return false;
+                    if next.merge_foot(shape, s) {
+                        return Touch::Closes;
                     }
                 }
-            } else if in_region && state.debt() {
+            } else if inside && state.debt() {
                 next.raise_foot(shape, c, access);
-                return true;
+                return Touch::Goes;
             } else {
-                return false;
+                return Touch::Not;
             }
         }
         next.raise_mark(shape, c, access);
-        if c == s {
-            out.push(Next::Success(label));
-            return false;
+        match c == s {
+            true => Touch::Closes,
+            false => Touch::Goes,
         }
-        true
     }
 
     /// Moves the thread on and forgets the registers it will not read again.
     fn arrive(&self, next: &mut Work, t: usize, target: usize) {
         next.set_location(t, target);
-        let registers = self.plan.instance.threads[t].registers.len();
-        match self.plan.threads[t].dead.get(target) {
-            Some(dead) => {
-                for r in dead {
-                    next.set_register(&self.shape, t, *r as usize, 0);
-                }
-            }
-            None => (0..registers).for_each(|r| next.set_register(&self.shape, t, r, 0)),
+        for r in &self.plan.threads[t].dead[target] {
+            next.set_register(&self.shape, t, *r as usize, 0);
         }
     }
 

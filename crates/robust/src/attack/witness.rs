@@ -2,8 +2,8 @@
 
 use super::steps::{Kind, Label};
 use super::{Goal, Options};
-use crate::happens_before::{self, Relation};
-pub use crate::happens_before::{Edge, EdgeKind};
+use wattle_evidence::happens_before::{self, Relation};
+pub use wattle_evidence::happens_before::{Edge, EdgeKind};
 use wattle_memory::layout::Layout;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Event, Exact, MemoryModel, Pso, Start, Tso};
@@ -52,105 +52,42 @@ pub(super) fn build(
     start: &Start,
     labels: &[Label],
 ) -> Option<Attack> {
-    let replay = |labels: &[Label]| match options.model {
+    match options.model {
         MemoryModel::Pso => replay::<Pso>(instance, options, start, labels),
         MemoryModel::Sc | MemoryModel::Tso => replay::<Tso>(instance, options, start, labels),
-    };
-    replay(labels).or_else(|| {
-        let moved = [true, false].map(|before| out_of_blocks(instance, labels, before));
-        let mut moved = moved.iter().filter(|m| *m != labels);
-        moved.find_map(|m| replay(m))
-    })
-}
-
-/// The search opens atomic blocks inside lock regions; what others did in them is moved before their
-/// begin or behind their end.
-fn out_of_blocks(instance: &Instance, labels: &[Label], before: bool) -> Vec<Label> {
-    let mut out: Vec<Label> = Vec::new();
-    // The thread in a block, where the block begins, and what waits for its end.
-    let mut block: Option<(u32, usize)> = None;
-    let mut waiting: Vec<Label> = Vec::new();
-    for label in labels {
-        match (&mut block, before) {
-            (Some((t, begin)), true) if *t != label.thread => {
-                out.insert(*begin, *label);
-                *begin += 1;
-                continue;
-            }
-            (Some((t, _)), false) if *t != label.thread => {
-                waiting.push(*label);
-                continue;
-            }
-            _ => {}
-        }
-        let thread = instance.thread(ThreadId(label.thread));
-        match thread.step(label.step).action {
-            Action::AtomicBegin => block = Some((label.thread, out.len())),
-            Action::AtomicEnd => block = None,
-            _ => {}
-        }
-        out.push(*label);
-        if block.is_none() {
-            out.append(&mut waiting);
-        }
     }
-    out.append(&mut waiting);
-    out
 }
 
 struct Run<'i, L: Layout> {
     machine: Machine<'i, L, Exact>,
     state: State<L::Buffer<Exact>>,
     events: Vec<Event>,
+    /// By a fault.
+    ended: bool,
 }
 
 impl<L: Layout> Run<'_, L> {
     fn take(&mut self, event: Event) -> Option<()> {
-        if !self.machine.events(&self.state).contains(&event) {
+        if self.ended || !self.machine.events(&self.state).contains(&event) {
             return None;
         }
         match self.machine.apply(&self.state, &event) {
             Outcome::Next(next) => self.state = next,
-            Outcome::Fault(_) | Outcome::Full(_) => return None,
+            // It must be the last event, or the run does not replay.
+            Outcome::Fault(_) => self.ended = true,
+            Outcome::Full(_) => return None,
         }
         self.events.push(event);
         Some(())
     }
 
     fn drains(&self, thread: ThreadId) -> Vec<Event> {
+        if self.ended {
+            return Vec::new();
+        }
         let events = self.machine.events(&self.state).into_iter();
         let mine = events.filter(|e| matches!(e, Event::Drain { .. }) && e.thread() == thread);
         mine.collect()
-    }
-
-    /// Runs the thread to the end of the atomic block it is in, if it can.
-    fn leave_atomic(&mut self) {
-        let Some(alone) = self.machine.inside_atomic(&self.state) else {
-            return;
-        };
-        let mut seen = vec![(self.state.clone(), Vec::new())];
-        let mut next = 0;
-        while next < seen.len() && seen.len() < 10_000 {
-            let (state, path) = seen[next].clone();
-            next += 1;
-            if self.machine.inside_atomic(&state).is_none() {
-                self.events.extend(path);
-                self.state = state;
-                return;
-            }
-            for event in self.machine.events(&state) {
-                if event.thread() != alone {
-                    continue;
-                }
-                if let Outcome::Next(after) = self.machine.apply(&state, &event)
-                    && !seen.iter().any(|(s, _)| *s == after)
-                {
-                    let mut longer: Vec<Event> = path.clone();
-                    longer.push(event);
-                    seen.push((after, longer));
-                }
-            }
-        }
     }
 }
 
@@ -166,17 +103,18 @@ fn replay<L: Layout>(
         machine,
         state,
         events: Vec::new(),
+        ended: false,
     };
     let first = labels.iter().find(|l| l.kind == Kind::Delayed)?;
     let attacker = ThreadId(first.thread);
     let (mut store, mut overtaker) = (None, None);
     let mut path = Vec::new();
-    let mut conflict = 0;
+    let mut conflict = None;
     let (mut crossings, mut stores): (Vec<Crossing>, Vec<StepId>) = (Vec::new(), Vec::new());
     for label in labels {
         let thread = ThreadId(label.thread);
         let step = instance.thread(thread).step(label.step);
-        conflict = run.events.len();
+        let now = run.events.len();
         run.take(Event::Step {
             thread,
             step: label.step,
@@ -216,17 +154,17 @@ fn replay<L: Layout>(
             path.push(label.step);
         }
         match label.kind {
-            Kind::Delayed if store.is_none() => store = Some(conflict),
-            Kind::Commit => overtaker = Some(conflict),
-            _ => {}
+            Kind::Delayed if store.is_none() => store = Some(now),
+            Kind::Commit => overtaker = Some(now),
+            Kind::Conflict => conflict = Some(now),
+            Kind::Delayed | Kind::Plain => {}
         }
     }
-    let (store, overtaker) = (store?, overtaker?);
+    let (store, overtaker, conflict) = (store?, overtaker?, conflict?);
     crossings.sort();
     crossings.dedup();
     stores.sort();
     stores.dedup();
-    run.leave_atomic();
     let mut drain = None;
     while let Some(event) = run.drains(attacker).first().copied() {
         drain = drain.or(Some(run.events.len()));

@@ -112,6 +112,12 @@ impl Thread<'_> {
                 for _ in 0..self.rng.random_range(1..4) {
                     self.access();
                 }
+                if self.rng.random_bool(0.3) {
+                    // It may get stuck.
+                    let register = Expr::Atom(Local::Register(RegisterId(0)));
+                    let value = Expr::Const(self.rng.random_range(0..2));
+                    self.push(Action::Assume(Expr::binary(Op2::Eq, register, value)));
+                }
                 self.push(Action::AtomicEnd);
             }
             _ if shape.locks => {

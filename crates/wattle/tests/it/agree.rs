@@ -100,6 +100,15 @@ const PROGRAMS: &[(&str, [&str; 3], &str)] = &[
          finally p.a == 1;",
     ),
     (
+        "lockhides",
+        ["hv", "hv", "hv"],
+        "shared x: 0..2, y; \
+         thread p { lock; x = 1; y = 1; x = 2; unlock; } \
+         thread q { local r: 0..2; y = 0; r = x; } \
+         finally q.r != 1; \
+         never x == 1;",
+    ),
+    (
         "choose",
         ["vv", "vv", "vv"],
         "shared x: 0..3 = any, y; \

@@ -2,16 +2,46 @@
 
 use crate::support::{Scratch, root, run};
 
-#[test]
-fn a_store_may_be_delayed_past_a_lock_region() {
-    // After reading 1 inside the region, SC makes `a = 1` wait for the unlock, so `s` is 2.
-    let text = "shared x, a;
-        thread t1 { lock; x = 1; x = 2; unlock; }
-        thread t2 { local r, s; r = x; a = 1; s = x; }";
+fn robust(text: &str) -> (i32, String) {
     let scratch = Scratch::new();
-    let ran = run(&["robust", &scratch.file("lock.wtl", text)]);
-    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    assert!(ran.out.starts_with("not robust against TSO"), "{}", ran.out);
+    let ran = run(&["robust", &scratch.file("program.wtl", text)]);
+    (ran.code, ran.out + &ran.err)
+}
+
+#[test]
+fn a_lock_region_is_one_unit() {
+    let (code, said) = robust(
+        "shared x, a;
+        thread t1 { lock; x = 1; x = 2; unlock; }
+        thread t2 { local r, s; r = x; a = 1; s = x; }",
+    );
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(", audited)"), "{said}");
+    // A store still waits in its buffer while another thread is inside.
+    let (code, said) = robust(
+        "shared x, a;
+        thread t1 { local q; lock; x = 1; q = a; unlock; }
+        thread t2 { local r; a = 1; r = x; }",
+    );
+    assert_eq!(code, 1, "{said}");
+    assert!(said.starts_with("not robust against TSO"), "{said}");
+}
+
+#[test]
+fn what_is_not_robust_has_a_run() {
+    for file in ["robust-rc4.wtl", "robust-blocked-atomic.wtl"] {
+        let file = root().join("examples/soundness").join(file);
+        let ran = run(&["robust", &file.display().to_string()]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(", audited)"), "{}", ran.out);
+        let ran = run(&[
+            "fences",
+            "--goal",
+            "robustness",
+            &file.display().to_string(),
+        ]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    }
 }
 
 #[test]

@@ -23,6 +23,11 @@
 //!   message is sent, no fence is passed, and stores only append own messages (they are the stores
 //!   still pending in the bad state). The same goes for bad states in programs with `lock`: while it
 //!   is held, others go on past stores that cannot reach memory.
+//!
+//! The lock keeps others from memory: their stores write nothing and memory sends them nothing. With
+//! store buffers a load served by the thread's own buffer has to wait too, which nobody can see: while
+//! somebody else holds the lock a thread does nothing that depends on others, so all of it could have
+//! happened before the lock was taken. Own messages may be read at any time.
 
 mod config;
 pub mod crowd;

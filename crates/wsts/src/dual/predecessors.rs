@@ -86,6 +86,11 @@ impl<'a> LoadBuffers<'a> {
         !others.any(|(_, t)| holds(t))
     }
 
+    /// The lock does not keep the thread at position `i` from memory.
+    fn may_access(&self, before: &mut Config, i: usize) -> bool {
+        !self.may_hold.contains(&true) || self.others_without_lock(before, i)
+    }
+
     /// What a thread that the configuration does not list can have done last. Before it the thread
     /// has any buffer: the empty one stands for all without own messages, and losing those leads to
     /// it from the others.
@@ -133,7 +138,7 @@ impl<'a> LoadBuffers<'a> {
             Act::Lock | Act::Unlock => true,
             Act::Local | Act::Load(..) | Act::StoreFence | Act::Fence => return true,
         };
-        possible && (!self.may_hold.contains(&true) || self.others_without_lock(before, i))
+        possible && self.may_access(before, i)
     }
 
     /// A listed thread took this edge.
@@ -151,7 +156,9 @@ impl<'a> LoadBuffers<'a> {
         match &edge.act {
             Act::Local | Act::StoreFence => out.push((how(false), before)),
             Act::Load(cell, value) if !self.buffered => {
-                if agree(&mut before.memory[cell.index()], *value) {
+                if self.may_access(&mut before, i)
+                    && agree(&mut before.memory[cell.index()], *value)
+                {
                     out.push((how(false), before));
                 }
             }
@@ -240,7 +247,9 @@ impl<'a> LoadBuffers<'a> {
             let mut before = after.clone();
             before.threads[i].buffer.pop();
             before.memory[cell.index()] = Some(value);
-            out.push((Move::Send { thread: i, cell }, before));
+            if self.may_access(&mut before, i) {
+                out.push((Move::Send { thread: i, cell }, before));
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Memory changes in the same order in both. A load that read a message happens, with store
 //! buffers, when that message was sent; a store's drain happens when it wrote memory; everything
-//! else of a thread happens as early as its program order allows.
+//! else of a thread happens as early as its program order allows (a fence: when the thread's last
+//! store has drained). So what a thread does without memory never waits for a lock taken meanwhile.
 
 use super::config::Message;
 use super::predecessors::{LoadBuffers, Move};
@@ -95,6 +96,8 @@ struct Run<'a> {
     buffers: Vec<VecDeque<(Message, u64)>>,
     /// Per thread: when its last step happened with store buffers.
     clock: Vec<u64>,
+    /// Per thread: when its last store reached memory.
+    drained: Vec<u64>,
     now: u64,
     /// Events with their time; drains come before steps of the same time.
     timed: Vec<((u64, u8), Event)>,
@@ -110,6 +113,7 @@ impl<'a> Run<'a> {
             buffered,
             buffers: vec![VecDeque::new(); threads],
             clock: vec![0; threads],
+            drained: vec![0; threads],
             now: 0,
             timed: Vec::new(),
             faulting: None,
@@ -155,7 +159,8 @@ impl<'a> Run<'a> {
                     buffer.pop_front();
                 }
             }
-            Act::Fence | Act::Atomic { .. } | Act::Lock | Act::Unlock => self.clock[t] = self.now,
+            Act::Fence => self.clock[t] = self.clock[t].max(self.drained[t]),
+            Act::Atomic { .. } | Act::Lock | Act::Unlock => self.clock[t] = self.now,
             Act::Store(cell, value) => {
                 if let Some(i) = own(buffer, *cell) {
                     buffer.remove(i);
@@ -169,6 +174,7 @@ impl<'a> Run<'a> {
                         keep: false,
                     };
                     self.timed.push(((self.now, 0), drain));
+                    self.drained[t] = self.now;
                 }
             }
             Act::Local | Act::Load(..) | Act::StoreFence => {}

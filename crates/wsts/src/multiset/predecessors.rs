@@ -100,6 +100,9 @@ impl<'a> Multisets<'a> {
         match &edge.act {
             Act::Local | Act::StoreFence => out.push((how, before)),
             Act::Load(cell, value) => {
+                if !self.others_without_lock(&mut before, t) {
+                    return;
+                }
                 let ok = match &mut before.bags[t][cell.index()] {
                     Some(bag) => agree(&mut bag.last, *value),
                     None => agree(&mut before.memory[cell.index()], *value),

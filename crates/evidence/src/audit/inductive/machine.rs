@@ -174,7 +174,7 @@ impl<'i> Machine<'i> {
         let step = thread.step(s);
         let me = t.index();
         let empty = state.buffers[me].is_empty();
-        let may_write = state.holder.is_none_or(|h| h == t);
+        let may_access = state.holder.is_none_or(|h| h == t);
         let what = format!("step {s} of {}", thread.name);
         let mut to = state.clone();
         to.locations[me] = step.target;
@@ -196,7 +196,7 @@ impl<'i> Machine<'i> {
                 }
             }
             Action::AtomicBegin => {
-                if empty && may_write {
+                if empty && may_access {
                     add(when, Some(to));
                 }
             }
@@ -244,6 +244,7 @@ impl<'i> Machine<'i> {
                 to.registers[me][register.index()] = value;
                 both(when, fits, to, &mut add);
             }
+            Action::Load { .. } if !may_access => {}
             Action::Load { register, place } => {
                 let (cells, outside) = self.cells(place, &leaf, &mut when)?;
                 add([when.clone(), vec![outside]].concat(), None);
@@ -258,7 +259,7 @@ impl<'i> Machine<'i> {
             }
             Action::Store { place, value } => {
                 let direct = self.model == MemoryModel::Sc;
-                if direct && !may_write {
+                if direct && !may_access {
                     return Ok(());
                 }
                 let (cells, outside) = self.cells(place, &leaf, &mut when)?;

@@ -11,6 +11,11 @@
 //! | load v from x | the own x in `w` is v; or there is none and `w` begins with `sent(x,v)` |
 //! | fence, block, lock, unlock | `w` is empty |
 //!
+//! Store, send, block, lock and unlock need that no other thread holds the lock; so does a load under
+//! SC. (A load served by the thread's own store waits with store buffers too. What a thread does while
+//! another holds the lock depends on nothing but itself and could have come before the lock was taken,
+//! so leaving that out adds no state.)
+//!
 //! After the snapshot nothing is sent, nothing waits, and a store leaves memory alone. Losing a sent
 //! or hidden message starts from something the same configuration covers. Under SC a load reads
 //! memory, a store writes it, and there are no messages.
@@ -47,7 +52,7 @@ pub fn predecessors(
         }
         if model != MemoryModel::Sc {
             lose(alone, config, i, &mut out);
-            send(config, i, &mut out);
+            send(alone, config, i, &mut out);
         }
     }
     for role in roles.all() {
@@ -96,7 +101,7 @@ fn on_memory(alone: &Alone, before: &mut LoadBufferConfig, me: usize, effect: &E
     if let Effect::Nothing | Effect::Load(..) | Effect::Wait = effect {
         return true;
     }
-    if alone.uses_lock && !nobody_else_holds(before, me) {
+    if !may_access(alone, before, me) {
         return false;
     }
     match effect {
@@ -116,7 +121,10 @@ fn on_memory(alone: &Alone, before: &mut LoadBufferConfig, me: usize, effect: &E
 }
 
 /// Leaves out that somebody else holds the lock; `false` if one listed does.
-fn nobody_else_holds(config: &mut LoadBufferConfig, me: usize) -> bool {
+fn may_access(alone: &Alone, config: &mut LoadBufferConfig, me: usize) -> bool {
+    if !alone.uses_lock {
+        return true;
+    }
     config.others_unlocked = true;
     let holds = |t: &LoadBufferThread| matches!(t.local, LocalState::At { holds: true, .. });
     let mut others = config.threads.iter().enumerate().filter(|(i, _)| *i != me);
@@ -134,7 +142,9 @@ fn at_once(
     let mut before = config.clone();
     before.threads[i].local = transition.from.certified();
     let possible = match &transition.effect {
-        Effect::Load(cell, value) => require(&mut before.memory, *cell, *value),
+        Effect::Load(cell, value) => {
+            may_access(alone, &mut before, i) && require(&mut before.memory, *cell, *value)
+        }
         effect => on_memory(alone, &mut before, i, effect),
     };
     if possible {
@@ -158,14 +168,14 @@ fn lose(alone: &Alone, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBu
     }
 }
 
-fn send(config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBufferConfig>) {
+fn send(alone: &Alone, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBufferConfig>) {
     if config.after_snapshot {
         return;
     }
     if let Some(LoadBufferMessage::Sent { cell, value }) = config.threads[i].buffer.last() {
         let mut before = config.clone();
         before.threads[i].buffer.pop();
-        if require(&mut before.memory, *cell, *value) {
+        if may_access(alone, &mut before, i) && require(&mut before.memory, *cell, *value) {
             out.push(before);
         }
     }

@@ -9,6 +9,8 @@
 //! | drain the last | `l, {}` becomes nothing; memory is l |
 //! | load v | the last is v; or nothing is pending and memory is v |
 //! | fence, block, lock, unlock | nothing is pending of any cell |
+//!
+//! Drains, loads, blocks, lock and unlock need that no other thread holds the lock.
 
 use super::super::alone::{Alone, Effect, Transition, nobody_else_holds, require};
 use crate::certificate::{BagOf, MultisetConfig};
@@ -71,6 +73,9 @@ fn step(
     match &transition.effect {
         Effect::Nothing => out.push(before),
         Effect::Load(cell, value) => {
+            if alone.uses_lock && !nobody_else_holds(&mut before.locals, t) {
+                return;
+            }
             let agrees = match &mut before.bags[t][cell.index()] {
                 None => require(&mut before.memory, *cell, *value),
                 Some(bag) => {

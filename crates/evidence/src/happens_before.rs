@@ -7,10 +7,13 @@
 //! `x = 1; z = 1; r = x` beside `x = 2; s = z` would have an acyclic relation for r = 1, s = 0, x = 2,
 //! which no SC run has.) Stores still pending at the end count as draining then.
 //!
-//! Two rules the thesis does not need: what is inside an atomic block happens together, so whatever
-//! comes before (after) one access of a block comes before (after) all of them; and no other store
-//! or region comes into the middle of a lock region. A run has the relation of some SC run if and
-//! only if the relation, closed under these rules, has no cycle.
+//! One rule the thesis does not need: what is inside an atomic block or a lock region happens
+//! together, so whatever comes before (after) one access of such a *unit* comes before (after) all of
+//! them. (While a thread holds the lock no other loads and no other store reaches memory; blocks and
+//! regions inside each other are one unit.) A run has the relation of some SC run if and only if the
+//! relation, closed under this rule, has no cycle.
+//!
+//! This is the evidence for *not robust*: a run of the reference machine whose relation has a cycle.
 
 use std::collections::BTreeMap;
 use wattle_memory::reference::{self, ReplayError, Snapshot};
@@ -60,15 +63,13 @@ pub struct Relation {
     pub edges: Vec<Edge>,
 }
 
-/// Accesses that happen together.
+/// Accesses of a thread that happen together.
 struct Unit {
     nodes: Vec<usize>,
     thread: ThreadId,
-    /// A lock region: only stores and other units are kept out.
-    lock: bool,
 }
 
-/// The relation of a run, closed under the rules for blocks and regions.
+/// The relation of a run, closed under the rule for blocks and regions.
 pub fn relation(
     instance: &Instance,
     model: MemoryModel,
@@ -87,7 +88,8 @@ pub fn relation(
     for (i, event) in events.iter().enumerate() {
         build.event(i, event, &states[i]);
     }
-    Ok(build.finish(events.len()))
+    let holder = states.last().and_then(|s| s.holder);
+    Ok(build.finish(events.len(), holder))
 }
 
 struct Build<'i> {
@@ -97,8 +99,8 @@ struct Build<'i> {
     /// Stores not drained yet, oldest first.
     pending: BTreeMap<(ThreadId, CellId), Vec<usize>>,
     units: Vec<Unit>,
-    /// The units a thread is in: a block may be inside a region.
-    open: BTreeMap<ThreadId, Vec<usize>>,
+    /// The unit a thread is in.
+    open: BTreeMap<ThreadId, usize>,
 }
 
 impl Build<'_> {
@@ -113,43 +115,58 @@ impl Build<'_> {
                 }
             }
             Event::Step { thread, step, .. } => {
-                let step = self.instance.thread(thread).step(step);
+                let data = self.instance.thread(thread);
+                let step = data.step(step);
+                let atomic = data.atomic[step.source.index()];
+                let holds = before.holder == Some(thread);
+                let unit = (atomic || holds).then(|| self.unit(thread));
                 match &step.action {
-                    Action::AtomicBegin => self.open(thread, false),
-                    Action::Lock => self.open(thread, true),
-                    Action::AtomicEnd | Action::Unlock => {
-                        self.open.entry(thread).or_default().pop();
-                    }
                     Action::Load { place, .. } => {
                         if let Some(cell) = address(before, thread, place) {
                             let own = self.pending.get(&(thread, cell));
                             let early = own.and_then(|p| p.last().copied());
-                            self.node(i, thread, cell, false, early);
+                            self.node(i, thread, cell, false, early, unit);
                         }
                     }
                     Action::Store { place, .. } => {
                         if let Some(cell) = address(before, thread, place) {
-                            let node = self.node(i, thread, cell, true, None);
-                            let atomic = self.instance.thread(thread).atomic[step.source.index()];
+                            let node = self.node(i, thread, cell, true, None, unit);
                             if self.model != MemoryModel::Sc && !atomic {
                                 self.pending.entry((thread, cell)).or_default().push(node);
                             }
                         }
                     }
-                    _ => {}
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => {}
+                }
+                let still_holds = match step.action {
+                    Action::Lock => true,
+                    _ => holds && step.action != Action::Unlock,
+                };
+                if !still_holds && !data.atomic[step.target.index()] {
+                    self.open.remove(&thread);
                 }
             }
         }
     }
 
-    fn open(&mut self, thread: ThreadId, lock: bool) {
-        let units = self.open.entry(thread).or_default();
-        units.push(self.units.len());
-        self.units.push(Unit {
-            nodes: Vec::new(),
-            thread,
-            lock,
-        });
+    /// The unit the thread is in.
+    fn unit(&mut self, thread: ThreadId) -> usize {
+        let fresh = self.units.len();
+        let unit = *self.open.entry(thread).or_insert(fresh);
+        if unit == fresh {
+            let nodes = Vec::new();
+            self.units.push(Unit { nodes, thread });
+        }
+        unit
     }
 
     fn node(
@@ -159,10 +176,11 @@ impl Build<'_> {
         cell: CellId,
         write: bool,
         early: Option<usize>,
+        unit: Option<usize>,
     ) -> usize {
         let index = self.nodes.len();
-        for unit in self.open.get(&thread).into_iter().flatten() {
-            self.units[*unit].nodes.push(index);
+        if let Some(unit) = unit {
+            self.units[unit].nodes.push(index);
         }
         self.nodes.push(Node {
             event,
@@ -175,8 +193,12 @@ impl Build<'_> {
         index
     }
 
-    fn finish(mut self, end: usize) -> Relation {
-        for (late, node) in (end..).zip(self.pending.values().flatten()) {
+    /// What is pending drains in the end; whoever holds the lock comes first.
+    fn finish(mut self, end: usize, holder: Option<ThreadId>) -> Relation {
+        let mut pending: Vec<_> = self.pending.iter().collect();
+        pending.sort_by_key(|((thread, _), _)| Some(*thread) != holder);
+        let late = pending.into_iter().flat_map(|(_, nodes)| nodes);
+        for (late, node) in (end..).zip(late) {
             self.nodes[*node].time = late;
         }
         for i in 0..self.nodes.len() {
@@ -230,12 +252,12 @@ fn together(nodes: &[Node], units: &[Unit], edges: &mut Vec<Edge>) {
         return;
     }
     // What a unit keeps out: groups of nodes of other threads, moved as one.
-    let mut groups: Vec<(Vec<usize>, ThreadId, bool)> = Vec::new();
+    let mut groups: Vec<(Vec<usize>, ThreadId)> = Vec::new();
     for u in &units {
-        groups.push((u.nodes.clone(), u.thread, true));
+        groups.push((u.nodes.clone(), u.thread));
     }
     for (i, n) in nodes.iter().enumerate() {
-        groups.push((vec![i], n.thread, n.write));
+        groups.push((vec![i], n.thread));
     }
     loop {
         let reach = reachability(nodes.len(), edges);
@@ -243,8 +265,8 @@ fn together(nodes: &[Node], units: &[Unit], edges: &mut Vec<Edge>) {
             |from: &[usize], to: &[usize]| from.iter().any(|a| to.iter().any(|b| reach[*a][*b]));
         let mut new = Vec::new();
         for u in &units {
-            for (group, thread, solid) in &groups {
-                if *thread == u.thread || (u.lock && !solid) {
+            for (group, thread) in &groups {
+                if *thread == u.thread {
                     continue;
                 }
                 for (from, to) in [(&u.nodes, group), (group, &u.nodes)] {
@@ -321,7 +343,7 @@ impl Relation {
 }
 
 /// The cell of a memory operand in a state; none if using it is a fault.
-pub(crate) fn address(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellId> {
+pub fn address(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellId> {
     match place {
         Address::Cell(c) => Some(*c),
         Address::Computed {
