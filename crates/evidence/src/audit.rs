@@ -71,8 +71,8 @@ pub enum AuditError {
     NotClosed { state: u64, event: String },
     /// What it says is taken at once may not be.
     NotLocal(String),
-    /// There are more states than anyone wants to see.
-    TooMany(u64),
+    /// There is more to go through than anyone wants to see.
+    TooMany,
     /// A state in it satisfies the target.
     Bad { state: u64 },
     /// The target has no value in a state.
@@ -110,7 +110,7 @@ impl fmt::Display for AuditError {
                     "an event that others may notice is taken at once: {what}"
                 )
             }
-            AuditError::TooMany(most) => write!(f, "there are more than {most} states"),
+            AuditError::TooMany => write!(f, "there is too much to go through"),
             AuditError::Bad { state } => write!(f, "state {state} satisfies the target"),
             AuditError::NoValue { state, why } => {
                 write!(f, "the property has no value in state {state}: {why}")

@@ -44,7 +44,7 @@ pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u6
         question: None,
         deadlock: false,
     };
-    let alone = moves::alone(instance);
+    let alone = moves::alone(instance)?;
     let moves = Moves::new(
         &alone,
         &exact_bounds(instance),
@@ -212,7 +212,7 @@ impl Search<'_> {
                 control.poll("audit", progress)?;
             }
             if self.rows.is_full() {
-                return Err(AuditError::TooMany(self.rows.len() as u64));
+                return Err(AuditError::TooMany);
             }
             self.fitting(|search| search.expand(i))?;
             i += 1;

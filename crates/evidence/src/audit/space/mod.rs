@@ -78,7 +78,7 @@ pub fn explore<L: Layout, C: Content>(
     most: u64,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    let alone = moves::alone(task.instance);
+    let alone = moves::alone(task.instance)?;
     let reduction = Reduction::most(task, exact);
     let mut space = Space::<L, C>::new(task, &alone, bounds, reduction, control)?;
     space.most = Some(most);
@@ -92,7 +92,7 @@ pub fn closed<L: Coded>(
     set: &ClosedStates,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    let alone = moves::alone(task.instance);
+    let alone = moves::alone(task.instance)?;
     let reduction = Reduction::claimed(task, &set.shortened)?;
     let bounds = exact_bounds(task.instance);
     let mut space = Space::<L, Exact>::new(task, &alone, &bounds, reduction, control)?;
@@ -112,7 +112,7 @@ pub fn list<L: Coded>(
     most: u64,
     control: &Control<'_>,
 ) -> Result<ClosedStates, AuditError> {
-    let alone = moves::alone(task.instance);
+    let alone = moves::alone(task.instance)?;
     let bounds = exact_bounds(task.instance);
     let reduction = Reduction::most(task, true);
     let mut space = Space::<L, Exact>::new(task, &alone, &bounds, reduction, control)?;
@@ -509,9 +509,7 @@ impl<'a, L: Layout, C: Content> Space<'a, L, C> {
     #[inline]
     fn seen(&mut self, row: &[u64], number: usize) -> Result<(), AuditError> {
         match self.most {
-            Some(most) if number as u64 >= most || self.rows.is_full() => {
-                Err(AuditError::TooMany(most))
-            }
+            Some(most) if number as u64 >= most || self.rows.is_full() => Err(AuditError::TooMany),
             _ => self.look(row, number),
         }
     }

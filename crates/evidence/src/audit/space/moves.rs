@@ -21,8 +21,14 @@ use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Cell, Thread};
 use wattle_model::{Instance, LocationId, RegisterId, StepId, ThreadId};
 
+/// Threads times cells that can be laid out for each thread alone.
+const MOST: usize = 1 << 22;
+
 /// The instance of each thread alone.
-pub fn alone(instance: &Instance) -> Vec<Instance> {
+pub fn alone(instance: &Instance) -> Result<Vec<Instance>, AuditError> {
+    if instance.threads.len().saturating_mul(instance.cells.len()) > MOST {
+        return Err(AuditError::TooMany);
+    }
     let cells: Vec<Cell> = instance
         .cells
         .iter()
@@ -37,7 +43,7 @@ pub fn alone(instance: &Instance) -> Vec<Instance> {
         questions: Vec::new(),
         predicates: Vec::new(),
     };
-    instance.threads.iter().map(one).collect()
+    Ok(instance.threads.iter().map(one).collect())
 }
 
 /// Who holds the lock, as a thread sees it.
