@@ -7,6 +7,11 @@
 //! value at which the trace falls apart. Each thread has its own k, under PSO each of its cells. The
 //! abstract machine is the compiled one with contents that forget, searched like the exact one.
 
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants
+)]
+
 mod refine;
 
 use refine::Kind;

@@ -8,7 +8,7 @@ use wattle_memory::{Bounds, Event, Layout, MemoryModel, NewestK, OldestK};
 use wattle_model::{CellId, ThreadId};
 
 /// The contents this engine works with.
-pub trait Kind: Content<Bound = usize> {}
+pub trait Kind: Content<Bound = usize, Value = i64> {}
 
 impl Kind for OldestK {}
 impl Kind for NewestK {}
@@ -34,7 +34,7 @@ pub fn raise<L: Layout, C: Kind>(
             let all = all.filter(|p| drained.contains(p));
             all.map(|(t, c)| (t, Some(c))).collect()
         }
-        _ => (0..bounds.len()).map(|t| (t, None)).collect(),
+        MemoryModel::Sc | MemoryModel::Tso => (0..bounds.len()).map(|t| (t, None)).collect(),
     };
     for more in 1..=stores {
         for (t, c) in &buffers {

@@ -94,6 +94,14 @@ pub enum Reason {
     Other(String),
 }
 
+impl Reason {
+    /// Ran out of a budget while doing this.
+    pub fn stopped(stop: Stop, stage: impl Into<String>) -> Self {
+        let stage = stage.into();
+        Reason::Stopped { stop, stage }
+    }
+}
+
 impl Answer {
     pub fn effort(&self) -> Progress {
         match self {

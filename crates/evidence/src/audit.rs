@@ -12,12 +12,15 @@ mod multisets;
 mod robust;
 mod solvers;
 mod space;
+mod symbols;
+mod translation;
 mod views;
 
 pub use closed_states::write_down;
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
+pub use translation::{Held, Relation, Variable, validate};
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};

@@ -1,7 +1,7 @@
 //! Why a target cannot be reached, in a form the auditor can check. Each kind of certificate has a
 //! file of its own here and a checker of its own in the auditor.
 
-mod base64;
+mod as_base64;
 mod closed_states;
 mod coherent;
 pub mod cubes;
@@ -13,7 +13,6 @@ mod multisets;
 mod robust;
 pub mod views;
 
-pub use base64::as_base64;
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
 pub use cubes::Cubes;

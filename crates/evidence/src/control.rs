@@ -1,5 +1,6 @@
 //! Budgets, cancellation and progress. Every loop that can run long polls.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,6 +37,9 @@ pub struct Progress {
 pub trait Pace: Sync {
     /// The work between two polls is done. May wait for others, or say that it is enough.
     fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop>;
+
+    /// Whether nobody waits for the answer any more. Asked between ticks, and no work by itself.
+    fn is_over(&self) -> bool;
 }
 
 /// The budget of one run.
@@ -44,6 +48,7 @@ pub struct Control<'c> {
     deadline: Option<Instant>,
     memory: Option<u64>,
     cancel: &'c [&'c AtomicBool],
+    over: Option<&'c AtomicBool>,
     sink: Option<&'c (dyn Fn(&'static str, Progress) + Sync)>,
     pace: Option<&'c dyn Pace>,
 }
@@ -56,6 +61,7 @@ impl<'c> Control<'c> {
             deadline: None,
             memory: None,
             cancel: &[],
+            over: None,
             sink: None,
             pace: None,
         }
@@ -74,6 +80,12 @@ impl<'c> Control<'c> {
     /// Stops as soon as one of the flags is set.
     pub fn with_cancel(mut self, flags: &'c [&'c AtomicBool]) -> Self {
         self.cancel = flags;
+        self
+    }
+
+    /// Stops as out of memory as soon as the flag is set: whoever measures the process raises it.
+    pub fn with_alarm(mut self, over: &'c AtomicBool) -> Self {
+        self.over = Some(over);
         self
     }
 
@@ -117,6 +129,7 @@ impl<'c> Control<'c> {
             },
             memory: self.memory,
             cancel: self.cancel,
+            over: self.over,
             sink: self.sink,
             pace: self.pace,
         }
@@ -124,11 +137,21 @@ impl<'c> Control<'c> {
 
     /// Why to stop, whatever the run itself has used.
     pub fn stop(&self) -> Option<Stop> {
-        if self.cancel.iter().any(|c| c.load(Ordering::Relaxed)) {
+        let raised = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        // Who is cancelled because memory ran out should say so.
+        if self.over.is_some_and(raised) {
+            return Some(Stop::Memory);
+        }
+        if self.cancel.iter().any(|c| raised(c)) || self.pace.is_some_and(Pace::is_over) {
             return Some(Stop::Cancelled);
         }
         let late = self.deadline.is_some_and(|d| Instant::now() >= d);
         late.then_some(Stop::Time)
+    }
+
+    /// Whether to go on, for work that comes before, after or between what is polled.
+    pub fn go_on(&self) -> Result<(), Stop> {
+        self.stop().map_or(Ok(()), Err)
     }
 
     /// To be called every few thousand operations (about every millisecond): reports progress and
@@ -147,5 +170,65 @@ impl<'c> Control<'c> {
             return Err(Stop::Memory);
         }
         Ok(())
+    }
+}
+
+/// Looks at a control once in so much work: for loops whose turns are too short to look at the
+/// clock, and too many not to.
+pub struct Meter<'m> {
+    control: &'m Control<'m>,
+    spent: Cell<u32>,
+}
+
+impl<'m> Meter<'m> {
+    /// About a millisecond, if a turn is a handful of comparisons.
+    const EVERY: u32 = 1 << 13;
+
+    pub fn new(control: &'m Control<'m>) -> Self {
+        Meter {
+            control,
+            spent: Cell::new(0),
+        }
+    }
+
+    /// So many turns of work are done.
+    pub fn spend(&self, turns: usize) -> Result<(), Stop> {
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        let spent = self.spent.get().saturating_add(turns);
+        if spent < Self::EVERY {
+            self.spent.set(spent);
+            return Ok(());
+        }
+        self.spent.set(0);
+        self.control.go_on()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_told_apart() {
+        let (raised, calm) = (AtomicBool::new(true), AtomicBool::new(false));
+        let (up, down) = ([&raised], [&calm]);
+        let control = Control::unlimited().with_cancel(&up);
+        assert_eq!(control.go_on(), Err(Stop::Cancelled));
+        assert_eq!(control.with_alarm(&raised).go_on(), Err(Stop::Memory));
+        let control = Control::unlimited().with_cancel(&down).with_alarm(&calm);
+        assert_eq!(control.go_on(), Ok(()));
+        let late = control.with_timeout(Some(Duration::ZERO));
+        assert_eq!(late.go_on(), Err(Stop::Time));
+    }
+
+    #[test]
+    fn a_meter_looks_by_work() {
+        let raised = AtomicBool::new(true);
+        let flags = [&raised];
+        let control = Control::unlimited().with_cancel(&flags);
+        let meter = Meter::new(&control);
+        let turns = (0..2 * Meter::EVERY).take_while(|_| meter.spend(1).is_ok());
+        assert_eq!(turns.count() as u32, Meter::EVERY - 1);
+        assert_eq!(meter.spend(usize::MAX), Err(Stop::Cancelled));
     }
 }

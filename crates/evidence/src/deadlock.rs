@@ -7,6 +7,7 @@
 //! which such an end can be reached is not called a deadlock. Inside an atomic block a false
 //! assumption means that the block cannot be entered yet, which is waiting like any other.
 
+use crate::control::{Control, Meter, Stop};
 use crate::task::Task;
 use crate::trace::TraceError;
 use rustc_hash::FxHashSet;
@@ -52,15 +53,25 @@ pub fn is_discarded<B>(instance: &Instance, state: &State<B>) -> bool {
 const MAX_STATES: usize = 1 << 20;
 
 /// Runs the events and makes sure that nothing happens after them any more.
-pub fn check(task: &Task<'_>, start: &Start, events: &[Event]) -> Result<(), TraceError> {
+pub fn check(
+    task: &Task<'_>,
+    start: &Start,
+    events: &[Event],
+    control: &Control<'_>,
+) -> Result<(), TraceError> {
     match task.model {
-        MemoryModel::Sc => run::<Sc>(task, start, events),
-        MemoryModel::Tso => run::<Tso>(task, start, events),
-        MemoryModel::Pso => run::<Pso>(task, start, events),
+        MemoryModel::Sc => run::<Sc>(task, start, events, control),
+        MemoryModel::Tso => run::<Tso>(task, start, events, control),
+        MemoryModel::Pso => run::<Pso>(task, start, events, control),
     }
 }
 
-fn run<L: Layout>(task: &Task<'_>, start: &Start, events: &[Event]) -> Result<(), TraceError> {
+fn run<L: Layout>(
+    task: &Task<'_>,
+    start: &Start,
+    events: &[Event],
+    control: &Control<'_>,
+) -> Result<(), TraceError> {
     let Ok(machine) = Machine::<L, Exact>::new(task.instance, ()) else {
         return Err(TraceError::NotDeadlocked);
     };
@@ -71,10 +82,10 @@ fn run<L: Layout>(task: &Task<'_>, start: &Start, events: &[Event]) -> Result<()
             Outcome::Fault(_) | Outcome::Full(_) => return Err(TraceError::NotDeadlocked),
         }
     }
-    if is_deadlock(task.instance, &machine, &state) {
-        Ok(())
-    } else {
-        Err(TraceError::NotDeadlocked)
+    match is_deadlock(task.instance, &machine, &state, control) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(TraceError::NotDeadlocked),
+        Err(stop) => Err(TraceError::Stopped(stop)),
     }
 }
 
@@ -83,20 +94,23 @@ pub fn is_deadlock<L: Layout>(
     instance: &Instance,
     machine: &Machine<'_, L, Exact>,
     state: &State<L::Buffer<Exact>>,
-) -> bool {
+    control: &Control<'_>,
+) -> Result<bool, Stop> {
     if machine.is_final(state) {
-        return false;
+        return Ok(false);
     }
+    let meter = Meter::new(control);
     let mut seen = FxHashSet::default();
     seen.insert(state.clone());
     let mut work = vec![state.clone()];
     while let Some(state) = work.pop() {
+        meter.spend(16)?;
         if is_discarded(instance, &state) {
-            return false;
+            return Ok(false);
         }
         for event in machine.events(&state) {
             if is_progress(instance, L::MODEL, &event) {
-                return false;
+                return Ok(false);
             }
             match machine.apply(&state, &event) {
                 Outcome::Next(next) => {
@@ -104,14 +118,14 @@ pub fn is_deadlock<L: Layout>(
                         work.push(next);
                     }
                 }
-                Outcome::Fault(_) | Outcome::Full(_) => return false,
+                Outcome::Fault(_) | Outcome::Full(_) => return Ok(false),
             }
         }
         if seen.len() > MAX_STATES {
-            return false;
+            return Ok(false);
         }
     }
-    true
+    Ok(true)
 }
 
 /// The graph of a closed set, to find its deadlocks: states from which no progress can be reached.

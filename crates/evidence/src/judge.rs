@@ -3,11 +3,11 @@
 
 use crate::answer::{Answer, Reason};
 use crate::audit::{AuditError, audit};
-use crate::control::Control;
+use crate::control::{Control, Stop};
 use crate::minimise::minimise;
 use crate::task::Task;
 use crate::trace::{End, Trace, TraceError};
-use crate::verdict::{Broken, Proof, Scope, Verdict};
+use crate::verdict::{Assumption, Broken, Proof, Scope, Verdict};
 use std::fmt;
 use wattle_memory::MemoryModel;
 use wattle_model::PropertyKind;
@@ -35,8 +35,78 @@ impl fmt::Display for Unsound {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// Traces always are; a certificate unless that was switched off.
-    pub checked: bool,
+    /// Why the evidence was not checked. Traces always are, certificates where nothing hinders it.
+    pub unchecked: Option<Unchecked>,
+}
+
+impl Judged {
+    /// A verdict whose evidence was checked, or that has none.
+    pub fn checked(verdict: Verdict) -> Self {
+        let unchecked = None;
+        Judged { verdict, unchecked }
+    }
+
+    /// The same where a proof took something for granted: what was not accepted is a condition.
+    pub fn assuming(
+        self,
+        assumptions: Vec<Assumption>,
+        accepted: impl Fn(&Assumption) -> bool,
+    ) -> Self {
+        let Verdict::Holds { mut scope, proof } = self.verdict else {
+            return self;
+        };
+        let all = assumptions.iter().all(accepted);
+        scope.assumptions.extend(assumptions);
+        let verdict = match all {
+            true => Verdict::Holds { scope, proof },
+            false => Verdict::HoldsIf { scope, proof },
+        };
+        Judged { verdict, ..self }
+    }
+}
+
+/// Why a proof was not audited. The verdict stands, and says so: this is about what an audit costs,
+/// not about the proof. An auditor that *refuses* a proof says something about the proof, and then
+/// nothing is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// Nobody wanted it.
+    Off,
+    /// There was too much to audit, or nobody to do it.
+    Unable(String),
+    /// The audit ran out of its budget.
+    Stopped(Stop),
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unchecked::Off => f.write_str("switched off"),
+            Unchecked::Unable(why) => f.write_str(why),
+            Unchecked::Stopped(stop) => write!(f, "{stop}"),
+        }
+    }
+}
+
+/// What the result of an audit makes of a proof: it counts (checked or not), or it does not, for a
+/// reason, or it is wrong.
+pub fn after_audit(
+    engine: &'static str,
+    result: Result<(), AuditError>,
+) -> Result<Result<Option<Unchecked>, Reason>, Unsound> {
+    match result {
+        Ok(()) => Ok(Ok(None)),
+        Err(AuditError::Stopped(stop)) => Ok(Ok(Some(Unchecked::Stopped(stop)))),
+        // The auditor may have more to go through than the search had.
+        Err(e @ AuditError::TooMany) => Ok(Ok(Some(Unchecked::Unable(e.to_string())))),
+        Err(AuditError::Refused(why)) => Ok(Err(Reason::Other(format!(
+            "{engine} has a proof, but it cannot be audited: {why}"
+        )))),
+        Err(e) => {
+            let what = e.to_string();
+            Err(Unsound { engine, what })
+        }
+    }
 }
 
 /// Whether to re-check certificates before believing them.
@@ -59,63 +129,61 @@ pub fn judge(
         .question()
         .is_some_and(|q| q.kind == PropertyKind::Reachable);
     let so_far = answer.effort();
-    let (verdict, checked) = match answer {
-        Answer::Reached { trace, .. } => {
-            let trace = checked_trace(task, engine, trace, control)?;
-            let verdict = if reaching_is_good && trace.end == End::Target {
-                let (scope, proof) = (scope(task), Proof::Witness(trace));
-                Verdict::Holds { scope, proof }
-            } else {
-                let because = Broken::Trace(trace);
-                Verdict::Violated { because }
+    let (verdict, unchecked) = match answer {
+        // The run of an engine that stops at the first fault: another may get to the state.
+        Answer::Reached { trace, .. } if reaching_is_good && trace.end != End::Target => {
+            let met = match &trace.end {
+                End::Fault(fault) => fault.kind.to_string(),
+                End::Deadlock => "a deadlock".into(),
+                End::Target => String::new(),
             };
-            (verdict, true)
+            let reason = Reason::Other(format!(
+                "{engine} met a fault ({met}) and looked no further; `--engine explicit` does"
+            ));
+            (Verdict::Undecided { reason, so_far }, None)
         }
-        Answer::Unreachable { certificate, .. } => {
-            let mut checked = policy == AuditPolicy::Always;
-            let result = match checked {
-                true => audit(task, &certificate, control).map(|_| ()),
-                false => Ok(()),
-            };
-            // The auditor leaves out less than the search, and may have too much to look at.
-            let result = match result {
-                Err(AuditError::TooMany) => {
-                    checked = false;
-                    Ok(())
-                }
-                result => result,
-            };
-            let verdict = match result {
-                Ok(()) if reaching_is_good => {
-                    let because = Broken::NeverReached(certificate);
-                    Verdict::Violated { because }
-                }
-                Ok(()) => {
-                    let (scope, proof) = (scope(task), Proof::Certificate(certificate));
-                    Verdict::Holds { scope, proof }
-                }
-                Err(AuditError::Stopped(stop)) => {
-                    let stage = format!("the audit of the proof by {engine}");
+        Answer::Reached { trace, .. } => {
+            let verdict = match checked_trace(task, engine, trace, control)? {
+                Err(stop) => {
+                    let stage = format!("the replay of the run found by {engine}");
                     let reason = Reason::Stopped { stop, stage };
                     Verdict::Undecided { reason, so_far }
                 }
-                Err(AuditError::Refused(why)) => {
-                    let reason = Reason::Other(format!(
-                        "{engine} has a proof, but it cannot be audited: {why}"
-                    ));
-                    Verdict::Undecided { reason, so_far }
+                Ok(trace) if reaching_is_good => {
+                    let (scope, proof) = (scope(task), Proof::Witness(trace));
+                    Verdict::Holds { scope, proof }
                 }
-                Err(e) => {
-                    let what = e.to_string();
-                    return Err(Unsound { engine, what });
+                Ok(trace) => {
+                    let because = Broken::Trace(trace);
+                    Verdict::Violated { because }
                 }
             };
-            (verdict, checked)
+            (verdict, None)
         }
-        Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, true),
-        Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, true),
+        Answer::Unreachable { certificate, .. } => {
+            let audited = match policy {
+                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
+                AuditPolicy::Always => {
+                    let result = audit(task, &certificate, control).map(|_| ());
+                    after_audit(engine, result)?
+                }
+            };
+            match audited {
+                Ok(unchecked) if reaching_is_good => {
+                    let because = Broken::NeverReached(certificate);
+                    (Verdict::Violated { because }, unchecked)
+                }
+                Ok(unchecked) => {
+                    let (scope, proof) = (scope(task), Proof::Certificate(certificate));
+                    (Verdict::Holds { scope, proof }, unchecked)
+                }
+                Err(reason) => (Verdict::Undecided { reason, so_far }, None),
+            }
+        }
+        Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, None),
+        Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, None),
     };
-    Ok(Judged { verdict, checked })
+    Ok(Judged { verdict, unchecked })
 }
 
 fn checked_trace(
@@ -123,15 +191,23 @@ fn checked_trace(
     engine: &'static str,
     trace: Trace,
     control: &Control<'_>,
-) -> Result<Trace, Unsound> {
+) -> Result<Result<Trace, Stop>, Unsound> {
     let unsound = |e: TraceError| Unsound {
         engine,
         what: format!("its trace does not replay: {e}"),
     };
-    trace.check(task).map_err(unsound)?;
-    let trace = minimise(task, &trace, control);
-    trace.check(task).map_err(unsound)?;
-    Ok(trace)
+    match trace.check_within(task, control) {
+        Ok(_) => {}
+        Err(TraceError::Stopped(stop)) => return Ok(Err(stop)),
+        Err(e) => return Err(unsound(e)),
+    }
+    let shorter = minimise(task, &trace, control);
+    match shorter.check_within(task, control) {
+        Ok(_) => Ok(Ok(shorter)),
+        // The one given has been replayed.
+        Err(TraceError::Stopped(_)) => Ok(Ok(trace)),
+        Err(e) => Err(unsound(e)),
+    }
 }
 
 /// What a verdict about the task covers.
@@ -149,5 +225,6 @@ pub fn scope(task: &Task<'_>) -> Scope {
         threads,
         data: data.to_string(),
         unbounded: buffers.into_iter().collect(),
+        assumptions: Vec::new(),
     }
 }

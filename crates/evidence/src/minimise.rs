@@ -75,10 +75,10 @@ fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trac
         end: &given.end,
         control,
     };
-    let mut best = cut_loops(task, cut_repeats(task, given.clone()), control);
+    let mut best = cut_loops(task, cut_repeats(task, given.clone(), control), control);
     let better = |best: &Trace, found: Option<Trace>| {
         let found = found.filter(|f| cost(task, f) < cost(task, best));
-        found.filter(|f| f.check(task).is_ok())
+        found.filter(|f| f.check_within(task, control).is_ok())
     };
     let own = own_steps(task.instance, &best);
     let start = std::slice::from_ref(&best.start);
@@ -105,8 +105,8 @@ fn own_steps(instance: &Instance, trace: &Trace) -> Vec<Vec<Event>> {
 }
 
 /// Takes out everything between two visits of the same state.
-fn cut_repeats(task: &Task<'_>, trace: Trace) -> Trace {
-    let Ok(states) = trace.check(task) else {
+fn cut_repeats(task: &Task<'_>, trace: Trace, control: &Control<'_>) -> Trace {
+    let Ok(states) = trace.check_within(task, control) else {
         return trace;
     };
     let mut last: FxHashMap<&Snapshot, usize> = FxHashMap::default();
@@ -124,7 +124,7 @@ fn cut_repeats(task: &Task<'_>, trace: Trace) -> Trace {
         events,
         ..trace.clone()
     };
-    match shorter.events.len() < trace.events.len() && shorter.check(task).is_ok() {
+    match shorter.events.len() < trace.events.len() && shorter.check_within(task, control).is_ok() {
         true => shorter,
         false => trace,
     }
@@ -140,7 +140,7 @@ fn cut_loops(task: &Task<'_>, mut best: Trace, control: &Control<'_>) -> Trace {
     };
     let mut budget = replays.min(MAX_REPLAYED / (1 + best.events.len()));
     loop {
-        let Ok(states) = best.check(task) else {
+        let Ok(states) = best.check_within(task, control) else {
             return best;
         };
         let shorter = cuts(&best, &states, budget).into_iter().find_map(|cut| {
@@ -152,7 +152,10 @@ fn cut_loops(task: &Task<'_>, mut best: Trace, control: &Control<'_>) -> Trace {
                 events: events.collect(),
                 ..best.clone()
             };
-            shorter.check(task).is_ok().then_some(shorter)
+            shorter
+                .check_within(task, control)
+                .is_ok()
+                .then_some(shorter)
         });
         match shorter {
             Some(shorter) => best = shorter,

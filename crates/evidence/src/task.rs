@@ -1,12 +1,12 @@
 //! What an engine is asked.
 
 use crate::answer::Refusal;
-use wattle_memory::MemoryModel;
+use wattle_memory::{Fault, FaultKind, MemoryModel};
 use wattle_model::Instance;
 use wattle_model::instance::Question;
 
 /// One question about one instance under one memory model. Faults (failed assertions among them)
-/// are always looked for; a deadlock only on request.
+/// are looked for unless the question is about a state to be reached; a deadlock only on request.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'i> {
     pub instance: &'i Instance,
@@ -19,6 +19,17 @@ pub struct Task<'i> {
 impl<'i> Task<'i> {
     pub fn question(&self) -> Option<&'i Question> {
         self.instance.questions.get(self.question?)
+    }
+
+    /// Whether a fault answers the question ([`Question::minds_faults`]).
+    pub fn minds_faults(&self) -> bool {
+        self.question().is_none_or(Question::minds_faults)
+    }
+
+    /// Whether a run with this fault just ends: it answers nothing. A number that outgrew the machine
+    /// is no fault of the program.
+    pub fn ends_at(&self, fault: &Fault) -> bool {
+        !self.minds_faults() && fault.kind != FaultKind::MachineOverflow
     }
 
     /// Refuses instances one of whose states takes too much work to expand: it has a slot for

@@ -5,6 +5,7 @@ use std::fmt;
 use wattle_memory::reference::{self, ReplayError, Snapshot};
 use wattle_memory::{Event, Fault, FaultKind, MemoryModel, Start};
 
+use crate::control::{Control, Stop};
 use crate::task::Task;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub enum TraceError {
     /// The program can still do something there.
     NotDeadlocked,
     NoQuestion,
+    /// It was not looked at to the end.
+    Stopped(Stop),
 }
 
 impl fmt::Display for TraceError {
@@ -69,6 +72,7 @@ impl fmt::Display for TraceError {
             TraceError::NotDeadlocked => {
                 write!(f, "the program can still do something after the last event")
             }
+            TraceError::Stopped(stop) => write!(f, "{stop} while checking it"),
             TraceError::NoQuestion => write!(f, "there is no property it could decide"),
         }
     }
@@ -77,6 +81,15 @@ impl fmt::Display for TraceError {
 impl Trace {
     /// Replays the trace on the reference machine and checks its end. Gives the states passed.
     pub fn check(&self, task: &Task<'_>) -> Result<Vec<Snapshot>, TraceError> {
+        self.check_within(task, &Control::unlimited())
+    }
+
+    /// The same within a budget: that nothing can happen after a deadlock takes a search.
+    pub fn check_within(
+        &self,
+        task: &Task<'_>,
+        control: &Control<'_>,
+    ) -> Result<Vec<Snapshot>, TraceError> {
         if self.model != task.model {
             return Err(TraceError::WrongModel);
         }
@@ -97,7 +110,7 @@ impl Trace {
             }
             _ if fault.is_some() => return Err(TraceError::WrongFault(fault)),
             _ if task.instance.thread_ids().any(inside) => return Err(TraceError::InsideAtomic),
-            End::Deadlock => crate::deadlock::check(task, &self.start, &self.events)?,
+            End::Deadlock => crate::deadlock::check(task, &self.start, &self.events, control)?,
             End::Target => {
                 let question = task.question().ok_or(TraceError::NoQuestion)?;
                 if question.only_final && !is_final(task, last) {

@@ -45,6 +45,10 @@ impl fmt::Display for NoAnswer {
             NoAnswer::NotRead => f.write_str("the test has errors"),
             NoAnswer::NoInstance(e) => write!(f, "{e}"),
             NoAnswer::Fault(fault) => write!(f, "a step cannot be done: {}", fault.kind),
+            #[expect(
+                clippy::wildcard_enum_match_arm,
+                reason = "the enum is not exhaustive: new reasons have words of their own or these"
+            )]
             NoAnswer::Undecided(reason) => match reason {
                 Reason::Stopped { stop, stage } => write!(f, "{stop} in {stage}"),
                 Reason::MachineOverflow { place } => {
@@ -112,7 +116,7 @@ fn seen(fact: &Fact) -> Option<Observed> {
     match fact {
         Fact::Cell(c) => Some(Observed::Cell(*c)),
         Fact::Register(t, r) => Some(Observed::Register(*t, *r)),
-        _ => None,
+        Fact::CellAt { .. } | Fact::At(..) => None,
     }
 }
 
@@ -129,7 +133,11 @@ pub fn observed_facts(instance: &Instance, test: &LitmusTest) -> Vec<Expr<Fact>>
                     let at = cells.position(|c| c.region == *r && i64::from(c.element) == element);
                     Expr::Atom(Fact::Cell(CellId::new(at.ok_or(())?)))
                 }
-                _ => return Err(()),
+                Observation::Memory(_)
+                | Observation::AddressOf(_)
+                | Observation::At(..)
+                | Observation::Index(_)
+                | Observation::Count(_) => return Err(()),
             })
         });
         fact.unwrap_or(Expr::Const(0))

@@ -13,6 +13,11 @@
 //! # Ok::<(), wattle_litmus::NoAnswer>(())
 //! ```
 
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants
+)]
+
 mod answer;
 mod summary;
 

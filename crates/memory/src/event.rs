@@ -36,7 +36,7 @@ impl Event {
 /// Where a run begins: one value for every cell and every register, fixing what the program leaves
 /// open (`= any`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Start {
-    pub memory: Vec<i64>,
-    pub registers: Vec<Vec<i64>>,
+pub struct Start<V = i64> {
+    pub memory: Vec<V>,
+    pub registers: Vec<Vec<V>>,
 }

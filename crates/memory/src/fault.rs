@@ -1,7 +1,8 @@
 //! What can go wrong while a step runs.
 
 use serde::{Deserialize, Serialize};
-use wattle_model::{ArithmeticError, StepId, ThreadId};
+use std::convert::Infallible;
+use wattle_model::{ArithmeticError, NoValue, StepId, ThreadId};
 
 /// A step that could not be completed, and why. The state before it is the last one of its run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -13,19 +14,19 @@ pub struct Fault {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FaultKind {
+pub enum FaultKind<V = i64> {
     /// An `assert` whose condition is false.
     Assertion {
         message: Option<String>,
     },
     /// An index outside its array, or an address outside memory.
     IndexOutOfRange {
-        index: i64,
+        index: V,
         length: u32,
     },
     /// A value outside the declared range of the register or cell it is put into.
     ValueOutOfRange {
-        value: i64,
+        value: V,
         lo: i64,
         hi: i64,
     },
@@ -37,12 +38,21 @@ pub enum FaultKind {
     MachineOverflow,
 }
 
-impl From<ArithmeticError> for FaultKind {
+impl<V> From<ArithmeticError> for FaultKind<V> {
     fn from(e: ArithmeticError) -> Self {
         match e {
             ArithmeticError::DivisionByZero => FaultKind::DivisionByZero,
             ArithmeticError::Overflow => FaultKind::MachineOverflow,
             ArithmeticError::ShiftOutOfRange => FaultKind::ShiftOutOfRange,
+        }
+    }
+}
+
+impl From<NoValue<Infallible>> for FaultKind {
+    fn from(e: NoValue<Infallible>) -> Self {
+        match e {
+            NoValue::Error(e) => e.into(),
+            NoValue::Refused(never) => match never {},
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::content::{Content, Drained, Entry, Full};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
-use wattle_model::CellId;
+use wattle_model::{CellId, Domain};
 
 /// The bounds of one thread's buffers: one for a buffer of the whole thread, one for each cell's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,22 +46,23 @@ pub trait Layout: 'static {
     fn empty<C: Content>(bounds: &Bounds<C::Bound>) -> Self::Buffer<C>;
 
     /// Takes the entry, or hands it back if stores of this model reach memory at once.
-    fn put<C: Content>(
+    fn put<C: Content, D: Domain<Value = C::Value>>(
+        d: &mut D,
         buffer: &mut Self::Buffer<C>,
         bounds: &Bounds<C::Bound>,
-        entry: Entry,
-    ) -> Result<Option<Entry>, Full>;
+        entry: Entry<C::Value>,
+    ) -> Result<Option<Entry<C::Value>>, Full>;
 
     /// Later stores must reach memory after those pending now.
     fn store_fence<C: Content>(buffer: &mut Self::Buffer<C>, bounds: &Bounds<C::Bound>);
 
-    fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<i64>;
+    fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<C::Value>;
 
-    fn drains<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Drained<Self::Buffer<C>>>;
+    fn drains<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Drained<Self::Buffer<C>, C::Value>>;
 
     fn is_empty<C: Content>(buffer: &Self::Buffer<C>) -> bool;
 
-    fn entries<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Entry>;
+    fn entries<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Entry<C::Value>>;
 }
 
 /// No buffers.
@@ -75,21 +76,22 @@ impl Layout for Sc {
 
     fn empty<C: Content>(_: &Bounds<C::Bound>) {}
 
-    fn put<C: Content>(
+    fn put<C: Content, D: Domain<Value = C::Value>>(
+        _: &mut D,
         (): &mut (),
         _: &Bounds<C::Bound>,
-        entry: Entry,
-    ) -> Result<Option<Entry>, Full> {
+        entry: Entry<C::Value>,
+    ) -> Result<Option<Entry<C::Value>>, Full> {
         Ok(Some(entry))
     }
 
     fn store_fence<C: Content>((): &mut (), _: &Bounds<C::Bound>) {}
 
-    fn newest<C: Content>((): &(), _: CellId) -> Option<i64> {
+    fn newest<C: Content>((): &(), _: CellId) -> Option<C::Value> {
         None
     }
 
-    fn drains<C: Content>((): &()) -> Vec<Drained<()>> {
+    fn drains<C: Content>((): &()) -> Vec<Drained<(), C::Value>> {
         Vec::new()
     }
 
@@ -97,7 +99,7 @@ impl Layout for Sc {
         true
     }
 
-    fn entries<C: Content>((): &()) -> Vec<Entry> {
+    fn entries<C: Content>((): &()) -> Vec<Entry<C::Value>> {
         Vec::new()
     }
 }
@@ -115,22 +117,23 @@ impl Layout for Tso {
         C::empty(bounds.thread)
     }
 
-    fn put<C: Content>(
+    fn put<C: Content, D: Domain<Value = C::Value>>(
+        d: &mut D,
         buffer: &mut C,
         bounds: &Bounds<C::Bound>,
-        entry: Entry,
-    ) -> Result<Option<Entry>, Full> {
-        buffer.put(bounds.thread, entry).map(|()| None)
+        entry: Entry<C::Value>,
+    ) -> Result<Option<Entry<C::Value>>, Full> {
+        buffer.put(d, bounds.thread, entry).map(|()| None)
     }
 
     /// A FIFO already keeps stores in order.
     fn store_fence<C: Content>(_: &mut C, _: &Bounds<C::Bound>) {}
 
-    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<i64> {
+    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<C::Value> {
         buffer.newest(cell)
     }
 
-    fn drains<C: Content>(buffer: &C) -> Vec<Drained<C>> {
+    fn drains<C: Content>(buffer: &C) -> Vec<Drained<C, C::Value>> {
         buffer.drains()
     }
 
@@ -138,7 +141,7 @@ impl Layout for Tso {
         buffer.is_empty()
     }
 
-    fn entries<C: Content>(buffer: &C) -> Vec<Entry> {
+    fn entries<C: Content>(buffer: &C) -> Vec<Entry<C::Value>> {
         buffer.entries()
     }
 }
@@ -169,11 +172,12 @@ impl Layout for Pso {
         }
     }
 
-    fn put<C: Content>(
+    fn put<C: Content, D: Domain<Value = C::Value>>(
+        d: &mut D,
         buffer: &mut Epochs<C>,
         bounds: &Bounds<C::Bound>,
-        entry: Entry,
-    ) -> Result<Option<Entry>, Full> {
+        entry: Entry<C::Value>,
+    ) -> Result<Option<Entry<C::Value>>, Full> {
         let bound = bounds.cells[entry.0.index()];
         if C::room(bound) != usize::MAX {
             let contents = buffer.epochs.iter().filter_map(|e| e.get(&entry.0));
@@ -189,7 +193,7 @@ impl Layout for Pso {
         buffer.fenced = false;
         if let Some(newest) = buffer.epochs.last_mut() {
             let cell = newest.entry(entry.0).or_insert_with(|| C::empty(bound));
-            cell.put(bound, entry)?;
+            cell.put(d, bound, entry)?;
         }
         Ok(None)
     }
@@ -199,12 +203,12 @@ impl Layout for Pso {
         buffer.fenced = !buffer.epochs.is_empty() && C::epochs(bounds.thread) > 1;
     }
 
-    fn newest<C: Content>(buffer: &Epochs<C>, cell: CellId) -> Option<i64> {
+    fn newest<C: Content>(buffer: &Epochs<C>, cell: CellId) -> Option<C::Value> {
         let mut epochs = buffer.epochs.iter().rev();
         epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
     }
 
-    fn drains<C: Content>(buffer: &Epochs<C>) -> Vec<Drained<Epochs<C>>> {
+    fn drains<C: Content>(buffer: &Epochs<C>) -> Vec<Drained<Epochs<C>, C::Value>> {
         let mut all = Vec::new();
         for (cell, content) in buffer.epochs.first().into_iter().flatten() {
             for drained in content.drains() {
@@ -232,7 +236,7 @@ impl Layout for Pso {
         buffer.epochs.is_empty()
     }
 
-    fn entries<C: Content>(buffer: &Epochs<C>) -> Vec<Entry> {
+    fn entries<C: Content>(buffer: &Epochs<C>) -> Vec<Entry<C::Value>> {
         let contents = buffer.epochs.iter().flat_map(BTreeMap::values);
         contents.flat_map(Content::entries).collect()
     }

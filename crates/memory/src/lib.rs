@@ -1,9 +1,10 @@
 //! What a step is.
 //!
 //! Every semantics is one point in a grid: a [`Layout`] says who owns a buffer (nobody, a thread, a
-//! thread and a cell), a [`Content`] says what a buffer remembers. The [`reference`] machine is
-//! generic in both and written to be read: it is the specification. The [`compiled`] machine has the
-//! same grid on packed states.
+//! thread and a cell), a [`Content`] says what a buffer remembers. The [`rules`] of a step are written
+//! once and generic in the domain of values; the [`reference`] machine runs them, for every point of
+//! the grid: these two are the specification. The [`compiled`] machine has the same grid on packed
+//! states of numbers.
 
 pub mod automaton;
 pub mod compiled;
@@ -12,6 +13,7 @@ pub mod event;
 pub mod fault;
 pub mod layout;
 pub mod reference;
+pub mod rules;
 
 pub use content::{
     AtMostK, Content, ContentKind, Contents, Exact, Keeps, Multiset, NewestK, OldestK, Set,

@@ -36,7 +36,11 @@ struct Reached {
 }
 
 /// Everything the machine reaches within so many states.
-fn reach<L: Layout, C: Content>(instance: &Instance, bound: C::Bound, most: usize) -> Reached {
+fn reach<L: Layout, C: Content<Value = i64>>(
+    instance: &Instance,
+    bound: C::Bound,
+    most: usize,
+) -> Reached {
     let mut reached = Reached::default();
     let Ok(machine) = Machine::<L, C>::new(instance, bound) else {
         return reached;

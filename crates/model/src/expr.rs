@@ -5,9 +5,11 @@
 //! cell, or at an explicit [`Op1::Wrap`]. Truth is 0 and 1; any non-zero value counts as true.
 //! `&&`, `||` and `?:` evaluate only what they need, so a guarded division is no error.
 
+use crate::domain::{Domain, NoValue, Numbers};
+use serde::Serialize;
 use std::fmt;
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Expr<A> {
     Const(i64),
     Atom(A),
@@ -17,7 +19,7 @@ pub enum Expr<A> {
     Ite(Box<Expr<A>>, Box<Expr<A>>, Box<Expr<A>>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Op1 {
     /// `-e`
     Neg,
@@ -29,7 +31,7 @@ pub enum Op1 {
     Wrap { bits: u8, signed: bool },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Op2 {
     Add,
     Sub,
@@ -133,12 +135,7 @@ impl Op2 {
 
 impl Op1 {
     pub fn apply(self, a: i64) -> Result<i64, ArithmeticError> {
-        match self {
-            Op1::Neg => a.checked_neg().ok_or(ArithmeticError::Overflow),
-            Op1::Not => Ok(i64::from(a == 0)),
-            Op1::BitNot => Ok(!a),
-            Op1::Wrap { bits, signed } => Ok(wrap(a, bits, signed)),
-        }
+        Ok(Numbers.unary(self, a)?)
     }
 }
 
@@ -250,21 +247,37 @@ impl<A> Expr<A> {
     where
         E: Fn(&A) -> i64 + ?Sized,
     {
-        match self {
-            Expr::Const(c) => Ok(*c),
-            Expr::Atom(a) => Ok(env(a)),
-            Expr::Unary(op, a) => op.apply(a.eval(env)?),
-            Expr::Binary(Op2::And, a, b) => Ok(i64::from(a.eval(env)? != 0 && b.eval(env)? != 0)),
-            Expr::Binary(Op2::Or, a, b) => Ok(i64::from(a.eval(env)? != 0 || b.eval(env)? != 0)),
-            Expr::Binary(op, a, b) => op.apply(a.eval(env)?, b.eval(env)?),
-            Expr::Ite(c, a, b) => {
-                if c.eval(env)? != 0 {
-                    a.eval(env)
-                } else {
-                    b.eval(env)
-                }
+        self.evaluate(&mut Numbers, &mut |_, a| Ok(env(a)))
+    }
+
+    /// Evaluates in a domain of values.
+    pub fn evaluate<D, L, E>(&self, d: &mut D, leaf: &mut L) -> Result<D::Value, E>
+    where
+        D: Domain,
+        L: FnMut(&mut D, &A) -> Result<D::Value, E>,
+        E: From<NoValue<D::Refusal>>,
+    {
+        Ok(match self {
+            Expr::Const(c) => d.constant(*c),
+            Expr::Atom(a) => leaf(d, a)?,
+            Expr::Unary(op, a) => {
+                let a = a.evaluate(d, leaf)?;
+                d.unary(*op, a)?
             }
-        }
+            Expr::Binary(op @ (Op2::And | Op2::Or), a, b) => {
+                let a = a.evaluate(d, leaf)?;
+                d.lazy(*op == Op2::Or, a, |d| b.evaluate(d, leaf))?
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (a.evaluate(d, leaf)?, b.evaluate(d, leaf)?);
+                d.binary(*op, a, b)?
+            }
+            Expr::Ite(c, a, b) => {
+                let c = c.evaluate(d, leaf)?;
+                let chosen = if d.truth(&c) { a } else { b };
+                chosen.evaluate(d, leaf)?
+            }
+        })
     }
 
     /// Replaces every leaf by an expression and folds constants on the way.

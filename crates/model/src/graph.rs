@@ -5,27 +5,30 @@ use crate::expr::Expr;
 use crate::ids::{LocationId, RegisterId};
 use crate::span::Span;
 use crate::ty::Type;
+use serde::Serialize;
 
 /// A node of a thread's graph.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Location {
     /// Names the user gave it; a location may carry several.
     pub labels: Vec<String>,
     /// The statement that starts here; a fence put before this text runs at this location.
+    #[serde(skip)]
     pub span: Span,
 }
 
 /// An edge of a thread's graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step<A, P> {
     pub source: LocationId,
     pub target: LocationId,
     pub action: Action<A, P>,
+    #[serde(skip)]
     pub span: Span,
 }
 
 /// What a step does. `A` is what register expressions speak of, `P` names memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Action<A, P> {
     Skip,
     Assign {
@@ -65,7 +68,7 @@ pub enum Action<A, P> {
     Unlock,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Fence {
     /// Waits until the thread's buffers are empty.
     Full,
@@ -74,10 +77,11 @@ pub enum Fence {
 }
 
 /// A thread's local variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Register<I> {
     pub name: String,
     pub ty: Type,
     pub init: I,
+    #[serde(skip)]
     pub span: Span,
 }

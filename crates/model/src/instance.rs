@@ -14,6 +14,7 @@ use crate::program::{Count, Family, Init, Length, Local, Place, Program};
 use crate::property::{Condition, Observation, PropertyKind, ThreadIndex, ThreadRef};
 use crate::span::Span;
 use crate::ty::Type;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Past these sizes an instance is refused rather than built.
@@ -26,7 +27,7 @@ pub const MAX_CONDITION: u64 = 1 << 18;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(pub BTreeMap<String, u32>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Instance {
     pub cells: Vec<Cell>,
     pub threads: Vec<Thread>,
@@ -35,7 +36,7 @@ pub struct Instance {
     pub predicates: Vec<Expr<Fact>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cell {
     /// `x` or `x[3]`.
     pub name: String,
@@ -46,14 +47,14 @@ pub struct Cell {
     pub init: Initial,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Initial {
     Value(i64),
     /// Any value of the type.
     Any,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Thread {
     /// `p` for a single thread, `p0`, `p1`, … in a family.
     pub name: String,
@@ -64,8 +65,10 @@ pub struct Thread {
     pub steps: Vec<Step>,
     pub entry: LocationId,
     /// Steps leaving each location, in order.
+    #[serde(skip)]
     pub outgoing: Vec<Vec<StepId>>,
     /// Locations inside an atomic block (after its begin, before its end).
+    #[serde(skip)]
     pub atomic: Vec<bool>,
 }
 
@@ -73,7 +76,7 @@ pub type Register = graph::Register<Initial>;
 pub type Step = graph::Step<RegisterId, Address>;
 
 /// A memory operand with names resolved.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Address {
     Cell(CellId),
     /// Cell `base + index`; an index outside `0..length` is a fault.
@@ -86,16 +89,17 @@ pub enum Address {
 
 /// A property as a reachability question: can `target` become true (in a final state, if
 /// `only_final`)? For [`PropertyKind::Reachable`] reaching it is the good news, else the bad.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
     pub kind: PropertyKind,
     pub target: Expr<Fact>,
     pub only_final: bool,
+    #[serde(skip)]
     pub span: Span,
 }
 
 /// What a question can see of a state.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Fact {
     /// The value in memory.
     Cell(CellId),
@@ -155,6 +159,14 @@ impl Thread {
     /// A thread has ended where no step leaves.
     pub fn ended(&self, at: LocationId) -> bool {
         self.outgoing[at.index()].is_empty()
+    }
+}
+
+impl Question {
+    /// Whether a fault anywhere answers the question. Not if a final state is looked for: runs with a
+    /// fault have none, and what other runs do does not matter to one that gets there.
+    pub fn minds_faults(&self) -> bool {
+        self.kind != PropertyKind::Reachable
     }
 }
 

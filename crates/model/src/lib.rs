@@ -8,6 +8,8 @@
 pub mod array;
 pub mod canonical;
 pub mod crowd;
+mod dataflow;
+pub mod domain;
 pub mod expr;
 pub mod graph;
 pub mod ids;
@@ -20,6 +22,7 @@ pub mod ty;
 pub mod validate;
 
 pub use crowd::{Crowd, NotAlike, Roles};
+pub use domain::{Domain, NoValue, Numbers, Valued};
 pub use expr::{ArithmeticError, Expr, Op1, Op2};
 pub use graph::{Fence, Location};
 pub use ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};

@@ -3,6 +3,7 @@
 use crate::expr::Expr;
 use crate::ids::{FamilyId, IndexId, RegionId, RegisterId};
 use crate::span::Span;
+use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
@@ -11,7 +12,7 @@ pub struct Property {
     pub span: Span,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum PropertyKind {
     /// No reachable state satisfies the condition for any choice of its index variables.
     Never,

@@ -1,9 +1,11 @@
 //! What values a cell or a register may hold.
 
-use crate::expr::wrap;
+use crate::domain::{Domain, NoValue, Numbers};
+use crate::expr::Op1;
 use crate::ids::FamilyId;
+use serde::Serialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Type {
     /// Mathematical integers.
     Int,
@@ -33,10 +35,23 @@ impl Type {
 
     /// The value as the type stores it, or `None` if it may not be stored.
     pub fn admit(self, value: i64) -> Option<i64> {
-        match self {
-            Type::Int | Type::Thread(_) => Some(value),
-            Type::Range { lo, hi } => (lo <= value && value <= hi).then_some(value),
-            Type::Wrap { bits, signed } => Some(wrap(value, bits, signed)),
+        match self.admit_in(&mut Numbers, value) {
+            Ok(admitted) => admitted,
+            Err(NoValue::Error(_)) => None,
+            Err(NoValue::Refused(never)) => match never {},
         }
+    }
+
+    /// The same in a domain of values.
+    pub fn admit_in<D: Domain>(
+        self,
+        d: &mut D,
+        value: D::Value,
+    ) -> Result<Option<D::Value>, NoValue<D::Refusal>> {
+        Ok(match self {
+            Type::Int | Type::Thread(_) => Some(value),
+            Type::Range { lo, hi } => d.within(&value, lo, hi).then_some(value),
+            Type::Wrap { bits, signed } => Some(d.unary(Op1::Wrap { bits, signed }, value)?),
+        })
     }
 }

@@ -10,6 +10,7 @@ use crate::pairs::saturate::Reach;
 use crate::pairs::{self, Failure};
 use crate::search::{self, Effort, Finding, Root, Search};
 use crate::view;
+use wattle_evidence::SmallWorlds;
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
@@ -85,6 +86,72 @@ pub fn check(
     (outcome, effort)
 }
 
+/// Runs instances of the system with few threads on its reference machine, smallest first: at most so
+/// many threads and so many states of all together. A run that replays and ends badly, if there is one,
+/// and how far it went.
+pub fn small_worlds(
+    system: &ArraySystem,
+    model: MemoryModel,
+    threads: u8,
+    states: usize,
+    stop: &dyn Fn() -> bool,
+) -> (Option<Run>, SmallWorlds) {
+    let mut worlds = SmallWorlds {
+        complete: true,
+        ..SmallWorlds::default()
+    };
+    let least = Compiled::new(system, model).map_or(1, |c| c.constants.max(1)) as u8;
+    let sizes = match system.threads.map(u8::try_from) {
+        Some(Ok(n)) if n <= threads => n..=n,
+        Some(_) => {
+            worlds.not_run = Some("the fixed number of threads is large".into());
+            worlds.complete = false;
+            return (None, worlds);
+        }
+        None => least..=threads.max(least),
+    };
+    let candidates = Candidates::of(system);
+    // Short buffers first, with as many threads as possible.
+    let passes: &[(usize, usize)] = match model {
+        MemoryModel::Sc => &[(0, 1)],
+        MemoryModel::Tso | MemoryModel::Pso => &[(2, 1), (6, 3)],
+    };
+    for (buffer, share) in passes {
+        if worlds.complete && worlds.threads > 0 {
+            break;
+        }
+        worlds.complete = true;
+        let mut left = states / share;
+        for n in sizes.clone() {
+            if left == 0 || stop() {
+                worlds.complete = false;
+                break;
+            }
+            let machine = Machine::new(system, model, n);
+            let limits = Limits {
+                states: left,
+                buffer: *buffer,
+                depth: usize::MAX,
+                starts: 2000,
+            };
+            let seen = bad_run(&machine, &candidates, limits, stop);
+            left = left.saturating_sub(seen.states);
+            worlds.states += seen.states as u64;
+            worlds.threads = worlds.threads.max(u32::from(n));
+            worlds.complete &= seen.complete;
+            let run = seen.bad.map(|(start, events)| Run {
+                threads: n,
+                start,
+                events,
+            });
+            if let Some(run) = run.filter(|run| replays(system, model, run)) {
+                return (Some(run), worlds);
+            }
+        }
+    }
+    (None, worlds)
+}
+
 struct Check<'a> {
     system: &'a ArraySystem,
     model: MemoryModel,
@@ -131,8 +198,8 @@ impl<'a> Check<'a> {
             depth: 200,
             starts: 2000,
         };
-        let found = bad_run(&machine, &candidates, limits, &|| (self.stop)(0));
-        let (start, events) = found?;
+        let seen = bad_run(&machine, &candidates, limits, &|| (self.stop)(0));
+        let (start, events) = seen.bad?;
         let run = Run {
             threads,
             start,
@@ -265,7 +332,7 @@ impl<'a> Check<'a> {
             (_, true) => vec![least + 3, least + 4],
         };
         for threads in sizes {
-            let remembered: &[usize] = match (compiled.model, threads - least) {
+            let remembered: &[usize] = match (compiled.model, threads.saturating_sub(least)) {
                 (MemoryModel::Sc, _) => &[0],
                 (_, ..=2) => &[0, 1, 3],
                 (_, 3) if larger => &[1, 2],

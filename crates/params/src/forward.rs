@@ -13,15 +13,25 @@ pub struct Limits {
     pub starts: usize,
 }
 
-/// Breadth-first: the initial state and the events of a shortest trace to a bad state, if there is one
-/// within the limits and before `stop` says so.
+/// What a search of a small instance found.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The initial state and the events of a shortest trace to a bad state.
+    pub bad: Option<(State, Vec<Event>)>,
+    pub states: usize,
+    /// Whether these were all states.
+    pub complete: bool,
+}
+
+/// Breadth-first: a shortest trace to a bad state, if there is one within the limits and before `stop`
+/// says so.
 pub fn bad_run(
     machine: &Machine<'_>,
     candidates: &Candidates,
     limits: Limits,
     stop: &dyn Fn() -> bool,
-) -> Option<(State, Vec<Event>)> {
-    let (initial, _) = machine.initial(candidates);
+) -> Seen {
+    let (initial, all) = machine.initial(candidates);
     let every = initial.len().div_ceil(limits.starts.max(1)).max(1);
     let mut known: FxHashSet<State> = FxHashSet::default();
     let mut states: Vec<State> = Vec::new();
@@ -38,6 +48,7 @@ pub fn bad_run(
         bad
     };
     let mut found = None;
+    let mut complete = all && every == 1 && !machine.chooses();
     for s in initial.into_iter().rev().step_by(every) {
         found = add(s, None, &mut states, &mut parents);
     }
@@ -48,22 +59,31 @@ pub fn bad_run(
             depth += 1;
         }
         if states.len() >= limits.states || depth >= limits.depth || (at % 256 == 0 && stop()) {
-            return None;
+            complete = false;
+            break;
         }
         let state = states[at].clone();
         machine.successors(&state, candidates, &mut |event, next| {
             if next.buffers.iter().all(|b| b.len() <= limits.buffer) {
                 found = add(next, Some((at as u32, event)), &mut states, &mut parents);
+            } else {
+                complete = false;
             }
         });
         at += 1;
     }
-    let mut s = found?;
-    let mut events = Vec::new();
-    while let Some((parent, event)) = &parents[s] {
-        events.push(event.clone());
-        s = *parent as usize;
+    let bad = found.map(|mut s| {
+        let mut events = Vec::new();
+        while let Some((parent, event)) = &parents[s] {
+            events.push(event.clone());
+            s = *parent as usize;
+        }
+        events.reverse();
+        (states[s].clone(), events)
+    });
+    Seen {
+        bad,
+        states: states.len(),
+        complete,
     }
-    events.reverse();
-    Some((states[s].clone(), events))
 }

@@ -28,6 +28,6 @@ pub mod slot;
 pub mod symmetry;
 pub mod view;
 
-pub use check::{Options, Outcome, Proof, check};
+pub use check::{Options, Outcome, Proof, check, small_worlds};
 pub use concrete::{Run, replays};
 pub use search::Effort;

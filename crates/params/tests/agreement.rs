@@ -27,7 +27,9 @@ fn explicit(
         depth: 40,
         starts: 64,
     };
-    bad_run(&machine, &candidates, limits, &|| false).is_some()
+    bad_run(&machine, &candidates, limits, &|| false)
+        .bad
+        .is_some()
 }
 
 fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {

@@ -7,19 +7,23 @@
 //! name. Both are valid and canonical, and depend on nothing but the seed and the shape. [`mutate`]
 //! breaks texts for parsers to survive.
 
+mod constructs;
 mod mutate;
 mod program;
 mod property;
 mod rng;
 mod shrink;
+mod source;
 mod suites;
 mod trial;
 mod wild;
 
+pub use constructs::{CONSTRUCTS, SUGAR, constructs, question_constructs};
 pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;
 pub use shrink::shrink;
+pub use source::{Profile, Source, source};
 pub use suites::{rows, suite};
 pub use trial::{setting, trial};
 pub use wild::wild;

@@ -206,15 +206,9 @@ fn moments(instance: &Instance, trace: &Trace, states: &[Snapshot]) -> Vec<Momen
             Event::Step { thread, step, .. } => {
                 let t = instance.thread(thread);
                 let action = &t.step(step).action;
-                let access = match action {
-                    Action::Load { place, .. } => {
-                        cell(&states[i], thread, place).map(|c| (c, false))
-                    }
-                    Action::Store { place, .. } => {
-                        cell(&states[i], thread, place).map(|c| (c, true))
-                    }
-                    _ => None,
-                };
+                let stores = matches!(action, Action::Store { .. });
+                let place = action.place();
+                let access = place.and_then(|p| Some((cell(&states[i], thread, p)?, stores)));
                 let direct = t.atomic[t.step(step).source.index()];
                 let mut drained = i;
                 if let Some((c, true)) = access

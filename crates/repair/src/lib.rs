@@ -7,6 +7,11 @@
 //! already found gives all minimal ones. Where the number of threads is open, small instances give the
 //! runs, and what they leave is decided by a proof for any number ([`Checker::beyond`]).
 
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants
+)]
+
 pub mod clause;
 pub mod hitting;
 pub mod insert;

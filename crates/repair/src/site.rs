@@ -66,9 +66,11 @@ fn representatives(family: &Family) -> Vec<LocationId> {
             let here = LocationId::new(l);
             let mut meet = (here == family.entry).then_some(here);
             for step in family.steps.iter().filter(|s| s.target == here) {
-                let from = match step.action {
-                    Action::Store { .. } => Some(here),
-                    _ => of[step.source.index()],
+                let stores = matches!(step.action, Action::Store { .. });
+                let from = if stores {
+                    Some(here)
+                } else {
+                    of[step.source.index()]
                 };
                 meet = match (meet, from) {
                     (m, None) => m,

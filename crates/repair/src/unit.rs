@@ -97,12 +97,12 @@ fn modifies(family: &Family, steps: &BTreeSet<StepId>) -> bool {
         Place::Memory(_) => None,
     };
     let actions = || steps.iter().map(|s| &family.steps[s.index()].action);
-    actions().any(|load| match load {
-        Action::Load { place: from, .. } => actions().any(
+    let stored = |from: &Place| {
+        actions().any(
             |store| matches!(store, Action::Store { place, .. } if region(place) == region(from)),
-        ),
-        _ => false,
-    })
+        )
+    };
+    actions().any(|load| matches!(load, Action::Load { place, .. } if stored(place)))
 }
 
 /// Whether the unit has no loop within.

@@ -1,7 +1,7 @@
 //! Everything there is to say about one property under one memory model.
 
 use crate::why::Why;
-use wattle_evidence::{Broken, Judged, Proof, Scope, Task, Trace, Verdict};
+use wattle_evidence::{Broken, End, Judged, Proof, Scope, SmallWorlds, Task, Trace, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 
@@ -21,8 +21,12 @@ pub struct Finding {
     pub seconds: f64,
     pub states: u64,
     pub peak_memory: u64,
+    /// How many threads the run that shows it has, where any number was asked about.
+    pub shown_with: Option<usize>,
     /// For traces that relaxed memory makes possible.
     pub why: Option<Why>,
+    /// How far small instances were run, for proofs about any number of threads.
+    pub small_worlds: Option<SmallWorlds>,
     /// Sentences a person should know before believing the verdict.
     pub warnings: Vec<String>,
 }
@@ -35,6 +39,26 @@ impl Finding {
             model: self.model,
             question: self.question,
             deadlock: self.deadlock,
+        }
+    }
+
+    /// What a violation is one of, if it is not the property's: a fault or a deadlock, by its name.
+    pub fn other_violation(&self) -> Option<String> {
+        match &self.judged.verdict {
+            Verdict::Violated {
+                because: Broken::Trace(trace),
+            } => match &trace.end {
+                End::Target => None,
+                End::Fault(fault) => Some(fault.kind.to_string()),
+                End::Deadlock => Some("deadlock".into()),
+            },
+            Verdict::Violated {
+                because: Broken::Run(_) | Broken::NeverReached(_),
+            }
+            | Verdict::Holds { .. }
+            | Verdict::HoldsIf { .. }
+            | Verdict::Bounded { .. }
+            | Verdict::Undecided { .. } => None,
         }
     }
 

@@ -231,7 +231,7 @@ fn colour(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Holds { .. } => "holds",
         Verdict::Violated { .. } => "violated",
-        Verdict::Bounded { .. } | Verdict::Undecided { .. } => "open",
+        Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => "open",
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::finding::Finding;
 use crate::{table, text, words};
 use serde::Serialize;
-use wattle_evidence::{Broken, End, Task, Trace, Verdict};
+use wattle_evidence::{Assumption, Broken, End, Scope, Task, Trace, Verdict};
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::Instance;
 use wattle_model::graph::Action;
@@ -41,7 +41,11 @@ pub struct ResultReport {
     pub peak_memory_bytes: u64,
     /// Whether the evidence was re-checked before this was written.
     pub audited: bool,
+    /// Why not.
+    pub audit_reason: Option<String>,
     pub trace: Option<Vec<EventReport>>,
+    /// What is violated, and by its name.
+    pub violation: Option<ViolationReport>,
     /// What the trace shows in the end: `target`, `fault` or `deadlock`.
     pub end: Option<String>,
     pub why: Option<WhyReport>,
@@ -49,7 +53,47 @@ pub struct ResultReport {
     /// is what `wattle fences` is for.
     pub fences: Option<Vec<FenceReport>>,
     pub reason: Option<String>,
+    /// For proofs about any number of threads.
+    pub small_worlds: Option<SmallWorldsReport>,
     pub warnings: Vec<String>,
+}
+
+/// A fault or a deadlock that was met while a property was checked says nothing about the property.
+#[derive(Clone, Debug, Serialize)]
+pub struct ViolationReport {
+    /// `property`, `fault` or `deadlock`
+    pub kind: &'static str,
+    /// The property, the fault's name, or `deadlock`.
+    pub what: String,
+}
+
+/// What is violated, if something is.
+fn violation(finding: &Finding) -> Option<ViolationReport> {
+    let Verdict::Violated { because } = &finding.judged.verdict else {
+        return None;
+    };
+    let kind = match because {
+        Broken::Trace(trace) => match trace.end {
+            End::Target => "property",
+            End::Fault(_) => "fault",
+            End::Deadlock => "deadlock",
+        },
+        Broken::Run(_) | Broken::NeverReached(_) => "property",
+    };
+    let what = finding.other_violation().or(finding.property.clone());
+    let what = what.unwrap_or_default();
+    Some(ViolationReport { kind, what })
+}
+
+/// How far small instances were run before a proof about any number of threads was told.
+#[derive(Clone, Debug, Serialize)]
+pub struct SmallWorldsReport {
+    /// The most threads run in an open family.
+    pub threads: u32,
+    /// States seen, of all instances together.
+    pub states: u64,
+    /// Whether every state of every instance with up to so many threads was seen.
+    pub complete: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -60,17 +104,50 @@ pub struct ScopeReport {
     pub unbounded: Vec<String>,
     /// For `bounded`: at most this many pending stores in a buffer.
     pub buffered_stores: Option<u32>,
+    /// What the proof takes for granted: where the verdict is not `holds`, it would be with these.
+    pub assumptions: Vec<AssumptionReport>,
 }
 
 impl ScopeReport {
     /// What a result about the task covers.
     pub fn of(task: &Task<'_>) -> Self {
-        let covered = wattle_evidence::judge::scope(task);
+        ScopeReport::from(&wattle_evidence::judge::scope(task))
+    }
+}
+
+impl From<&Scope> for ScopeReport {
+    fn from(covered: &Scope) -> Self {
+        let assumptions = covered.assumptions.iter();
         ScopeReport {
-            threads: covered.threads,
-            data: covered.data,
-            unbounded: covered.unbounded,
+            threads: covered.threads.clone(),
+            data: covered.data.clone(),
+            unbounded: covered.unbounded.clone(),
             buffered_stores: None,
+            assumptions: assumptions.map(AssumptionReport::from).collect(),
+        }
+    }
+}
+
+/// What a proof takes for granted.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssumptionReport {
+    /// `no-wrap` or `invariants`
+    pub kind: &'static str,
+    /// The variables it is about, as written.
+    pub variables: Vec<String>,
+}
+
+impl From<&Assumption> for AssumptionReport {
+    fn from(assumption: &Assumption) -> Self {
+        match assumption {
+            Assumption::NoWrap { variables } => AssumptionReport {
+                kind: "no-wrap",
+                variables: variables.clone(),
+            },
+            Assumption::Invariants => AssumptionReport {
+                kind: "invariants",
+                variables: Vec::new(),
+            },
         }
     }
 }
@@ -170,23 +247,28 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
         seconds: finding.seconds,
         states: finding.states,
         peak_memory_bytes: finding.peak_memory,
-        audited: finding.judged.checked,
+        audited: finding.judged.unchecked.is_none(),
+        audit_reason: finding.judged.unchecked.as_ref().map(|u| u.to_string()),
+        small_worlds: finding.small_worlds.as_ref().map(|w| SmallWorldsReport {
+            threads: w.threads,
+            states: w.states,
+            complete: w.complete,
+        }),
         warnings: finding.warnings.clone(),
         ..ResultReport::default()
     };
-    let covered = finding.scope.clone();
-    let mut scope = ScopeReport {
-        threads: covered.threads,
-        data: covered.data,
-        unbounded: covered.unbounded,
-        buffered_stores: None,
-    };
+    let mut scope = ScopeReport::from(&finding.scope);
     r.verdict = Some(match &finding.judged.verdict {
         Verdict::Holds { scope: s, .. } => {
-            scope.threads.clone_from(&s.threads);
-            scope.data.clone_from(&s.data);
-            scope.unbounded.clone_from(&s.unbounded);
+            scope = ScopeReport::from(s);
             "holds"
+        }
+        // Whoever reads only the verdict must not take it for a proof.
+        Verdict::HoldsIf { scope: s, .. } => {
+            scope = ScopeReport::from(s);
+            let assumed = words::all(s.assumptions.iter().map(ToString::to_string));
+            r.reason = Some(format!("holds if {assumed}: {}", s.condition()));
+            "undecided"
         }
         Verdict::Violated { because } => {
             if let Broken::NeverReached(_) = because {
@@ -208,6 +290,7 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
             "undecided"
         }
     });
+    r.violation = violation(finding);
     r.scope = Some(scope);
     if let Some(trace) = finding.trace() {
         r.end = Some(end(trace));

@@ -5,7 +5,7 @@ use crate::table;
 use crate::why;
 use crate::words;
 use std::fmt::Write;
-use wattle_evidence::{Broken, End, Proof, Reason, Stop, Task, Trace, Verdict};
+use wattle_evidence::{Broken, End, Proof, Reason, Stop, Task, Trace, Unchecked, Verdict};
 use wattle_memory::reference::Snapshot;
 use wattle_model::Instance;
 
@@ -33,12 +33,9 @@ impl Style {
 /// The first line: verdict and scope.
 pub fn headline(finding: &Finding, style: Style) -> String {
     let model = finding.model;
-    let audited = match finding.judged.checked {
-        true => "audited",
-        false => "not audited",
-    };
+    let audited = audited(finding.judged.unchecked.as_ref());
     match &finding.judged.verdict {
-        Verdict::Holds { scope, proof } => {
+        Verdict::Holds { scope, proof } | Verdict::HoldsIf { scope, proof } => {
             let how = match proof {
                 Proof::Certificate(_) => format!("proved by {}, {audited}", finding.engine),
                 Proof::Witness(_) => format!("a run found by {}, replayed", finding.engine),
@@ -47,13 +44,36 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 "finite" => String::new(),
                 data => format!(" and {data}"),
             };
-            let holds = style.paint("1;32", &format!("holds on {model}"));
-            format!("{holds} for {}{data} ({how})", scope.threads)
+            let assumed = words::all(scope.assumptions.iter().map(ToString::to_string));
+            let conditional = matches!(finding.judged.verdict, Verdict::HoldsIf { .. });
+            let (colour, assumed) = match (conditional, assumed.is_empty()) {
+                (true, _) => ("1;33", format!(" if {assumed}")),
+                (false, true) => ("1;32", String::new()),
+                (false, false) => ("1;32", format!(", assuming that {assumed}")),
+            };
+            let holds = style.paint(colour, &format!("holds on {model}"));
+            let deadlock = match (finding.deadlock, proof) {
+                (true, Proof::Certificate(_)) => ", and no deadlock",
+                (true, Proof::Witness(_)) | (false, _) => "",
+            };
+            format!(
+                "{holds} for {}{data}{deadlock}{assumed} ({how})",
+                scope.threads
+            )
         }
         Verdict::Violated { because } => {
-            let violated = style.paint("1;31", &format!("violated on {model}"));
+            let red = |text: String| style.paint("1;31", &text);
+            let with = match finding.shown_with {
+                None => String::new(),
+                Some(1) => " with 1 thread".into(),
+                Some(n) => format!(" with {n} threads"),
+            };
+            if let Some(what) = finding.other_violation() {
+                return format!("{} (on {model}{with})", red(format!("violated: {what}")));
+            }
+            let violated = red(format!("violated on {model}"));
             match because {
-                Broken::Trace(_) | Broken::Run(_) => violated,
+                Broken::Trace(_) | Broken::Run(_) => format!("{violated}{with}"),
                 Broken::NeverReached(_) => format!(
                     "{violated}: no run ends like that (proved by {}, {audited})",
                     finding.engine
@@ -74,6 +94,17 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 "{undecided} on {model}: {}",
                 self::reason(reason, finding.seconds)
             )
+        }
+    }
+}
+
+/// `audited`, or why not.
+pub fn audited(unchecked: Option<&Unchecked>) -> String {
+    match unchecked {
+        None => "audited".into(),
+        Some(Unchecked::Off) => "not audited".into(),
+        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_))) => {
+            format!("not audited: {why}")
         }
     }
 }
@@ -114,6 +145,8 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
     let mut out = headline(finding, style);
     out.push('\n');
     let property = match &finding.property {
+        // The property itself may well hold.
+        Some(p) if finding.other_violation().is_some() => format!("met while checking: {p}"),
         Some(p) => p.clone(),
         None => match finding.deadlock {
             true => "no property: assertions, faults and deadlock only".into(),
@@ -139,13 +172,16 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
         }
     }
     match &finding.judged.verdict {
+        Verdict::HoldsIf { scope, .. } => {
+            let _ = writeln!(out, "  {}", scope.condition());
+        }
         Verdict::Bounded { limits } => {
             let _ = writeln!(out, "  the buffers are not bounded: {}", limits.cause);
         }
         Verdict::Undecided { so_far, .. } if so_far.states > 0 => {
             let _ = writeln!(out, "  so far: {} states, no violation", so_far.states);
         }
-        _ => {}
+        Verdict::Holds { .. } | Verdict::Violated { .. } | Verdict::Undecided { .. } => {}
     }
     out
 }

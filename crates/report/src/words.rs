@@ -153,3 +153,13 @@ pub fn buffer(instance: &Instance, entries: &[(CellId, i64)]) -> String {
         entries.iter().map(entry).collect::<Vec<_>>().join(" ")
     )
 }
+
+/// `a`, `a and b`, `a, b and c`
+pub fn all(parts: impl Iterator<Item = String>) -> String {
+    let mut parts: Vec<String> = parts.collect();
+    match (parts.pop(), parts.as_slice()) {
+        (None, _) => String::new(),
+        (Some(last), []) => last,
+        (Some(last), before) => format!("{} and {last}", before.join(", ")),
+    }
+}

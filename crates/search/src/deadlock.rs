@@ -108,7 +108,10 @@ pub fn search(
     control: &Control<'_>,
     effort: Progress,
 ) -> Result<Answer, Refusal> {
-    let view = View::nothing(task.instance);
+    let view = View {
+        faults: task.minds_faults(),
+        ..View::nothing(task.instance)
+    };
     let plan = Plan {
         name: "explicit",
         instance: task.instance,

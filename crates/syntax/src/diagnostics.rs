@@ -167,6 +167,14 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, c)| c)
 }
 
+/// The question a slip of the pen is answered with.
+pub(crate) fn did_you_mean<'a>(
+    given: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    nearest(given, candidates).map(|near| format!("did you mean `{near}`?"))
+}
+
 /// Edit distance, ignoring case. Long names are never near each other; this bounds the work.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(65).collect();

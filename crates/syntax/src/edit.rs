@@ -178,8 +178,36 @@ fn before(language: Language, text: &str, span: Span, word: &str) -> Option<(usi
     match language {
         Language::Litmus => Some(litmus_row(text, start, word)),
         Language::X86 => Some((start, format!("{word}\n{}", indentation(text, start)))),
-        _ => Some((start, format!("{word}; "))),
+        _ => Some((before_labels(language, text, start), format!("{word}; "))),
     }
+}
+
+/// The line a fence before the statement goes to, counted from 1.
+pub fn line_before(language: Language, text: &str, span: Span) -> u32 {
+    let start = before_labels(language, text, span.start as usize);
+    let before = text.get(..start).unwrap_or_default();
+    u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX)
+}
+
+/// Where the labels of the statement begin: who is at a label is past the fence. Labels in `.wtl` are
+/// names of places only; elsewhere jumps lead to them, and have to meet the fence too.
+fn before_labels(language: Language, text: &str, start: usize) -> usize {
+    if language != Language::Wtl {
+        return start;
+    }
+    let mut at = start;
+    while let Some(before) = text.get(..at) {
+        let Some(label) = before.trim_end().strip_suffix(':') else {
+            break;
+        };
+        let label = label.trim_end();
+        let name = label.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');
+        if name.len() == label.len() {
+            break;
+        }
+        at = name.len();
+    }
+    at
 }
 
 /// Where and what to insert so that the fence comes after the statement.

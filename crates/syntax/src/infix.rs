@@ -1,17 +1,30 @@
 //! Infix expressions as the languages of the papers write them: `=` and `==` are equality, `and`,
-//! `&`, `&&` and `∧` are conjunction, and so on. Precedence climbing; what a leaf is, each language
-//! says.
+//! `&`, `&&` and `∧` are conjunction, and so on. Precedence climbing; what a leaf is besides a number
+//! or a truth value, each language says.
 
-use crate::tokens::{Cursor, MAX_HEIGHT, Reported};
+use crate::tokens::{Kind, Lexis, MAX_HEIGHT, Reader, Reported, digits, word};
 use wattle_model::{Expr, Op1, Op2};
 
-/// Symbols of such expressions, for [`crate::tokens::Lexis`]; longer ones first.
-pub(crate) const SYMBOLS: &[&str] = &[
-    ":=", "==", "!=", "<>", "<=", ">=", "&&", "||", "≠", "≤", "≥", "∧", "∨", "¬", "=", "<", ">",
-    "&", "|", "!", "+", "-", "*", "/", "%", "(", ")", ",", ";", ":", "@", ".",
-];
+/// The tokens of the languages with such expressions.
+pub(crate) const LEXIS: Lexis = Lexis {
+    symbols: &[
+        ":=", "==", "!=", "<>", "<=", ">=", "&&", "||", "≠", "≤", "≥", "∧", "∨", "¬", "=", "<",
+        ">", "&", "|", "!", "+", "-", "*", "/", "%", "(", ")", ",", ";", ":", "@", ".",
+    ],
+    line_comment: Some("//"),
+    comments: &[Lexis::C_COMMENT],
+    marks: &[],
+    quotes: &[('"', Kind::Text)],
+    escapes: false,
+    number: digits,
+    name: |text| word(text, begins_name, |c| begins_name(c) || c.is_numeric()),
+};
 
-type Leaf<'a, 't, L> = &'a mut dyn FnMut(&mut Cursor<'t>) -> Result<Expr<L>, Reported>;
+fn begins_name(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+type Leaf<'a, 't, L> = &'a mut dyn FnMut(&mut Reader<'t>) -> Result<Expr<L>, Reported>;
 
 fn binary(word: &str) -> Option<Op2> {
     Some(match word {
@@ -34,7 +47,7 @@ fn binary(word: &str) -> Option<Op2> {
 
 /// An expression; `leaf` reads what is neither an operator nor a parenthesis.
 pub(crate) fn expression<'t, L>(
-    c: &mut Cursor<'t>,
+    c: &mut Reader<'t>,
     leaf: Leaf<'_, 't, L>,
 ) -> Result<Expr<L>, Reported> {
     Ok(climb(c, leaf, 0)?.0)
@@ -42,17 +55,14 @@ pub(crate) fn expression<'t, L>(
 
 /// The expression up to the first operator that binds weaker than `level`, and its height.
 fn climb<'t, L>(
-    c: &mut Cursor<'t>,
+    c: &mut Reader<'t>,
     leaf: Leaf<'_, 't, L>,
     level: u8,
 ) -> Result<(Expr<L>, usize), Reported> {
     let (mut left, mut height) = operand(c, leaf)?;
     while let Some(op) = binary(c.peek().text).filter(|op| op.precedence() >= level) {
         let at = c.take().span;
-        c.enter()?;
-        let right = climb(c, leaf, op.precedence() + 1);
-        c.leave();
-        let (right, other) = right?;
+        let (right, other) = c.nested(|c| climb(c, leaf, op.precedence() + 1))?;
         height = 1 + height.max(other);
         if height > MAX_HEIGHT {
             let message = format!("an expression of more than {MAX_HEIGHT} operators in a row");
@@ -63,28 +73,25 @@ fn climb<'t, L>(
     Ok((left, height))
 }
 
-fn operand<'t, L>(c: &mut Cursor<'t>, leaf: Leaf<'_, 't, L>) -> Result<(Expr<L>, usize), Reported> {
+fn operand<'t, L>(c: &mut Reader<'t>, leaf: Leaf<'_, 't, L>) -> Result<(Expr<L>, usize), Reported> {
     let t = c.peek();
     let op = match t.text {
         "!" | "not" | "¬" => Op1::Not,
         "-" => Op1::Neg,
         "(" => {
             c.take();
-            c.enter()?;
-            let inner = climb(c, leaf, 0);
-            c.leave();
-            let inner = inner?;
+            let inner = c.nested(|c| climb(c, leaf, 0))?;
             c.expect(")")?;
             return Ok(inner);
         }
+        _ if t.kind == Kind::Number => return Ok((Expr::Const(c.number("a number")?), 1)),
+        _ if c.eat("true") => return Ok((Expr::TRUE, 1)),
+        _ if c.eat("false") => return Ok((Expr::FALSE, 1)),
         _ => return Ok((leaf(c)?, 1)),
     };
     c.take();
-    c.enter()?;
     // `!` and `-` bind tighter than every binary operator.
-    let inner = operand(c, leaf);
-    c.leave();
-    let (inner, height) = inner?;
+    let (inner, height) = c.nested(|c| operand(c, leaf))?;
     Ok(match (op, inner) {
         (Op1::Neg, Expr::Const(n)) => (Expr::Const(-n), 1),
         (op, inner) => (Expr::unary(op, inner), height + 1),

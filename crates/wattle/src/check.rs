@@ -4,13 +4,13 @@ use crate::options::{Options, Run, ThreadCount};
 use crate::{explain, families, plan, resources, vacuity};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 use wattle_evidence::judge::scope;
-use wattle_evidence::{Control, Reason, Stop, Task, Unsound, Verdict};
+use wattle_evidence::{Control, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, InstanceError, Program, Span, print};
+use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
 use wattle_report::Finding;
 
 /// What was found out about a program.
@@ -113,13 +113,15 @@ pub fn check_with(
         Err(InstanceError::Unfixed { .. }) => None,
         Err(e) => return Err(CheckError::Instance(e)),
     };
-    if instance.is_none() {
-        families::treated(program, options)?;
-    }
-    let questions: Vec<Option<usize>> = match program.properties.len() {
-        0 => vec![None],
-        n => (0..n).map(Some).collect(),
+    // Whether it can be proved; what breaks it may be found all the same.
+    let untreated = match instance {
+        None => {
+            families::fits_any_number(program)?;
+            families::treated(program, options).err()
+        }
+        Some(_) => None,
     };
+    let questions = questions(program, options.deadlock);
     let asked: Vec<(MemoryModel, Option<usize>)> = options
         .models
         .iter()
@@ -135,15 +137,12 @@ pub fn check_with(
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
-            let mut flags: Vec<&AtomicBool> = vec![&over];
-            flags.extend(run.cancel);
-            let mut control = Control::unlimited()
-                .with_timeout(left)
-                .with_memory(options.memory)
-                .with_cancel(&flags);
-            if let Some(sink) = run.sink {
-                control = control.with_sink(sink);
-            }
+            let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
+            let control = control(left, options.memory, &flags, &over, run);
+            let options = &Options {
+                deadlock: options.deadlock && !is_reachable(program, *question),
+                ..options.clone()
+            };
             let finding = match &instance {
                 Some(instance) => {
                     let task = Task {
@@ -160,18 +159,37 @@ pub fn check_with(
             };
             results.push(finding.map(|mut f| {
                 f.property = question.map(|q| property_text(program, q));
-                if over.load(Ordering::Relaxed) {
-                    blame_memory(&mut f.judged.verdict);
-                }
                 f
             }));
         }
         results
     });
-    Ok(Checked {
-        instance: instance.or(shown),
-        results,
-    })
+    let broken = |f: &Result<Finding, Unsound>| {
+        let verdict = f.as_ref().map(|f| &f.judged.verdict);
+        matches!(verdict, Err(_) | Ok(Verdict::Violated { .. }))
+    };
+    match untreated {
+        Some(why) if !results.iter().any(broken) => Err(why),
+        _ => Ok(Checked {
+            instance: instance.or(shown),
+            results,
+        }),
+    }
+}
+
+/// What is asked about a program: its properties by their numbers, or its assertions and faults alone.
+/// Deadlocks and faults elsewhere do not matter to a state that is to be reached: they are asked for
+/// apart, unless another property does so already.
+pub fn questions(program: &Program, deadlock: bool) -> Vec<Option<usize>> {
+    let mut all: Vec<Option<usize>> = (0..program.properties.len()).map(Some).collect();
+    if all.is_empty() || (deadlock && all.iter().all(|q| is_reachable(program, *q))) {
+        all.push(None);
+    }
+    all
+}
+
+fn is_reachable(program: &Program, question: Option<usize>) -> bool {
+    question.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable)
 }
 
 /// One question: the plan, then what a person wants to know about its answer.
@@ -203,7 +221,9 @@ pub(crate) fn tell(
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
+        shown_with: None,
         why: None,
+        small_worlds: None,
         warnings: Vec::new(),
         judged: outcome.judged,
     };
@@ -232,15 +252,8 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(options.models.len() - i).unwrap_or(1)
             });
-            let mut flags: Vec<&AtomicBool> = vec![&over];
-            flags.extend(run.cancel);
-            let mut control = Control::unlimited()
-                .with_timeout(left)
-                .with_memory(options.memory)
-                .with_cancel(&flags);
-            if let Some(sink) = run.sink {
-                control = control.with_sink(sink);
-            }
+            let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
+            let control = control(left, options.memory, &flags, &over, run);
             families::system(system, *model, options, &control)
         });
         each.collect()
@@ -282,14 +295,21 @@ pub fn property_text(program: &Program, question: usize) -> String {
     )
 }
 
-/// Engines see a raised flag; that it was memory is known only here.
-fn blame_memory(verdict: &mut Verdict) {
-    if let Verdict::Undecided {
-        reason: Reason::Stopped { stop, .. },
-        ..
-    } = verdict
-        && *stop == Stop::Cancelled
-    {
-        *stop = Stop::Memory;
+/// The budget of one question.
+fn control<'c>(
+    timeout: Option<Duration>,
+    memory: Option<u64>,
+    cancel: &'c [&'c AtomicBool],
+    over: &'c AtomicBool,
+    run: &Run<'c>,
+) -> Control<'c> {
+    let control = Control::unlimited()
+        .with_timeout(timeout)
+        .with_memory(memory)
+        .with_cancel(cancel)
+        .with_alarm(over);
+    match run.sink {
+        Some(sink) => control.with_sink(sink),
+        None => control,
     }
 }

@@ -6,6 +6,7 @@
 //! proof is audited before it is told.
 
 mod program;
+mod small_worlds;
 
 pub use program::{program, provers_named};
 
@@ -17,12 +18,12 @@ use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use wattle_evidence::{
-    AuditError, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, Solvers, Stop, Unsound, Verdict, audit_system,
+    Assumption, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
+    Reason, Refusal, Scope, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit, audit_system,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, Program, Span};
+use wattle_model::{Count, Init, Instance, Length, Program, Span};
 use wattle_params::certificate::certificate;
 use wattle_params::compile::Unsupported;
 use wattle_params::lower::faithful::{Comparison, Limits, compare};
@@ -53,6 +54,27 @@ pub fn treated(program: &Program, options: &Options) -> Result<(), CheckError> {
     })
 }
 
+/// A list of initial values fits one number of threads only.
+pub fn fits_any_number(program: &Program) -> Result<(), CheckError> {
+    for region in &program.regions {
+        if let (Length::PerThread(f), Init::Each(list)) = (region.length, &region.init)
+            && program.family(f).count == Count::Any
+        {
+            return Err(CheckError::AnyNumber {
+                span: region.span,
+                message: format!(
+                    "`{}` starts with a list of {} values, one for each thread of `{}`",
+                    region.name,
+                    list.len(),
+                    program.family(f).name
+                ),
+                hint: "give one value for all, or fix the number of threads".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Runs small instances of the program and of the system it was translated to side by side: a proof
 /// about a system that does not do what the program does is none.
 pub fn faithful(
@@ -79,27 +101,6 @@ pub fn faithful(
         }
     }
     Ok(())
-}
-
-/// Why a proof that was audited with this result is not told.
-fn not_audited(
-    engine: &'static str,
-    result: Result<(), AuditError>,
-) -> Result<Option<Reason>, Unsound> {
-    match result {
-        Ok(()) => Ok(None),
-        Err(AuditError::Stopped(stop)) => Ok(Some(Reason::Stopped {
-            stop,
-            stage: format!("the audit of the proof by {engine}"),
-        })),
-        Err(AuditError::Refused(why)) => Ok(Some(Reason::Other(format!(
-            "{engine} has a proof, but it cannot be audited: {why}"
-        )))),
-        Err(e) => {
-            let what = e.to_string();
-            Err(Unsound { engine, what })
-        }
-    }
 }
 
 /// Whether the subject has any number of threads, with these options.
@@ -133,6 +134,10 @@ pub fn kept(
         ));
     }
     let system = system_of(subject, &any, &counts.0, question)?;
+    let mut counts = counts;
+    if let (Subject::System(_), Some(n)) = (subject, system.threads) {
+        counts.0.insert(OF_SYSTEM.into(), n);
+    }
     Ok(EvidenceFile::of_system(
         &system,
         &counts,
@@ -142,6 +147,9 @@ pub fn kept(
         proof.clone(),
     ))
 }
+
+/// What the number of threads of an array-based system is called in files of evidence.
+const OF_SYSTEM: &str = "threads";
 
 /// The program with its open and fixed families.
 pub fn opened(
@@ -168,7 +176,11 @@ pub fn system_of(
     question: Option<usize>,
 ) -> Result<ArraySystem, String> {
     match subject {
-        Subject::System(system) => Ok((**system).clone()),
+        Subject::System(system) => {
+            let mut system = (**system).clone();
+            system.threads = counts.get(OF_SYSTEM).copied().or(system.threads);
+            Ok(system)
+        }
         Subject::Program(program) => {
             let program = opened(program, any, counts)?;
             Ok(translated(&program, question)?.system)
@@ -189,6 +201,17 @@ pub fn faithful_again(
     let lowered = translated(&program, question)?;
     let same = faithful(&program, &lowered, model, question, control);
     same.map_err(|unsound| unsound.what)
+}
+
+/// What a proof about the program's system takes for granted about the program.
+pub fn assumptions(
+    program: &Program,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+    question: Option<usize>,
+) -> Result<Vec<Assumption>, String> {
+    let program = opened(program, any, counts)?;
+    Ok(translated(&program, question)?.assumptions())
 }
 
 fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, String> {
@@ -216,6 +239,12 @@ pub fn system(
     }
     let (outcome, stopped) = decide(system, model, control);
     let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
+    confirm(system, model, &mut finding, control);
+    let axioms = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
+    let assumptions = axioms.then_some(Assumption::Invariants);
+    finding.judged = finding
+        .judged
+        .assuming(assumptions.into_iter().collect(), |a| options.accepts(a));
     finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
     if let Some(n) = system.threads {
         finding.scope.threads = threads(n);
@@ -225,6 +254,36 @@ pub fn system(
     }
     finding.seconds = control.elapsed().as_secs_f64();
     Ok(finding)
+}
+
+/// Small instances of a system that was proved safe: what they show comes first.
+fn confirm(system: &ArraySystem, model: MemoryModel, finding: &mut Finding, control: &Control<'_>) {
+    let proved = matches!(finding.judged.verdict, Verdict::Holds { .. });
+    if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
+        return;
+    }
+    let most = small_worlds::THREADS as u8;
+    let states = small_worlds::STATES as usize;
+    let stop = || control.stop().is_some();
+    let (run, worlds) = wattle_params::small_worlds(system, model, most, states, &stop);
+    if let Some(run) = run {
+        let because = Broken::Run(tell(system, model, &run));
+        finding.judged.verdict = Verdict::Violated { because };
+        finding.warnings.push(refuted(PARAMS));
+        return;
+    }
+    if let Some(why) = &worlds.not_run {
+        let note = format!("small instances could not be run: {why}");
+        finding.warnings.push(note);
+    }
+    finding.small_worlds = Some(worlds);
+}
+
+/// Engine and auditor were wrong.
+fn refuted(engine: &str) -> String {
+    format!(
+        "{engine} had a proof of the opposite, which this run refutes; please report this program"
+    )
 }
 
 /// `1 thread`, `2 threads`
@@ -276,27 +335,39 @@ fn found(
         Outcome::Holds(proof) => {
             finding.states = proof.size() as u64;
             let certificate = certificate(system, model, &proof);
-            finding.judged.checked = options.audit == AuditPolicy::Always;
-            let result = match finding.judged.checked {
-                true => {
-                    audit_system(&Solvers::own(), system, model, &certificate, control).map(|_| ())
+            let result = match options.audit {
+                AuditPolicy::Always => {
+                    let solvers = Solvers::own();
+                    let result = audit_system(&solvers, system, model, &certificate, control);
+                    after_audit(PARAMS, result.map(|_| ()))?
                 }
-                false => Ok(()),
+                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
             };
-            let reason = not_audited(PARAMS, result)?;
-            match reason {
-                None => Verdict::Holds {
-                    scope: finding.scope.clone(),
-                    proof: Proof::Certificate(certificate),
-                },
-                Some(reason) => Verdict::Undecided {
+            match result {
+                Ok(unchecked) => {
+                    finding.judged.unchecked = unchecked;
+                    Verdict::Holds {
+                        scope: finding.scope.clone(),
+                        proof: Proof::Certificate(certificate),
+                    }
+                }
+                Err(reason) => Verdict::Undecided {
                     reason,
                     so_far: Progress::default(),
                 },
             }
         }
-        Outcome::Violated(run) => Verdict::Violated {
-            because: Broken::Run(tell(system, model, &run)),
+        Outcome::Violated(run) => match broken_claim(system, model, &run) {
+            None => Verdict::Violated {
+                because: Broken::Run(tell(system, model, &run)),
+            },
+            Some(line) => Verdict::Undecided {
+                reason: Reason::Other(format!(
+                    "a run violates it, but on the way also the invariant of line {line}, which the file \
+                     takes for granted"
+                )),
+                so_far: Progress::default(),
+            },
         },
         Outcome::Undecided(why) => {
             let reason = match stopped {
@@ -317,6 +388,19 @@ fn found(
         },
     };
     Ok(finding)
+}
+
+/// The line of an invariant of the file that does not hold somewhere in the run.
+fn broken_claim(system: &ArraySystem, model: MemoryModel, run: &Run) -> Option<u32> {
+    let machine = Machine::new(system, model, run.threads);
+    let mut state = run.start.clone();
+    let mut events = run.events.iter();
+    loop {
+        if let Some(claim) = machine.broken_claim(&state) {
+            return Some(system.assumed[claim].span.line);
+        }
+        state = machine.apply(&state, events.next()?)?;
+    }
 }
 
 /// A run of the array-based system, one line for each event.
@@ -404,19 +488,19 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
             threads: any_number(options),
             data: "finite".into(),
             unbounded: Vec::new(),
+            assumptions: Vec::new(),
         },
-        judged: Judged {
-            verdict: Verdict::Undecided {
-                reason,
-                so_far: Progress::default(),
-            },
-            checked: true,
-        },
+        judged: Judged::checked(Verdict::Undecided {
+            reason,
+            so_far: Progress::default(),
+        }),
         engine: PARAMS,
         seconds: 0.0,
         states: 0,
         peak_memory: resources::peak_memory(),
+        shown_with: None,
         why: None,
+        small_worlds: None,
         warnings: Vec::new(),
     }
 }

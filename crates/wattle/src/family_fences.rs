@@ -2,14 +2,13 @@
 //!
 //! Instances with two threads in each open family give the runs to stop: a bug of two threads is a bug
 //! of any number. What two threads leave is asked of the proof for any number; a run with more threads
-//! that it finds is learned from like the others. Only a proof that was audited makes a repair; without
-//! one the answer says up to how many threads it was checked.
+//! that it finds is learned from like the others. Only a proof makes a repair; without one the
+//! answer says up to how many threads it was checked.
 
 use crate::families;
-use crate::fences::{Safety, cannot_repair};
+use crate::fences::{Record, Safety, cannot_repair};
 use crate::options::{Options, ThreadCount};
-use std::cell::RefCell;
-use wattle_evidence::{Broken, Control, Unsound, Verdict};
+use wattle_evidence::{Broken, Control, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program, PropertyKind};
 use wattle_repair::{Beyond, Check, Checker, Run, Violation};
@@ -38,6 +37,19 @@ pub fn counts(program: &Program, options: &Options, n: u32) -> Counts {
     counts
 }
 
+/// The counts of an instance: those of the options, and how many threads it has of each open family.
+pub fn counts_of(program: &Program, options: &Options, instance: &Instance) -> Counts {
+    let mut counts = options.counts();
+    for name in open_families(program, options) {
+        if let Some(family) = program.family_named(&name) {
+            let threads = instance.threads.iter().filter(|t| t.family == family);
+            let n = u32::try_from(threads.count()).unwrap_or(u32::MAX);
+            counts.0.insert(name, n);
+        }
+    }
+    counts
+}
+
 /// The counts of the smallest instances that are repaired.
 pub fn least(program: &Program, options: &Options) -> Counts {
     counts(program, options, FEW[0])
@@ -47,7 +59,7 @@ pub fn least(program: &Program, options: &Options) -> Counts {
 pub struct Families<'o> {
     pub safety: Safety<'o>,
     pub options: &'o Options,
-    pub unsound: &'o RefCell<Option<Unsound>>,
+    pub(crate) record: &'o Record,
 }
 
 impl Checker for Families<'_> {
@@ -108,27 +120,19 @@ impl Families<'_> {
             let mut shown = None;
             let finding =
                 families::program(&program, model, question, self.options, control, &mut shown);
-            let finding = finding.map_err(|unsound| {
-                let what = unsound.what.clone();
-                *self.unsound.borrow_mut() = Some(unsound);
-                Unproved::Open(wattle_evidence::Reason::Other(what))
-            })?;
+            let finding = finding.map_err(|u| Unproved::Open(self.record.unsound(u)))?;
             match (finding.judged.verdict, shown) {
-                (Verdict::Holds { .. }, _) => {}
+                (Verdict::Holds { scope, .. }, _) => {
+                    self.record.unchecked(finding.judged.unchecked);
+                    self.record.assumes(&scope);
+                }
                 (
                     Verdict::Violated {
                         because: Broken::Trace(trace),
                     },
                     Some(instance),
                 ) => {
-                    let mut counts = self.options.counts();
-                    for (f, family) in program.families.iter().enumerate() {
-                        if family.count == Count::Any {
-                            let of = instance.threads.iter().filter(|t| t.family.index() == f);
-                            let n = u32::try_from(of.count()).unwrap_or(u32::MAX);
-                            counts.0.insert(family.name.clone(), n);
-                        }
-                    }
+                    let counts = counts_of(&program, self.options, &instance);
                     let run = Run::Trace { trace, question };
                     return Err(Unproved::Violated(Box::new(Violation { counts, run })));
                 }

@@ -6,7 +6,8 @@ use crate::plan;
 use std::cell::RefCell;
 use wattle_evidence::audit::audit_robustness;
 use wattle_evidence::{
-    AuditError, AuditPolicy, Broken, Control, Reason, Refusal, Task, Unsound, Verdict,
+    Assumption, AuditError, AuditPolicy, Broken, Control, Reason, Refusal, Scope, Task, Unchecked,
+    Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span};
@@ -54,13 +55,59 @@ pub enum FenceError {
     OnlyReachable,
 }
 
+/// What came out, and what the proofs on the way rest on.
+#[derive(Clone, Debug)]
+pub struct Repaired {
+    pub outcome: Outcome,
+    pub rests: Rests,
+}
+
+/// What proofs rest on besides themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rests {
+    /// Why one of them was not audited.
+    pub unchecked: Option<Unchecked>,
+    /// What one of them takes for granted and the user accepted.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// What the checks of one repair leave behind.
+#[derive(Default)]
+pub(crate) struct Record {
+    /// An engine's evidence did not check.
+    unsound: RefCell<Option<Unsound>>,
+    rests: RefCell<Rests>,
+}
+
+impl Record {
+    pub(crate) fn unsound(&self, unsound: Unsound) -> Reason {
+        let reason = Reason::Other(unsound.what.clone());
+        *self.unsound.borrow_mut() = Some(unsound);
+        reason
+    }
+
+    pub(crate) fn unchecked(&self, why: Option<Unchecked>) {
+        let first = &mut self.rests.borrow_mut().unchecked;
+        *first = first.take().or(why);
+    }
+
+    pub(crate) fn assumes(&self, scope: &Scope) {
+        let known = &mut self.rests.borrow_mut().assumptions;
+        for a in &scope.assumptions {
+            if !known.contains(a) {
+                known.push(a.clone());
+            }
+        }
+    }
+}
+
 /// Finds fence sets. Everything found is proved by the engines the options allow.
 pub fn fences(
     program: &Program,
     wanted: &FenceOptions,
     options: &Options,
     control: &Control<'_>,
-) -> Result<Outcome, FenceError> {
+) -> Result<Repaired, FenceError> {
     let properties = &program.properties;
     if wanted.goal == Goal::Safety
         && !properties.is_empty()
@@ -80,7 +127,7 @@ pub fn fences(
         costs: wanted.costs,
         all: wanted.all,
     };
-    let unsound = RefCell::new(None);
+    let record = Record::default();
     // That SC keeps the properties is no part of the answer.
     let unaudited = Options {
         audit: AuditPolicy::Never,
@@ -92,25 +139,31 @@ pub fn fences(
             MemoryModel::Sc => options,
             MemoryModel::Tso | MemoryModel::Pso => &unaudited,
         },
-        unsound: &unsound,
+        record: &record,
     };
-    let audited = Audited { unsound: &unsound };
+    let robust = Robustness {
+        goal: match wanted.goal {
+            Goal::Triangular => wattle_robust::Goal::Triangular,
+            Goal::Safety | Goal::Robustness => wattle_robust::Goal::Robustness,
+        },
+        options,
+        record: &record,
+    };
     let families = Families {
         safety,
         options,
-        unsound: &unsound,
+        record: &record,
     };
     let checker: &dyn Checker = match wanted.goal {
         Goal::Safety if any => &families,
         Goal::Safety => &safety,
-        Goal::Robustness if options.audit == AuditPolicy::Always => &audited,
-        Goal::Robustness => &Robust(wattle_robust::Goal::Robustness),
-        Goal::Triangular => &Robust(wattle_robust::Goal::Triangular),
+        Goal::Robustness | Goal::Triangular => &robust,
     };
     let outcome = wattle_repair::repair(&query, checker, control).map_err(FenceError::Instance)?;
-    match unsound.into_inner() {
+    let rests = record.rests.into_inner();
+    match record.unsound.into_inner() {
         Some(unsound) => Err(FenceError::Unsound(unsound)),
-        None => Ok(outcome),
+        None => Ok(Repaired { outcome, rests }),
     }
 }
 
@@ -120,32 +173,63 @@ pub struct Safety<'o> {
     options: &'o Options,
     /// For SC.
     under_sc: &'o Options,
-    unsound: &'o RefCell<Option<Unsound>>,
+    record: &'o Record,
 }
 
-/// Robustness, re-checked by the auditor's own search, which knows TSO only.
-struct Audited<'o> {
-    unsound: &'o RefCell<Option<Unsound>>,
+/// Robustness and freedom from triangular races.
+struct Robustness<'o> {
+    goal: wattle_robust::Goal,
+    options: &'o Options,
+    record: &'o Record,
 }
 
-impl Checker for Audited<'_> {
+impl Checker for Robustness<'_> {
     fn check(&self, instance: &Instance, model: MemoryModel, control: &Control<'_>) -> Check {
-        let check = Robust(wattle_robust::Goal::Robustness).check(instance, model, control);
-        if !matches!(check, Check::Holds) || model != MemoryModel::Tso {
+        let check = Robust(self.goal).check(instance, model, control);
+        // Under SC nothing is claimed.
+        if !matches!(check, Check::Holds) || model == MemoryModel::Sc {
             return check;
         }
-        // A budget that ends here leaves the search's own word.
-        match audit_robustness(instance, control) {
-            Err(AuditError::NotRobust) => {
-                let what = "the auditor finds an attack that the search did not".to_string();
-                *self.unsound.borrow_mut() = Some(Unsound {
-                    engine: "robust",
-                    what: what.clone(),
-                });
-                Check::Undecided(Reason::Other(what))
+        match recheck_robust(instance, self.goal, model, self.options.audit, control) {
+            Ok(unchecked) => {
+                self.record.unchecked(unchecked);
+                check
             }
-            _ => check,
+            Err(unsound) => Check::Undecided(self.record.unsound(unsound)),
         }
+    }
+}
+
+/// Re-checks that there is no attack on robustness with the auditor's own search, which knows TSO
+/// only; says why if not. What it cannot treat leaves the search's own word.
+pub fn recheck_robust(
+    instance: &Instance,
+    goal: wattle_robust::Goal,
+    model: MemoryModel,
+    policy: AuditPolicy,
+    control: &Control<'_>,
+) -> Result<Option<Unchecked>, Unsound> {
+    let nobody = match (goal, model) {
+        (wattle_robust::Goal::Triangular, _) => Some("triangular races have no auditor"),
+        (wattle_robust::Goal::Robustness, MemoryModel::Pso) => {
+            Some("robustness against PSO has no auditor")
+        }
+        (wattle_robust::Goal::Robustness, MemoryModel::Sc | MemoryModel::Tso) => None,
+    };
+    if policy == AuditPolicy::Never {
+        return Ok(Some(Unchecked::Off));
+    }
+    if let Some(why) = nobody {
+        return Ok(Some(Unchecked::Unable(why.into())));
+    }
+    match audit_robustness(instance, control) {
+        Ok(_) => Ok(None),
+        Err(AuditError::Stopped(stop)) => Ok(Some(Unchecked::Stopped(stop))),
+        Err(AuditError::Refused(why)) => Ok(Some(Unchecked::Unable(why))),
+        Err(_) => Err(Unsound {
+            engine: "robust",
+            what: "the auditor finds an attack that the search did not".into(),
+        }),
     }
 }
 
@@ -172,14 +256,15 @@ impl Checker for Safety<'_> {
             };
             let outcome = match plan::run(&task, options, control) {
                 Ok(outcome) => outcome,
-                Err(unsound) => {
-                    let what = unsound.what.clone();
-                    *self.unsound.borrow_mut() = Some(unsound);
-                    return Check::Undecided(Reason::Other(what));
-                }
+                Err(unsound) => return Check::Undecided(self.record.unsound(unsound)),
             };
             match outcome.judged.verdict {
-                Verdict::Holds { .. } => {}
+                Verdict::Holds { scope, .. } => {
+                    if model != MemoryModel::Sc || self.under_sc.audit == self.options.audit {
+                        self.record.unchecked(outcome.judged.unchecked);
+                    }
+                    self.record.assumes(&scope);
+                }
                 Verdict::Violated {
                     because: Broken::Trace(trace),
                 } => return Check::Violated(Run::Trace { trace, question }),
@@ -201,6 +286,7 @@ pub(crate) fn cannot_repair(verdict: Verdict) -> Reason {
             Reason::Other(format!("checked only up to {bound} buffered stores"))
         }
         Verdict::Undecided { reason, .. } => reason,
+        Verdict::HoldsIf { scope, .. } => Reason::Other(scope.condition()),
         Verdict::Holds { .. } | Verdict::Violated { .. } => {
             let why = "a violation without a run cannot be repaired".to_string();
             Reason::Refused(Refusal::new(why))
@@ -276,7 +362,7 @@ fn prove(
         all: false,
         ..wanted.clone()
     };
-    match fences(&fenced, &nothing_more, options, control) {
+    match fences(&fenced, &nothing_more, options, control).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) if fixes[0].sites.is_empty() => Ok(new),
         Ok(Outcome::Undecided { reason, .. } | Outcome::UpTo { reason, .. }) => {
             let seconds = control.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use wattle_model::array::ArraySystem;
 use wattle_syntax::{Diagnostic, Language, Severity};
 
 /// Larger files are refused: no program anyone wrote is that long.
-pub const MAX_BYTES: u64 = 64 << 20;
+pub const MAX_BYTES: u64 = 8 << 20;
 
 /// The language of an input. Array-based systems are a model of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
         let mut limited = std::io::stdin().lock().take(MAX_BYTES + 1);
         limited.read_to_end(&mut bytes).map_err(cannot)?
     } else {
-        let file = fs::File::open(path).map_err(cannot)?;
+        let file = open(path).map_err(cannot)?;
         let mut limited = file.take(MAX_BYTES + 1);
         limited.read_to_end(&mut bytes).map_err(cannot)?
     };
@@ -138,6 +138,18 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
         language,
         mathematical: false,
     })
+}
+
+/// Opens a file that has an end. Opening a pipe waits for somebody to write, reading a device may go on
+/// for ever.
+pub fn open(path: &Path) -> std::io::Result<fs::File> {
+    let kind = fs::metadata(path)?.file_type();
+    let what = match (kind.is_file(), kind.is_dir()) {
+        (true, _) => return fs::File::open(path),
+        (_, true) => "it is a directory",
+        _ => "it is a pipe or a device, not a file; `-` with --lang reads standard input",
+    };
+    Err(std::io::Error::other(what))
 }
 
 /// Parses. Warnings come beside the model.

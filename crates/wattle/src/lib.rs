@@ -19,7 +19,6 @@
 //! One program goes through [`check`]: for every memory model and every property a plan of engines
 //! ([`plan`]) is run, what they answer is replayed or audited, and a [`Finding`] says the rest.
 
-pub mod bench;
 pub mod check;
 mod explain;
 pub mod families;

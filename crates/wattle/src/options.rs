@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use wattle_evidence::{AuditPolicy, Progress};
+use wattle_evidence::{Assumption, AuditPolicy, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
 
@@ -24,6 +24,8 @@ pub struct Options {
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
     pub extrapolate: Option<wattle_extrapolate::Method>,
     pub audit: AuditPolicy,
+    /// Take for granted that no number wraps around, where that was not proved.
+    pub assume_no_wrap: bool,
     /// Ask SC about every violation of a relaxed model.
     pub explain: bool,
 }
@@ -41,12 +43,22 @@ impl Default for Options {
             content: ContentKind::default(),
             extrapolate: None,
             audit: AuditPolicy::Always,
+            assume_no_wrap: false,
             explain: true,
         }
     }
 }
 
 impl Options {
+    /// Whether the user takes it for granted.
+    pub fn accepts(&self, assumption: &Assumption) -> bool {
+        match assumption {
+            Assumption::NoWrap { .. } => self.assume_no_wrap,
+            // Whoever wrote the file does.
+            Assumption::Invariants => true,
+        }
+    }
+
     /// The counts that are numbers, as the model wants them.
     pub fn counts(&self) -> Counts {
         let fixed = self.threads.iter().filter_map(|(name, count)| match count {

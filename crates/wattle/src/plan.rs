@@ -13,7 +13,8 @@ use crate::reference::Reference;
 use race::{Ended, Runner, race};
 use wattle_coherent::Coherent;
 use wattle_evidence::{
-    Answer, Control, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unsound, Verdict, judge,
+    Answer, Control, End, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked,
+    Unsound, Verdict, judge,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
@@ -200,6 +201,13 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
                 proof @ Answer::Unreachable { .. } => {
                     Told::Proof(judged(name, proof, task, options, control))
                 }
+                // A fault is no answer to whether a state is reached.
+                Answer::Reached { trace, effort }
+                    if !task.minds_faults() && trace.end != End::Target =>
+                {
+                    let answer = Answer::Reached { trace, effort };
+                    Told::Proof(judged(name, answer, task, options, control))
+                }
                 answer => Told::Answer(answer),
             }
         });
@@ -239,6 +247,22 @@ impl Ended for Told {
             Told::Proof(outcome) => outcome.as_ref().map_or(true, is_decided),
         }
     }
+
+    fn is_final(&self) -> bool {
+        match self {
+            Told::Answer(_) | Told::Proof(Err(_)) => true,
+            Told::Proof(Ok(outcome)) => is_final(&outcome.judged),
+        }
+    }
+}
+
+/// Whether nobody can say more: a proof takes nothing for granted and its audit ended.
+pub(crate) fn is_final(judged: &Judged) -> bool {
+    let ended = match judged.unchecked {
+        Some(Unchecked::Stopped(_)) => false,
+        Some(Unchecked::Off | Unchecked::Unable(_)) | None => true,
+    };
+    ended && !matches!(judged.verdict, Verdict::HoldsIf { .. })
 }
 
 /// If nobody ran out of a budget, every engine's own reason is worth knowing.
@@ -280,14 +304,15 @@ fn judged(
 fn is_decided(outcome: &Outcome) -> bool {
     matches!(
         outcome.judged.verdict,
-        Verdict::Holds { .. } | Verdict::Violated { .. }
+        Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
     )
 }
 
 /// The answer that says more; of two that say the same, the later one.
 fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
     let rank = |o: &Outcome| match o.judged.verdict {
-        Verdict::Holds { .. } | Verdict::Violated { .. } => 3,
+        Verdict::Holds { .. } | Verdict::Violated { .. } => 4,
+        Verdict::HoldsIf { .. } => 3,
         Verdict::Bounded { .. } => 2,
         // Out of budget: more would perhaps have helped.
         Verdict::Undecided { .. } if stop(o).is_some() => 1,
@@ -324,10 +349,7 @@ fn refused(refusals: Vec<Refusal>) -> Outcome {
     let so_far = Progress::default();
     Outcome {
         engine: "none",
-        judged: Judged {
-            verdict: Verdict::Undecided { reason, so_far },
-            checked: true,
-        },
+        judged: Judged::checked(Verdict::Undecided { reason, so_far }),
         effort: so_far,
     }
 }

@@ -107,6 +107,7 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
                     let reason = Reason::MachineOverflow { place };
                     return Answer::Undecided { reason, effort };
                 }
+                Outcome::Fault(fault) if task.ends_at(&fault) => {}
                 Outcome::Fault(fault) => {
                     let trace = x.trace(task, next, Some(event), End::Fault(fault));
                     return Answer::Reached { trace, effort };

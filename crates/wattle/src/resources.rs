@@ -61,7 +61,7 @@ fn ticks(first: usize) -> Duration {
 }
 
 /// How often it is looked at what the process uses.
-const MEMORY_INTERVAL: Duration = Duration::from_millis(50);
+const MEMORY_INTERVAL: Duration = Duration::from_millis(20);
 const TIME_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs `work` while watching the process's memory; raises `over` when it passes the limit.

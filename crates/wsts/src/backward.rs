@@ -7,7 +7,7 @@
 
 use crate::parts::{Part, Parts};
 use std::collections::VecDeque;
-use wattle_evidence::{Control, Progress, Stop};
+use wattle_evidence::{Control, Meter, Progress, Stop};
 
 pub trait System {
     type Config: Clone;
@@ -30,6 +30,9 @@ pub struct Node<S: System> {
     /// Covered by a later, more general configuration.
     dead: bool,
 }
+
+/// What looking whether a configuration is covered costs, in turns of a [`Meter`].
+const TURN: usize = 64;
 
 pub enum Found {
     /// The node with this number is initial: following `next` from it reaches a bad one.
@@ -61,7 +64,9 @@ impl<'s, S: System> Search<'s, S> {
 
     pub fn run(&mut self, name: &'static str, control: &Control<'_>) -> Result<Found, Stop> {
         let mut queue = VecDeque::new();
+        let meter = Meter::new(control);
         for config in self.system.bad() {
+            meter.spend(TURN)?;
             if let Some(n) = self.add(config, None) {
                 if self.system.is_initial(&self.nodes[n as usize].config) {
                     return Ok(Found::Initial(n));
@@ -80,6 +85,7 @@ impl<'s, S: System> Search<'s, S> {
             }
             let config = self.nodes[n as usize].config.clone();
             for (how, before) in self.system.predecessors(&config) {
+                meter.spend(TURN)?;
                 if let Some(m) = self.add(before, Some((n, how))) {
                     if self.system.is_initial(&self.nodes[m as usize].config) {
                         return Ok(Found::Initial(m));
@@ -90,6 +96,7 @@ impl<'s, S: System> Search<'s, S> {
         }
         // What was done early may have been outdone since.
         for n in 0..self.nodes.len() as u32 {
+            meter.spend(TURN)?;
             self.is_outdone(n);
         }
         Ok(Found::Closed)

@@ -5,6 +5,11 @@
 //! backward search ([`backward`]): from the bad configurations through minimal predecessors, with
 //! minimal bases, until an initial configuration is covered or nothing new appears.
 
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants
+)]
+
 pub mod backward;
 pub mod dual;
 pub mod local;

@@ -58,7 +58,7 @@ fn per_state(automaton: &Automaton, cells: usize) -> Vec<Vec<CellId>> {
             };
             match &edge.act {
                 Act::Fence | Act::Atomic { .. } | Act::Lock | Act::Unlock => {}
-                act => {
+                act @ (Act::Local | Act::Load(..) | Act::Store(..) | Act::StoreFence) => {
                     (0..cells).filter(|c| from[*c]).for_each(&mut add);
                     if let Act::Store(c, _) = act {
                         add(c.index());

@@ -1,7 +1,7 @@
 //! Bad configurations as constraints: which local states and which memory make a condition true.
 
 use crate::local::Local;
-use wattle_evidence::Task;
+use wattle_evidence::{Control, Meter, Reason, Stop, Task};
 use wattle_memory::FaultKind;
 use wattle_memory::automaton::{Automata, LocalId};
 use wattle_model::instance::Fact;
@@ -24,7 +24,12 @@ const MAX_TARGETS: usize = 1 << 18;
 
 /// Every way to be bad: the question's target and every fault (of one thread of each role). An error
 /// says why there are too many or why one has no value.
-pub fn targets(task: &Task<'_>, roles: &Roles, automata: &Automata) -> Result<Vec<Target>, String> {
+pub fn targets(
+    task: &Task<'_>,
+    roles: &Roles,
+    automata: &Automata,
+    control: &Control<'_>,
+) -> Result<Vec<Target>, Reason> {
     let threads = task.instance.threads.len();
     let cells = task.instance.cells.len();
     let mut states = automata.threads.iter().flat_map(|t| &t.states);
@@ -55,6 +60,7 @@ pub fn targets(task: &Task<'_>, roles: &Roles, automata: &Automata) -> Result<Ve
         automata,
         only_final: question.only_final,
         all,
+        meter: Meter::new(control),
     };
     for part in disjuncts(&question.target) {
         finder.find(part, &open)?;
@@ -66,14 +72,12 @@ pub fn targets(task: &Task<'_>, roles: &Roles, automata: &Automata) -> Result<Ve
 
 /// The parts of a disjunction; each speaks of fewer threads than the whole.
 fn disjuncts(e: &Expr<Fact>) -> Vec<&Expr<Fact>> {
-    match e {
-        Expr::Binary(Op2::Or, a, b) => {
-            let mut parts = disjuncts(a);
-            parts.extend(disjuncts(b));
-            parts
-        }
-        e => vec![e],
-    }
+    let Expr::Binary(Op2::Or, a, b) = e else {
+        return vec![e];
+    };
+    let mut parts = disjuncts(a);
+    parts.extend(disjuncts(b));
+    parts
 }
 
 struct Finder<'t> {
@@ -81,10 +85,17 @@ struct Finder<'t> {
     automata: &'t Automata,
     only_final: bool,
     all: Vec<Target>,
+    /// There are as many ways to choose as threads have local states together.
+    meter: Meter<'t>,
+}
+
+/// What is being done when a budget ends here.
+pub fn stopped(stop: Stop) -> Reason {
+    Reason::stopped(stop, "listing bad configurations")
 }
 
 impl Finder<'_> {
-    fn find(&mut self, e: &Expr<Fact>, open: &Target) -> Result<(), String> {
+    fn find(&mut self, e: &Expr<Fact>, open: &Target) -> Result<(), Reason> {
         let (mut threads, mut cells) = (Vec::new(), Vec::new());
         mentioned(e, &mut threads, &mut cells);
         if self.only_final {
@@ -108,7 +119,8 @@ impl Finder<'_> {
         threads: &[ThreadId],
         cells: &[CellId],
         target: Target,
-    ) -> Result<(), String> {
+    ) -> Result<(), Reason> {
+        self.meter.spend(16).map_err(stopped)?;
         let known = self.value(e, &target)?;
         if known == Some(0) {
             return Ok(());
@@ -141,20 +153,23 @@ impl Finder<'_> {
         Ok(())
     }
 
-    fn add(&mut self, target: Target) -> Result<(), String> {
+    fn add(&mut self, target: Target) -> Result<(), Reason> {
         self.all.push(target);
         if self.all.len() > MAX_TARGETS {
-            return Err("the property is true in too many configurations to start from".into());
+            let why = "the property is true in too many configurations to start from";
+            return Err(Reason::Other(why.into()));
         }
         Ok(())
     }
 
     /// The condition's value, if what is fixed so far settles it. A fault in the condition itself
     /// counts as its being true nowhere, as in the reference machine's search for bad states.
-    fn value(&self, e: &Expr<Fact>, at: &Target) -> Result<Option<i64>, String> {
+    fn value(&self, e: &Expr<Fact>, at: &Target) -> Result<Option<i64>, Reason> {
         match self.partial(e, at) {
             Ok(v) => Ok(v),
-            Err(kind) => Err(format!("the property has no value in some states: {kind}")),
+            Err(kind) => Err(Reason::Other(format!(
+                "the property has no value in some states: {kind}"
+            ))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::AuditError;
 use crate::certificate::LocalState;
-use crate::control::{Control, Progress};
+use crate::control::{Control, Meter, Progress};
 use crate::task::Task;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_memory::{Fault, FaultKind};
@@ -66,11 +66,13 @@ pub struct ThreadAlone {
 }
 
 impl ThreadAlone {
-    fn find_pending(&mut self) {
+    fn find_pending(&mut self, control: &Control<'_>) -> Result<(), AuditError> {
+        let meter = Meter::new(control);
         let mut changed = true;
         while changed {
             changed = false;
             for tr in &self.transitions {
+                meter.spend(16)?;
                 let before = self.pending.get(&tr.from.certified());
                 let mut after = match tr.effect {
                     Effect::Wait | Effect::Block { .. } | Effect::Lock | Effect::Unlock => continue,
@@ -85,6 +87,7 @@ impl ThreadAlone {
                 changed |= known.len() > size;
             }
         }
+        Ok(())
     }
 }
 
@@ -140,7 +143,7 @@ impl Alone {
                         let into = thread.into.entry(tr.to.certified()).or_default();
                         into.push(tr.clone());
                     }
-                    thread.find_pending();
+                    thread.find_pending(control)?;
                 }
                 let uses_lock = threads.iter().any(|t| t.states.iter().any(|q| q.holds));
                 return Ok(Alone {
@@ -258,35 +261,12 @@ fn needed(thread: &Thread, always: &[RegisterId]) -> Vec<BTreeSet<RegisterId>> {
         let before: usize = needed.iter().map(BTreeSet::len).sum();
         for step in &thread.steps {
             let mut here = needed[step.target.index()].clone();
-            let use_all = |e: &Expr<RegisterId>, here: &mut BTreeSet<RegisterId>| {
-                e.for_each_atom(&mut |r| {
-                    here.insert(*r);
-                });
-            };
-            match &step.action {
-                Action::Assign { register, value } => {
-                    here.remove(register);
-                    use_all(value, &mut here);
-                }
-                Action::Havoc { register, .. } => {
-                    here.remove(register);
-                }
-                Action::Assume(e) => use_all(e, &mut here),
-                Action::Assert { condition, .. } => use_all(condition, &mut here),
-                Action::Load { register, place } => {
-                    here.remove(register);
-                    if let Address::Computed { index, .. } = place {
-                        use_all(index, &mut here);
-                    }
-                }
-                Action::Store { place, value } => {
-                    use_all(value, &mut here);
-                    if let Address::Computed { index, .. } = place {
-                        use_all(index, &mut here);
-                    }
-                }
-                _ => {}
+            if let Some(register) = step.action.written() {
+                here.remove(&register);
             }
+            step.action.for_each_read(&mut |r| {
+                here.insert(r);
+            });
             here.extend(&always);
             needed[step.source.index()].extend(here);
         }
@@ -325,6 +305,9 @@ impl Unfolding<'_> {
         for r in &self.thread.registers {
             let mut longer = Vec::new();
             for start in &starts {
+                if longer.len() > MAX_STATES {
+                    return Err(AuditError::Refused("too many initial values".into()));
+                }
                 for v in initial(r.init, r.ty)? {
                     let mut start: Vec<i64> = start.clone();
                     start.push(v);

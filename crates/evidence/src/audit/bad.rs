@@ -3,7 +3,7 @@
 use super::AuditError;
 use super::alone::{Alone, Local, threads_seen};
 use crate::certificate::LocalState;
-use crate::control::{Control, Progress};
+use crate::control::{Control, Meter, Progress};
 use crate::task::Task;
 use wattle_memory::reference::{State, evaluate};
 use wattle_model::instance::Fact;
@@ -118,6 +118,8 @@ impl<'e> Enumeration<'e> {
     fn run(&self, visit: &mut Visit<'_>) -> Result<(), AuditError> {
         let seen = threads_seen(self.part);
         let looks_at = |t: usize| self.only_final || seen.contains(&ThreadId::new(t));
+        // There are as many memories as cells have values together.
+        let meter = Meter::new(self.control);
         self.combinations(&looks_at, &mut Vec::new(), &mut |chosen| {
             let instance = self.task.instance;
             let mut located = chosen.iter().zip(&instance.threads);
@@ -126,6 +128,7 @@ impl<'e> Enumeration<'e> {
             }
             let mut memory = vec![0; instance.cells.len()];
             self.memories(&self.cells, &mut memory, &mut |memory| {
+                meter.spend(16)?;
                 let state = State::<()> {
                     locations: chosen.iter().map(|q| q.location).collect(),
                     registers: chosen.iter().map(|q| q.registers.clone()).collect(),

@@ -46,7 +46,7 @@ pub fn audit(
     }
 }
 
-fn explore<L: Layout, C: Content>(
+fn explore<L: Layout, C: Content<Value = i64>>(
     task: &Task<'_>,
     certificate: &Coherent,
     bound: impl Fn(usize) -> C::Bound,

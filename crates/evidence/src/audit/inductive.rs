@@ -17,10 +17,12 @@ use super::{AuditError, Audited, Solvers};
 use crate::certificate::{ControlState, Corrupt, Inductive};
 use crate::control::{Control, Progress};
 use crate::task::Task;
-use machine::{Machine, State, control as control_of};
+use buffer::Keep;
+use machine::{Machine, State, control as control_of, number};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_logic::{Formula, Term, Var, and, eq, not, or};
+use wattle_logic::{Formula, Var, and, eq, not, or};
+use wattle_memory::MemoryModel;
 use wattle_model::Type;
 use wattle_model::instance::Initial;
 
@@ -44,23 +46,47 @@ pub fn audit(
             Initial::Value(v) => ty.admit(v) == Some(v),
             Initial::Any => true,
         };
-        if matches!(ty, Type::Wrap { .. } | Type::Thread(_)) || !fits {
-            return Err(AuditError::Refused("a type that is no range".into()));
+        if matches!(ty, Type::Thread(_)) || !fits {
+            return Err(AuditError::Refused(
+                "an initial value outside its type".into(),
+            ));
         }
     }
-    let mut formulas: BTreeMap<&ControlState, Vec<&[i32]>> = BTreeMap::new();
+    let mut formulas = Formulas::new();
     for invariant in &certificate.invariants {
         let cubes = formulas.entry(&invariant.control).or_default();
         cubes.extend(invariant.cubes.iter().map(Vec::as_slice));
     }
-    let mut auditor = Auditor {
+    let threads = task.instance.threads.len();
+    let keeps = match &certificate.blur {
+        None => vec![None; threads],
+        Some(blur) => Keep::all(blur, threads, task.instance.cells.len())?,
+    };
+    let queries = Queries {
         solvers,
+        control,
+        asked: 0,
+    };
+    match task.model {
+        MemoryModel::Sc => run::<0>(queries, task, certificate, &keeps, formulas),
+        MemoryModel::Tso => run::<1>(queries, task, certificate, &keeps, formulas),
+        MemoryModel::Pso => run::<2>(queries, task, certificate, &keeps, formulas),
+    }
+}
+
+fn run<const MODEL: usize>(
+    queries: Queries<'_>,
+    task: &Task<'_>,
+    certificate: &Inductive,
+    keeps: &[Option<Keep>],
+    formulas: Formulas<'_>,
+) -> Result<Audited, AuditError> {
+    let mut auditor = Auditor::<MODEL> {
+        queries,
         task,
         certificate,
-        control,
-        machine: Machine::new(task.instance, task.model, certificate)?,
+        machine: Machine::new(task.instance, keeps, certificate)?,
         formulas,
-        asked: 0,
         checked: 0,
     };
     auditor.initiation()?;
@@ -72,24 +98,22 @@ pub fn audit(
     })
 }
 
+/// The cubes of each control state.
+type Formulas<'a> = BTreeMap<&'a ControlState, Vec<&'a [i32]>>;
+
 /// Cubes of literals, each literal with its negation.
 type Cubes = Vec<Vec<(Formula, Formula)>>;
 
 /// What one query may take: an answer is wanted here even if it is slow.
 const WORK: u64 = 20_000_000;
 
-struct Auditor<'a> {
+struct Queries<'a> {
     solvers: &'a Solvers,
-    task: &'a Task<'a>,
-    certificate: &'a Inductive,
     control: &'a Control<'a>,
-    machine: Machine<'a>,
-    formulas: BTreeMap<&'a ControlState, Vec<&'a [i32]>>,
     asked: u64,
-    checked: u64,
 }
 
-impl Auditor<'_> {
+impl Queries<'_> {
     /// Whether the conditions cannot hold together.
     fn impossible(&mut self, query: &[Formula]) -> Result<bool, AuditError> {
         self.asked += 1;
@@ -102,15 +126,26 @@ impl Auditor<'_> {
         }
         self.solvers.impossible(query, WORK, self.control)
     }
+}
 
-    fn cube(&self, state: &State, cube: &[i32]) -> Result<Vec<Formula>, AuditError> {
+struct Auditor<'a, 'k, const MODEL: usize> {
+    queries: Queries<'a>,
+    task: &'a Task<'a>,
+    certificate: &'a Inductive,
+    machine: Machine<'a, 'k, MODEL>,
+    formulas: Formulas<'a>,
+    checked: u64,
+}
+
+impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
+    fn cube(&self, state: &State<'_>, cube: &[i32]) -> Result<Vec<Formula>, AuditError> {
         let literals = self.cubes(state, &[cube])?.pop();
         let literals = literals.unwrap_or_default().into_iter();
         Ok(literals.map(|(literal, _)| literal).collect())
     }
 
     /// The cubes' literals in the state, each with its negation.
-    fn cubes(&self, state: &State, cubes: &[&[i32]]) -> Result<Cubes, AuditError> {
+    fn cubes(&self, state: &State<'_>, cubes: &[&[i32]]) -> Result<Cubes, AuditError> {
         let corrupt = || AuditError::Corrupt(Corrupt("a literal without a predicate"));
         let mut made: BTreeMap<usize, (Formula, Formula)> = BTreeMap::new();
         let mut all = Vec::new();
@@ -141,7 +176,7 @@ impl Auditor<'_> {
     }
 
     /// The formula of the state, by the certificate.
-    fn formula(&self, state: &State) -> Result<Cubes, AuditError> {
+    fn formula(&self, state: &State<'_>) -> Result<Cubes, AuditError> {
         match self.formulas.get(&control_of(state)) {
             Some(cubes) => self.cubes(state, cubes),
             None => Ok(Vec::new()),
@@ -170,7 +205,7 @@ impl Auditor<'_> {
         }
         let mut goal = outside.conjuncts().to_vec();
         goal.extend_from_slice(when);
-        self.impossible(&connected(known, goal))
+        self.queries.impossible(&connected(known, goal))
     }
 
     fn initiation(&mut self) -> Result<(), AuditError> {
@@ -182,20 +217,18 @@ impl Auditor<'_> {
             holder: None,
         };
         let (state, mut known) = self.machine.any(&first)?;
-        let mut fix = |term: &Term, init: Initial| {
+        let cells = state
+            .memory
+            .iter()
+            .zip(instance.cells.iter().map(|c| c.init));
+        let registers = threads.iter().flat_map(|t| &t.registers).map(|r| r.init);
+        let registers = state.registers.iter().flatten().zip(registers);
+        for (value, init) in cells.chain(registers) {
             if let Initial::Value(v) = init {
-                known.push(eq(term.clone(), v));
-            }
-        };
-        for (term, cell) in state.memory.iter().zip(&instance.cells) {
-            fix(term, cell.init);
-        }
-        for (row, t) in state.registers.iter().zip(threads) {
-            for (term, r) in row.iter().zip(&t.registers) {
-                fix(term, r.init);
+                known.push(eq(number(value)?.clone(), v));
             }
         }
-        for fact in self.machine.ranges.facts(&state) {
+        for fact in self.machine.ranges.facts(&state)? {
             if !self.covered(&known, &[], &vec![vec![(fact.clone(), not(&fact))]])? {
                 return Err(AuditError::MissesInitial);
             }
@@ -211,7 +244,7 @@ impl Auditor<'_> {
     fn consecution(&mut self, n: usize) -> Result<(), AuditError> {
         let invariant = &self.certificate.invariants[n];
         let (state, domain) = self.machine.any(&invariant.control)?;
-        let domain = domain.into_iter().chain(self.machine.ranges.facts(&state));
+        let domain = domain.into_iter().chain(self.machine.ranges.facts(&state)?);
         let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
         let ways = self.machine.ways(&state)?;
         let bad = self.bad(&state)?;
@@ -219,11 +252,11 @@ impl Auditor<'_> {
         for way in &ways {
             let formula = way.to.as_ref().map(|to| self.formula(to)).transpose()?;
             let when = and(way.when.iter().cloned());
-            let news = way
-                .to
-                .as_ref()
-                .map(|to| self.machine.ranges.news(&state, to));
-            for fact in news.into_iter().flatten() {
+            let news = match &way.to {
+                Some(to) => self.machine.ranges.news(&state, to)?,
+                None => Vec::new(),
+            };
+            for fact in news {
                 let inside = vec![vec![(fact.clone(), not(&fact))]];
                 if when != Formula::False && !self.covered(&domain, when.conjuncts(), &inside)? {
                     let (state, event) = (n as u64, way.what.clone());
@@ -236,9 +269,9 @@ impl Auditor<'_> {
             self.checked += 1;
             let mut known = self.cube(&state, cube)?;
             known.extend(domain.iter().cloned());
-            if let Some(bad) = &bad {
+            for bad in &bad {
                 let query = [known.as_slice(), bad].concat();
-                if !self.impossible(&query)? {
+                if !self.queries.impossible(&query)? {
                     return Err(AuditError::Bad { state: n as u64 });
                 }
             }
@@ -249,7 +282,7 @@ impl Auditor<'_> {
                 let when = when.conjuncts();
                 let fine = match formula {
                     Some(formula) => self.covered(&known, when, formula)?,
-                    None => self.impossible(&connected(&known, when.to_vec()))?,
+                    None => self.queries.impossible(&connected(&known, when.to_vec()))?,
                 };
                 if fine {
                     continue;
@@ -265,21 +298,14 @@ impl Auditor<'_> {
         Ok(())
     }
 
-    /// When the target is true in the state; `None` where it is not looked at.
-    fn bad(&mut self, state: &State) -> Result<Option<Vec<Formula>>, AuditError> {
-        let Some(question) = self.task.question() else {
-            return Ok(None);
-        };
-        let threads = state.locations.iter().zip(&self.task.instance.threads);
-        let ended = threads.into_iter().all(|(l, t)| t.ended(*l));
-        let empty = state.buffers.iter().all(buffer::Buffer::is_empty);
-        if self.machine.alone(state).is_some() || (question.only_final && !(ended && empty)) {
-            return Ok(None);
+    /// When the target is true in the state, or has no value; never where nobody looks.
+    fn bad(&mut self, state: &State<'k>) -> Result<Vec<Vec<Formula>>, AuditError> {
+        match self.task.question() {
+            Some(q) if self.machine.looked_at(state, q.only_final) => {
+                self.machine.target(state, &q.target)
+            }
+            _ => Ok(Vec::new()),
         }
-        let mut when = Vec::new();
-        let target = self.machine.target(state, &question.target, &mut when)?;
-        when.push(target);
-        Ok(Some(when))
     }
 }
 

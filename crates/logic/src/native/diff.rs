@@ -8,7 +8,7 @@ use crate::proof::Sum;
 use crate::term::Var;
 
 /// Weights beyond this go to the general solver, so that no path can overflow.
-const MAX_WEIGHT: i64 = 1 << 40;
+const MAX_WEIGHT: u64 = 1 << 40;
 /// Larger systems go to the general solver for the same reason.
 const MAX_FACTS: usize = 1 << 10;
 
@@ -55,7 +55,7 @@ impl Graph {
 
     fn add(&mut self, index: u32, fact: &Fact<'_>) -> Option<()> {
         let weight = fact.term.constant_part().to_i64()?;
-        if weight.abs() > MAX_WEIGHT {
+        if weight.unsigned_abs() > MAX_WEIGHT {
             return None;
         }
         let (plus, minus) = match fact.term.coeffs() {

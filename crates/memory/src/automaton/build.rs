@@ -1,6 +1,5 @@
 //! Unfolding threads into automata: a fixpoint over the values cells may hold.
 
-use super::liveness::{Live, live_registers};
 use super::{Act, Automata, Automaton, Edge, LocalId, LocalState, NotFinite, Observed, chain};
 use crate::fault::{Fault, FaultKind};
 use crate::reference::MAX_CHOICE;
@@ -63,7 +62,7 @@ struct Unfolded {
     ids: FxHashMap<LocalState, LocalId>,
     initial: Vec<LocalId>,
     edges: BTreeMap<LocalId, Vec<Edge>>,
-    live: Live,
+    live: Vec<Vec<bool>>,
     /// By state: whether it is on the list of work.
     waiting: Vec<bool>,
 }
@@ -105,7 +104,7 @@ impl<'i> Builder<'i> {
                 ids: FxHashMap::default(),
                 initial: Vec::new(),
                 edges: BTreeMap::new(),
-                live: live_registers(thread, &observed[t].registers),
+                live: thread.live(vec![observed[t].reads(thread); thread.locations.len()]),
                 waiting: Vec::new(),
             });
             let mut starts = vec![Vec::new()];

@@ -10,14 +10,12 @@
 
 mod build;
 mod chain;
-mod liveness;
 mod start;
 
 pub use build::build;
-pub use liveness::{Live, live_registers};
 
 use crate::fault::Fault;
-use wattle_model::instance::{Fact, Question};
+use wattle_model::instance::{Fact, Question, Thread};
 use wattle_model::{CellId, Expr, Instance, LocationId, StepId, ThreadId};
 
 /// A position among an automaton's states.
@@ -95,6 +93,14 @@ pub struct Observed {
     pub at: Vec<Vec<LocationId>>,
     /// Registers the question reads (sorted).
     pub registers: Vec<wattle_model::RegisterId>,
+}
+
+impl Observed {
+    /// Per register: whether the question reads it.
+    fn reads(&self, thread: &Thread) -> Vec<bool> {
+        let ids = (0..thread.registers.len()).map(wattle_model::RegisterId::new);
+        ids.map(|r| self.registers.contains(&r)).collect()
+    }
 }
 
 /// What the question sees of each thread, and whether it reads memory.

@@ -177,12 +177,7 @@ fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &S
 }
 
 fn invisible(t: usize, step: &Step, view: &View) -> bool {
-    let written = match &step.action {
-        Action::Assign { register, .. }
-        | Action::Havoc { register, .. }
-        | Action::Load { register, .. } => Some(register),
-        _ => None,
-    };
+    let written = step.action.written();
     written.is_none_or(|r| !view.registers[t][r.index()])
         && view.locations[t].iter().all(|at| {
             let inside = |l| at.binary_search(&l).is_ok();

@@ -17,7 +17,6 @@ mod blurred;
 pub mod bounds;
 mod buffer;
 mod code;
-mod live;
 mod local;
 mod menu;
 mod pack;
@@ -80,6 +79,8 @@ pub struct Machine<'i> {
     pub(crate) holder: Field,
     /// A state may be inside an atomic block.
     pub(crate) atomic_states: bool,
+    /// Steps that are faults are told, not left out.
+    pub(crate) faults: bool,
 }
 
 /// One thread of a [`Machine`].
@@ -115,6 +116,7 @@ impl<'i> Machine<'i> {
             plain: instance.cells.iter().map(|c| plain(c.ty)).collect(),
             holder: Field::default(),
             atomic_states: false,
+            faults: view.faults,
         };
         machine.lay_out(contents, ranges, slots);
         for t in 0..instance.threads.len() {
@@ -246,7 +248,12 @@ impl<'i> Machine<'i> {
             });
         }
         if reductions.dead_registers {
-            let live = live::live(thread, t, view);
+            // What the question reads is live wherever it can look: everywhere, or at the ends.
+            let observed = thread.outgoing.iter().map(|out| {
+                let looks = !view.only_final || out.is_empty();
+                view.registers[t].iter().map(|r| *r && looks).collect()
+            });
+            let live = thread.live(observed.collect());
             for (node, live) in nodes.iter_mut().zip(live) {
                 node.keep = self.keep(t, &live);
             }

@@ -306,6 +306,7 @@ impl Machine<'_> {
                 notes.overflow.get_or_insert((ThreadId::new(t), edge.step));
                 Ok(())
             }
+            Stuck::Flaw(_) if !self.faults => Ok(()),
             Stuck::Flaw(flaw) => {
                 sink.event(|| event(t, edge, choice));
                 Err(Found::Fault {

@@ -8,10 +8,10 @@ use crate::event::Start;
 use crate::layout::{Epochs, Layout, Pso, Sc, Tso};
 use crate::reference::State;
 use std::collections::BTreeMap;
-use wattle_model::{CellId, LocationId, ThreadId};
+use wattle_model::{CellId, LocationId, Numbers, ThreadId};
 
 /// A content that can be read off a row of entries, oldest first as far as order is known.
-pub trait Row: Content {
+pub trait Row: Content<Value = i64> {
     /// The bound with which a buffer that takes the row's entries has this many in order.
     fn bound(ordered: usize) -> Self::Bound;
 }
@@ -60,7 +60,7 @@ fn rebuild<C: Row>(entries: &[Pending]) -> C {
     let bound = C::bound(entries.iter().filter(|p| !p.loose).count());
     let mut content = C::empty(bound);
     for p in entries {
-        let put = content.put(bound, p.entry);
+        let put = content.put(&mut Numbers, bound, p.entry);
         debug_assert!(put.is_ok(), "the bound is as large as the row");
     }
     content

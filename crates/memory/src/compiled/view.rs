@@ -7,6 +7,9 @@ use wattle_model::{CellId, Expr, Instance, LocationId, RegisterId, ThreadId};
 pub struct View {
     /// Only final states (all threads ended, buffers empty) are looked at.
     pub only_final: bool,
+    /// Faults are looked for. Otherwise a step that is one is never taken: whoever looks for a final
+    /// state has no use for it.
+    pub faults: bool,
     pub cells: Vec<bool>,
     pub registers: Vec<Vec<bool>>,
     /// Per thread, the sets of locations (sorted) someone asks about.
@@ -26,6 +29,7 @@ impl View {
         let threads = &instance.threads;
         View {
             only_final: true,
+            faults: true,
             cells: vec![false; instance.cells.len()],
             registers: threads
                 .iter()
@@ -39,6 +43,7 @@ impl View {
         let mut view = View::nothing(instance);
         if let Some(q) = question {
             view.only_final = q.only_final;
+            view.faults = q.minds_faults();
             view.see(&q.target);
         }
         view

@@ -16,15 +16,15 @@ pub use set::Set;
 
 use std::fmt::Debug;
 use std::hash::Hash;
-use wattle_model::CellId;
+use wattle_model::{CellId, Domain};
 
 /// A pending store.
-pub type Entry = (CellId, i64);
+pub type Entry<V = i64> = (CellId, V);
 
 /// One way an entry can leave the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drained<B> {
-    pub entry: Entry,
+pub struct Drained<B, V = i64> {
+    pub entry: Entry<V>,
     /// The entry stays as well, because it stands for several stores (abstract contents only).
     pub keep: bool,
     pub rest: B,
@@ -37,18 +37,28 @@ pub struct Full;
 pub trait Content: Clone + Debug + Eq + Ord + Hash {
     /// What an empty buffer of this kind is made from (a bound k, or nothing).
     type Bound: Copy + Debug;
+    /// What is stored.
+    type Value: Clone + Debug + Eq + Ord + Hash;
 
     fn empty(bound: Self::Bound) -> Self;
 
-    fn put(&mut self, bound: Self::Bound, entry: Entry) -> Result<(), Full>;
+    fn put<D: Domain<Value = Self::Value>>(
+        &mut self,
+        d: &mut D,
+        bound: Self::Bound,
+        entry: Entry<Self::Value>,
+    ) -> Result<(), Full>;
 
     /// The value the owner reads for `cell`: its newest pending store, if there is one.
-    fn newest(&self, cell: CellId) -> Option<i64>;
+    fn newest(&self, cell: CellId) -> Option<Self::Value>;
 
     /// Every way an entry can leave, in a fixed order.
-    fn drains(&self) -> Vec<Drained<Self>>;
+    fn drains(&self) -> Vec<Drained<Self, Self::Value>>;
 
     fn is_empty(&self) -> bool;
+
+    /// A store fence, for contents that keep the cells of one buffer apart.
+    fn store_fence(&mut self) {}
 
     /// How many epochs of stores a PSO buffer of this kind keeps apart. Contents that must stay
     /// finite forget the order beyond this: the newest epochs are merged, which only adds drains.
@@ -64,33 +74,39 @@ pub trait Content: Clone + Debug + Eq + Ord + Hash {
     }
 
     /// The entries known to be pending, oldest first where order is known; for display.
-    fn entries(&self) -> Vec<Entry>;
+    fn entries(&self) -> Vec<Entry<Self::Value>>;
 }
 
 /// Everything, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Exact(pub Vec<Entry>);
+pub struct Exact<V = i64>(pub Vec<Entry<V>>);
 
-impl Content for Exact {
+impl<V: Clone + Debug + Eq + Ord + Hash> Content for Exact<V> {
     type Bound = ();
+    type Value = V;
 
     fn empty((): ()) -> Self {
         Exact(Vec::new())
     }
 
-    fn put(&mut self, (): (), entry: Entry) -> Result<(), Full> {
+    fn put<D: Domain<Value = V>>(
+        &mut self,
+        _: &mut D,
+        (): (),
+        entry: Entry<V>,
+    ) -> Result<(), Full> {
         self.0.push(entry);
         Ok(())
     }
 
-    fn newest(&self, cell: CellId) -> Option<i64> {
+    fn newest(&self, cell: CellId) -> Option<V> {
         let newest = self.0.iter().rev().find(|(c, _)| *c == cell);
-        newest.map(|(_, value)| *value)
+        newest.map(|(_, value)| value.clone())
     }
 
-    fn drains(&self) -> Vec<Drained<Self>> {
+    fn drains(&self) -> Vec<Drained<Self, V>> {
         let oldest = self.0.first().map(|entry| Drained {
-            entry: *entry,
+            entry: entry.clone(),
             keep: false,
             rest: Exact(self.0[1..].to_vec()),
         });
@@ -101,7 +117,7 @@ impl Content for Exact {
         self.0.is_empty()
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<Entry<V>> {
         self.0.clone()
     }
 }

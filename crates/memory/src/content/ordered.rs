@@ -10,7 +10,7 @@
 
 use super::set::Set;
 use super::{Content, Drained, Entry, Exact, Full};
-use wattle_model::CellId;
+use wattle_model::{CellId, Domain};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OldestK {
@@ -20,6 +20,7 @@ pub struct OldestK {
 
 impl Content for OldestK {
     type Bound = usize;
+    type Value = i64;
 
     fn empty(_: usize) -> Self {
         OldestK {
@@ -28,11 +29,16 @@ impl Content for OldestK {
         }
     }
 
-    fn put(&mut self, k: usize, entry: Entry) -> Result<(), Full> {
+    fn put<D: Domain<Value = i64>>(
+        &mut self,
+        d: &mut D,
+        k: usize,
+        entry: Entry,
+    ) -> Result<(), Full> {
         if self.rest.is_empty() && self.queue.0.len() < k {
-            self.queue.put((), entry)
+            self.queue.put(d, (), entry)
         } else {
-            self.rest.put((), entry)
+            self.rest.put(d, (), entry)
         }
     }
 
@@ -76,6 +82,7 @@ pub struct NewestK {
 
 impl Content for NewestK {
     type Bound = usize;
+    type Value = i64;
 
     fn empty(_: usize) -> Self {
         NewestK {
@@ -84,11 +91,16 @@ impl Content for NewestK {
         }
     }
 
-    fn put(&mut self, k: usize, entry: Entry) -> Result<(), Full> {
-        self.queue.put((), entry)?;
+    fn put<D: Domain<Value = i64>>(
+        &mut self,
+        d: &mut D,
+        k: usize,
+        entry: Entry,
+    ) -> Result<(), Full> {
+        self.queue.put(d, (), entry)?;
         while self.queue.0.len() > k {
             let oldest = self.queue.0.remove(0);
-            self.rest.put((), oldest)?;
+            self.rest.put(d, (), oldest)?;
         }
         Ok(())
     }
@@ -130,16 +142,22 @@ pub struct AtMostK(Exact);
 
 impl Content for AtMostK {
     type Bound = usize;
+    type Value = i64;
 
     fn empty(_: usize) -> Self {
         AtMostK(Exact::empty(()))
     }
 
-    fn put(&mut self, k: usize, entry: Entry) -> Result<(), Full> {
+    fn put<D: Domain<Value = i64>>(
+        &mut self,
+        d: &mut D,
+        k: usize,
+        entry: Entry,
+    ) -> Result<(), Full> {
         if self.0.0.len() >= k {
             return Err(Full);
         }
-        self.0.put((), entry)
+        self.0.put(d, (), entry)
     }
 
     fn newest(&self, cell: CellId) -> Option<i64> {

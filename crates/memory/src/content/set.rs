@@ -5,7 +5,7 @@
 
 use super::{Content, Drained, Entry, Full};
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_model::CellId;
+use wattle_model::{CellId, Domain};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Set {
@@ -15,12 +15,18 @@ pub struct Set {
 
 impl Content for Set {
     type Bound = ();
+    type Value = i64;
 
     fn empty((): ()) -> Self {
         Set::default()
     }
 
-    fn put(&mut self, (): (), (cell, value): Entry) -> Result<(), Full> {
+    fn put<D: Domain<Value = i64>>(
+        &mut self,
+        _: &mut D,
+        (): (),
+        (cell, value): Entry,
+    ) -> Result<(), Full> {
         let pending = self.cells.entry(cell).or_default();
         pending.0 = value;
         pending.1.insert(value);

@@ -3,44 +3,46 @@
 use super::State;
 use crate::fault::FaultKind;
 use wattle_model::instance::Fact;
-use wattle_model::{CellId, Expr, Op2};
+use wattle_model::{CellId, Domain, Expr, NoValue, Numbers};
 
 /// The value of a condition. `&&`, `||` and `?:` look only at what they need.
 pub fn evaluate<B>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
-    Ok(match e {
-        Expr::Const(c) => *c,
-        Expr::Atom(fact) => fact_value(state, fact)?,
-        Expr::Unary(op, a) => op.apply(evaluate(state, a)?)?,
-        Expr::Binary(Op2::And, a, b) => {
-            i64::from(evaluate(state, a)? != 0 && evaluate(state, b)? != 0)
-        }
-        Expr::Binary(Op2::Or, a, b) => {
-            i64::from(evaluate(state, a)? != 0 || evaluate(state, b)? != 0)
-        }
-        Expr::Binary(op, a, b) => op.apply(evaluate(state, a)?, evaluate(state, b)?)?,
-        Expr::Ite(c, a, b) => {
-            let chosen = if evaluate(state, c)? != 0 { a } else { b };
-            evaluate(state, chosen)?
-        }
-    })
+    evaluate_in(&mut Numbers, state, e)
 }
 
-fn fact_value<B>(state: &State<B>, fact: &Fact) -> Result<i64, FaultKind> {
-    match fact {
-        Fact::Cell(c) => Ok(state.memory[c.index()]),
+/// The same in a domain of values.
+pub fn evaluate_in<D, B, E>(
+    d: &mut D,
+    state: &State<B, D::Value>,
+    e: &Expr<Fact>,
+) -> Result<D::Value, E>
+where
+    D: Domain,
+    E: From<NoValue<D::Refusal>> + From<FaultKind<D::Value>>,
+{
+    e.evaluate(d, &mut |d: &mut D, fact| fact_value(d, state, fact))
+}
+
+fn fact_value<D, B, E>(d: &mut D, state: &State<B, D::Value>, fact: &Fact) -> Result<D::Value, E>
+where
+    D: Domain,
+    E: From<NoValue<D::Refusal>> + From<FaultKind<D::Value>>,
+{
+    Ok(match fact {
+        Fact::Cell(c) => state.memory[c.index()].clone(),
         Fact::CellAt {
             base,
             length,
             index,
         } => {
-            let index = evaluate(state, index)?;
+            let index = evaluate_in::<D, B, E>(d, state, index)?;
             let length = *length;
-            match u32::try_from(index).ok().filter(|i| *i < length) {
-                Some(i) => Ok(state.memory[CellId(base.0 + i).index()]),
-                None => Err(FaultKind::IndexOutOfRange { index, length }),
+            match d.position(&index, length) {
+                Some(i) => state.memory[CellId(base.0 + i).index()].clone(),
+                None => return Err(FaultKind::IndexOutOfRange { index, length }.into()),
             }
         }
-        Fact::Register(t, r) => Ok(state.registers[t.index()][r.index()]),
-        Fact::At(t, at) => Ok(i64::from(at.contains(&state.locations[t.index()]))),
-    }
+        Fact::Register(t, r) => state.registers[t.index()][r.index()].clone(),
+        Fact::At(t, at) => d.constant(i64::from(at.contains(&state.locations[t.index()]))),
+    })
 }

@@ -1,48 +1,36 @@
 //! The reference machine: a direct transcription of the rules, written to be read.
 //!
 //! A state is where every thread is, its registers, memory, every thread's buffer and who holds the
-//! lock. Rules, for a thread t at location l:
+//! lock. An event is a step of a thread, by the rules of [`crate::rules`], or a **drain**: an entry of
+//! a thread's buffer reaches memory, if the lock is free or the thread's.
 //!
-//! - **assign, havoc, assume, assert, skip** touch only t's registers; an assumption is enabled only
-//!   where it is true; a false assertion is a fault.
-//! - **load** reads t's newest pending store of the cell if there is one, else memory; either way it
-//!   needs the lock to be free or t's.
-//! - **store** puts an entry into t's buffer. Under SC, and inside an atomic block, it writes memory
-//!   at once, which needs the lock to be free or t's.
-//! - **fence** is enabled when t's buffer is empty. A **store fence** is always enabled; later
-//!   entries then drain after earlier ones (PSO; nothing to do elsewhere).
-//! - **atomic begin** needs an empty buffer and the lock free or t's. From there to **atomic end**
-//!   no other thread has an event, and nobody looks: properties see only states in which no thread
-//!   is inside an atomic block.
-//! - **lock** needs an empty buffer and a free lock, and takes it; **unlock** needs an empty buffer
-//!   and t to hold it, and frees it. While t holds the lock no other thread loads and no other
-//!   thread's store reaches memory; steps on registers and stores into buffers go on.
-//! - **drain**: an entry of t's buffer reaches memory, if the lock is free or t's.
-//!
-//! An index outside its array, a value outside its range, a division by zero: the step is a fault
-//! and its run ends there.
+//! Steps and drains are generic in the domain of values; listing the events of a state, one for each
+//! value of a choice, is for numbers.
 
+mod acting;
 mod facts;
 mod replay;
 
-pub use facts::evaluate;
+pub use facts::{evaluate, evaluate_in};
 pub use replay::{ReplayError, Snapshot, replay};
 
-use crate::content::{Content, Full};
+use crate::content::{Content, Drained};
 use crate::event::{Event, Start};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::Fault;
 use crate::layout::{Bounds, Layout};
+use crate::rules::{self, Stuck, StuckIn};
+use acting::Acting;
 use std::marker::PhantomData;
 use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Initial, Thread};
-use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId, ThreadId, Type};
+use wattle_model::instance::Initial;
+use wattle_model::{Domain, Instance, LocationId, Numbers, StepId, ThreadId, Type};
 
 /// A state of the reference machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct State<B> {
+pub struct State<B, V = i64> {
     pub locations: Vec<LocationId>,
-    pub registers: Vec<Vec<i64>>,
-    pub memory: Vec<i64>,
+    pub registers: Vec<Vec<V>>,
+    pub memory: Vec<V>,
     pub buffers: Vec<B>,
     /// Who holds the lock.
     pub holder: Option<ThreadId>,
@@ -91,6 +79,8 @@ pub struct Machine<'i, L: Layout, C: Content> {
 }
 
 type Buffer<L, C> = <L as Layout>::Buffer<C>;
+/// A state of the machine with this layout and content.
+pub type StateOf<L, C> = State<Buffer<L, C>, <C as Content>::Value>;
 
 impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
     /// A machine with the same bound for every buffer.
@@ -113,19 +103,19 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
                 }
             }
         }
-        Ok(Machine {
+        Ok(Self::without_choices(instance, bounds))
+    }
+
+    /// A machine of which nobody asks for the events, so that wide choices are none of its business.
+    pub fn without_choices(instance: &'i Instance, bounds: Vec<Bounds<C::Bound>>) -> Self {
+        Machine {
             instance,
             bounds,
             layout: PhantomData,
-        })
+        }
     }
 
-    /// Every initial state, in order of the values chosen.
-    pub fn starts(&self) -> Result<Vec<Start>, Refusal> {
-        starts(self.instance)
-    }
-
-    pub fn initial(&self, start: &Start) -> State<Buffer<L, C>> {
+    pub fn initial(&self, start: &Start<C::Value>) -> StateOf<L, C> {
         let threads = &self.instance.threads;
         State {
             locations: threads.iter().map(|t| t.entry).collect(),
@@ -137,18 +127,85 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
     }
 
     /// The thread inside an atomic block, if there is one.
-    pub fn inside_atomic(&self, state: &State<Buffer<L, C>>) -> Option<ThreadId> {
+    pub fn inside_atomic(&self, state: &StateOf<L, C>) -> Option<ThreadId> {
         let mut threads = self.instance.thread_ids();
         threads.find(|t| self.instance.thread(*t).atomic[state.locations[t.index()].index()])
     }
 
     /// All threads have ended and all buffers are empty.
-    pub fn is_final(&self, state: &State<Buffer<L, C>>) -> bool {
+    pub fn is_final(&self, state: &StateOf<L, C>) -> bool {
         let mut threads = self.instance.thread_ids();
         threads.all(|t| {
             self.instance.thread(t).ended(state.locations[t.index()])
                 && L::is_empty::<C>(&state.buffers[t.index()])
         })
+    }
+
+    /// Whether the thread may have an event: no other is inside an atomic block.
+    pub fn may_act(&self, state: &StateOf<L, C>, t: ThreadId) -> bool {
+        self.inside_atomic(state).is_none_or(|alone| alone == t)
+    }
+
+    /// Whether the thread, which may act and is at the step's source, can take it.
+    pub fn enabled<D: Domain<Value = C::Value>>(
+        &self,
+        d: &mut D,
+        state: &StateOf<L, C>,
+        t: ThreadId,
+        s: StepId,
+    ) -> bool {
+        let acting = Acting::<L, C, _>::new(self, t, s, state);
+        rules::enabled(d, &acting, &self.instance.thread(t).step(s).action)
+    }
+
+    /// Takes an enabled step.
+    pub fn take<D: Domain<Value = C::Value>>(
+        &self,
+        d: &mut D,
+        state: &StateOf<L, C>,
+        t: ThreadId,
+        s: StepId,
+        chosen: Option<C::Value>,
+    ) -> Result<StateOf<L, C>, StuckIn<D>> {
+        let mut next = state.clone();
+        let step = self.instance.thread(t).step(s);
+        let mut acting = Acting::<L, C, _>::new(self, t, s, &mut next);
+        rules::perform(d, &mut acting, &step.action, chosen)?;
+        next.locations[t.index()] = step.target;
+        Ok(next)
+    }
+
+    /// The drains of the thread, which may act and is in no atomic block.
+    pub fn drains(
+        &self,
+        state: &StateOf<L, C>,
+        t: ThreadId,
+    ) -> Vec<Drained<Buffer<L, C>, C::Value>> {
+        match state.holder.is_none_or(|h| h == t) {
+            true => L::drains::<C>(&state.buffers[t.index()]),
+            false => Vec::new(),
+        }
+    }
+
+    pub fn drain<D: Domain<Value = C::Value>>(
+        &self,
+        d: &mut D,
+        state: &StateOf<L, C>,
+        t: ThreadId,
+        drained: &Drained<Buffer<L, C>, C::Value>,
+    ) -> StateOf<L, C> {
+        let mut next = state.clone();
+        let (cell, value) = drained.entry.clone();
+        next.memory[cell.index()] = d.settle(value);
+        next.buffers[t.index()] = drained.rest.clone();
+        next
+    }
+}
+
+impl<L: Layout, C: Content<Value = i64>> Machine<'_, L, C> {
+    /// Every initial state, in order of the values chosen.
+    pub fn starts(&self) -> Result<Vec<Start>, Refusal> {
+        starts(self.instance)
     }
 
     /// Every event enabled in the state, in a fixed order. An event whose step will turn out to be
@@ -162,10 +219,12 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
             }
             let thread = self.instance.thread(t);
             for &s in thread.outgoing(state.locations[t.index()]) {
-                self.step_events(state, t, thread, s, &mut events);
+                if self.enabled(&mut Numbers, state, t, s) {
+                    self.step_events(t, s, &mut events);
+                }
             }
-            if alone.is_none() && self.may_access(state, t) {
-                for d in L::drains::<C>(&state.buffers[t.index()]) {
+            if alone.is_none() {
+                for d in self.drains(state, t) {
                     events.push(Event::Drain {
                         thread: t,
                         cell: d.entry.0,
@@ -178,41 +237,14 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
         events
     }
 
-    fn step_events(
-        &self,
-        state: &State<Buffer<L, C>>,
-        t: ThreadId,
-        thread: &Thread,
-        s: StepId,
-        events: &mut Vec<Event>,
-    ) {
-        let empty = L::is_empty::<C>(&state.buffers[t.index()]);
-        let direct = L::MODEL == crate::MemoryModel::Sc;
-        let enabled = match &thread.step(s).action {
-            // An assumption without a value is a fault, not a blocked step.
-            Action::Assume(e) => self.eval(state, t, e) != Ok(0),
-            Action::Load { .. } => self.may_access(state, t),
-            Action::Store { .. } if direct => self.may_access(state, t),
-            Action::Fence(Fence::Full) => empty,
-            Action::AtomicBegin => empty && self.may_access(state, t),
-            Action::Lock => empty && state.holder.is_none(),
-            Action::Unlock => empty && state.holder == Some(t),
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assert { .. }
-            | Action::Store { .. }
-            | Action::Fence(Fence::Store)
-            | Action::AtomicEnd => true,
-        };
-        if !enabled {
-            return;
-        }
+    /// One event for each value that the step may choose.
+    fn step_events(&self, t: ThreadId, s: StepId, events: &mut Vec<Event>) {
         let event = |value| Event::Step {
             thread: t,
             step: s,
             value,
         };
+        let thread = self.instance.thread(t);
         match &thread.step(s).action {
             Action::Havoc { register, range } => {
                 let register = &thread.registers[register.index()];
@@ -220,13 +252,18 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
                     events.extend((lo..=hi).map(|v| event(Some(v))));
                 }
             }
-            _ => events.push(event(None)),
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => events.push(event(None)),
         }
-    }
-
-    /// Whether `t` may load and its stores may reach memory: nobody else holds the lock.
-    fn may_access(&self, state: &State<Buffer<L, C>>, t: ThreadId) -> bool {
-        state.holder.is_none_or(|h| h == t)
     }
 
     /// Takes an enabled event.
@@ -238,146 +275,26 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
                 value,
                 keep,
             } => {
-                let mut next = state.clone();
                 let drains = L::drains::<C>(&state.buffers[thread.index()]);
-                let wanted = |d: &&crate::content::Drained<Buffer<L, C>>| {
-                    d.entry == (cell, value) && d.keep == keep
-                };
-                if let Some(d) = drains.iter().find(wanted) {
-                    next.memory[cell.index()] = value;
-                    next.buffers[thread.index()] = d.rest.clone();
-                }
-                Outcome::Next(next)
+                let wanted =
+                    |d: &&Drained<Buffer<L, C>>| d.entry == (cell, value) && d.keep == keep;
+                Outcome::Next(match drains.iter().find(wanted) {
+                    Some(d) => self.drain(&mut Numbers, state, thread, d),
+                    None => state.clone(),
+                })
             }
             Event::Step {
                 thread,
                 step,
                 value,
-            } => match self.take(state, thread, step, value) {
+            } => match self.take(&mut Numbers, state, thread, step, value) {
                 Ok(next) => Outcome::Next(next),
-                Err(Stuck::Full(Full)) => Outcome::Full(thread),
+                Err(Stuck::Full) => Outcome::Full(thread),
                 Err(Stuck::Fault(kind)) => Outcome::Fault(Fault { thread, step, kind }),
+                Err(Stuck::Refused(never)) => match never {},
             },
         }
     }
-
-    fn take(
-        &self,
-        state: &State<Buffer<L, C>>,
-        t: ThreadId,
-        s: StepId,
-        value: Option<i64>,
-    ) -> Result<State<Buffer<L, C>>, Stuck> {
-        let thread = self.instance.thread(t);
-        let step = thread.step(s);
-        let me = t.index();
-        let mut next = state.clone();
-        next.locations[me] = step.target;
-        let set = |next: &mut State<_>, r: RegisterId, v: i64| {
-            let admitted = admit(thread.registers[r.index()].ty, v)?;
-            next.registers[me][r.index()] = admitted;
-            Ok::<(), Stuck>(())
-        };
-        match &step.action {
-            Action::Skip | Action::AtomicBegin | Action::AtomicEnd | Action::Fence(Fence::Full) => {
-            }
-            Action::Fence(Fence::Store) => {
-                L::store_fence::<C>(&mut next.buffers[me], &self.bounds[me]);
-            }
-            Action::Assign { register, value } => {
-                let v = self.eval(state, t, value)?;
-                set(&mut next, *register, v)?;
-            }
-            Action::Havoc { register, .. } => set(&mut next, *register, value.unwrap_or(0))?,
-            Action::Assume(e) => {
-                self.eval(state, t, e)?;
-            }
-            Action::Assert { condition, message } => {
-                if self.eval(state, t, condition)? == 0 {
-                    let message = message.clone();
-                    return Err(FaultKind::Assertion { message }.into());
-                }
-            }
-            Action::Load { register, place } => {
-                let cell = self.address(state, t, place)?;
-                let pending = L::newest::<C>(&state.buffers[me], cell);
-                let v = pending.unwrap_or(state.memory[cell.index()]);
-                set(&mut next, *register, v)?;
-            }
-            Action::Store { place, value } => {
-                let cell = self.address(state, t, place)?;
-                let v = self.eval(state, t, value)?;
-                let v = admit(self.instance.cell(cell).ty, v)?;
-                if thread.atomic[step.source.index()] {
-                    next.memory[cell.index()] = v;
-                } else if let Some((cell, v)) =
-                    L::put::<C>(&mut next.buffers[me], &self.bounds[me], (cell, v))?
-                {
-                    next.memory[cell.index()] = v;
-                }
-            }
-            Action::Lock => next.holder = Some(t),
-            Action::Unlock => next.holder = None,
-        }
-        Ok(next)
-    }
-
-    fn eval(
-        &self,
-        state: &State<Buffer<L, C>>,
-        t: ThreadId,
-        e: &Expr<RegisterId>,
-    ) -> Result<i64, FaultKind> {
-        let registers = &state.registers[t.index()];
-        Ok(e.eval(&|r: &RegisterId| registers[r.index()])?)
-    }
-
-    fn address(
-        &self,
-        state: &State<Buffer<L, C>>,
-        t: ThreadId,
-        place: &Address,
-    ) -> Result<CellId, FaultKind> {
-        match place {
-            Address::Cell(c) => Ok(*c),
-            Address::Computed {
-                base,
-                length,
-                index,
-            } => {
-                let index = self.eval(state, t, index)?;
-                let inside = u32::try_from(index).ok().filter(|i| i < length);
-                let length = *length;
-                inside
-                    .map(|i| CellId(base.0 + i))
-                    .ok_or(FaultKind::IndexOutOfRange { index, length })
-            }
-        }
-    }
-}
-
-/// Why a step has no next state.
-enum Stuck {
-    Fault(FaultKind),
-    Full(Full),
-}
-
-impl From<FaultKind> for Stuck {
-    fn from(kind: FaultKind) -> Self {
-        Stuck::Fault(kind)
-    }
-}
-
-impl From<Full> for Stuck {
-    fn from(full: Full) -> Self {
-        Stuck::Full(full)
-    }
-}
-
-fn admit(ty: Type, value: i64) -> Result<i64, FaultKind> {
-    let (lo, hi) = ty.bounds().unwrap_or((i64::MIN, i64::MAX));
-    ty.admit(value)
-        .ok_or(FaultKind::ValueOutOfRange { value, lo, hi })
 }
 
 /// The values a nondeterministic assignment may choose.

@@ -153,7 +153,7 @@ pub fn compare(
     }
 }
 
-/// Wrap-around numbers as the proof takes them, which [`Lowered::notes`] says.
+/// Wrap-around numbers as the proof takes them, which [`Lowered::may_wrap`] says.
 fn mathematical(program: &mut Program, variables: &Variables) {
     let unbounded = |id: Variable, ty: &mut Type| {
         if matches!(ty, Type::Wrap { .. }) && *variables.of(id) == Holds::Numbers {

@@ -4,8 +4,8 @@
 //! regions weak cells. A transition is one memory step with the local steps that follow it, or a
 //! whole atomic block. Variables that hold few constants get one finite type, thread identifiers a
 //! thread cell with a flag for `none`, counters of threads (conchon-2017 §4) a boolean array: as
-//! many elements are true as the counter counts. Everything else is an integer; wrap-around is not
-//! modelled, which [`Lowered::notes`] says.
+//! many elements are true as the counter counts. Everything else is an integer; where wrap-around might
+//! matter, [`Lowered::may_wrap`] says so.
 //!
 //! What cannot be treated is refused with its place: arithmetic on thread identifiers, identifiers
 //! of one family where another's are meant, indexes that are no thread of the family.
@@ -26,6 +26,7 @@ mod tests;
 use crate::compile::Unsupported;
 use std::collections::BTreeMap;
 use variables::Variables;
+use wattle_evidence::Assumption;
 use wattle_model::array::{
     Access, ArraySystem, CellDecl, CellType, Comparison, Formula, Literal, Quantified, Term,
     ThreadTerm, TypeDecl,
@@ -36,9 +37,21 @@ use wattle_model::{Count, FamilyId, Program, Span};
 #[derive(Clone, Debug)]
 pub struct Lowered {
     pub system: ArraySystem,
-    /// What the system does not model exactly, one sentence each.
-    pub notes: Vec<String>,
+    /// Variables whose numbers may wrap around in the program; in the system they do not. A proof
+    /// assumes that they never do.
+    pub may_wrap: Vec<String>,
     meaning: faithful::Meaning,
+}
+
+impl Lowered {
+    /// What a proof about the system takes for granted about the program.
+    pub fn assumptions(&self) -> Vec<Assumption> {
+        let variables = self.may_wrap.clone();
+        match variables.is_empty() {
+            true => Vec::new(),
+            false => vec![Assumption::NoWrap { variables }],
+        }
+    }
 }
 
 pub type Refused = Unsupported;
@@ -58,7 +71,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
         program,
         variables,
         system: ArraySystem::default(),
-        notes: Vec::new(),
+        may_wrap: Vec::new(),
         observed: Vec::new(),
         broken: None,
         few: BTreeMap::new(),
@@ -73,7 +86,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     Ok(Lowered {
         meaning: faithful::Meaning::of(&lowering),
         system: lowering.system,
-        notes: lowering.notes,
+        may_wrap: lowering.may_wrap,
     })
 }
 
@@ -81,7 +94,7 @@ struct Lowering<'p> {
     program: &'p Program,
     variables: Variables,
     system: ArraySystem,
-    notes: Vec<String>,
+    may_wrap: Vec<String>,
     /// Labels the property speaks of.
     observed: Vec<String>,
     /// The flag that records that a counter left 0..N, if some may.

@@ -324,7 +324,7 @@ impl Lowering<'_> {
         for (r, region) in program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
             let holds = self.variables.of(id).clone();
-            self.wraps(region.ty, &holds);
+            self.wraps(&region.name, region.ty, &holds);
             let elements = match region.length {
                 Length::Array(n) if n <= 16 => n,
                 Length::Array(_) => {
@@ -383,21 +383,15 @@ impl Lowering<'_> {
                     span: register.span,
                 };
                 self.declare_one(one, init)?;
-                self.wraps(register.ty, &holds);
+                self.wraps(&register.name, register.ty, &holds);
             }
         }
         Ok(())
     }
 
-    fn wraps(&mut self, ty: Type, holds: &Holds) {
+    fn wraps(&mut self, name: &str, ty: Type, holds: &Holds) {
         if matches!(ty, Type::Wrap { .. }) && *holds == Holds::Numbers {
-            self.note("wrap-around numbers are treated as mathematical integers");
-        }
-    }
-
-    pub(super) fn note(&mut self, text: &str) {
-        if !self.notes.iter().any(|n| n == text) {
-            self.notes.push(text.to_string());
+            self.may_wrap.push(name.to_string());
         }
     }
 

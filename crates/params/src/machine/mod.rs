@@ -79,6 +79,14 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Whether some transition takes any number, of which only a few are tried.
+    pub fn chooses(&self) -> bool {
+        let updates = self.system.transitions.iter().flat_map(|t| &t.updates);
+        let number = |cell| matches!(self.system.cell(cell).ty, CellType::Int | CellType::Real);
+        let mut wide = updates.filter(|u| number(u.cell));
+        wide.any(|u| u.branches.iter().any(|b| b.value == Value::Any))
+    }
+
     /// How many cells a state has.
     pub fn size(&self) -> usize {
         self.size
@@ -403,6 +411,11 @@ impl<'a> Machine<'a> {
             .filter(|q| self.system.only_constants(&q.body));
         let axioms: Vec<_> = axioms.cloned().collect();
         self.some_of(state, &axioms).is_some()
+    }
+
+    /// A condition that the file claims never to hold and that the state satisfies.
+    pub fn broken_claim(&self, state: &State) -> Option<usize> {
+        self.some_of(state, &self.system.assumed).map(|(i, _)| i)
     }
 
     fn some_of(

@@ -14,7 +14,6 @@
 
 pub mod blur;
 pub mod expr;
-pub mod live;
 pub mod ranges;
 mod shape;
 pub mod size;
@@ -108,7 +107,9 @@ impl<'i> System<'i> {
             cells: next,
             choice: next + count as u32,
             bounds: bounds.collect(),
-            live: threads.map(|(t, s)| live::live(t, s)).collect(),
+            live: threads
+                .map(|(t, s)| t.live(vec![s.clone(); t.locations.len()]))
+                .collect(),
             ranges: Ranges::of(instance),
             blur: None,
         }

@@ -1,9 +1,9 @@
 //! Steps that touch only registers, and what follows from that: locations where a thread may be run
-//! ahead of the others, and registers whose value no longer matters.
+//! ahead of the others.
 
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Thread};
-use wattle_model::{Expr, LocationId, RegisterId};
+use wattle_model::{LocationId, RegisterId};
 
 /// The strongly connected component of a node.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -106,55 +106,4 @@ pub(super) fn quick(thread: &Thread) -> Vec<bool> {
                 })
         })
         .collect()
-}
-
-/// Registers whose value may still be read, per location.
-pub(super) fn live(thread: &Thread) -> Vec<Vec<bool>> {
-    let mut live = vec![vec![false; thread.registers.len()]; thread.locations.len()];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for step in thread.steps.iter().rev() {
-            let mut before = live[step.target.index()].clone();
-            if let Action::Assign { register, .. }
-            | Action::Havoc { register, .. }
-            | Action::Load { register, .. } = &step.action
-            {
-                before[register.index()] = false;
-            }
-            for_each_read(&step.action, &mut |r| before[r.index()] = true);
-            let at = &mut live[step.source.index()];
-            for (a, b) in at.iter_mut().zip(before) {
-                changed |= b && !*a;
-                *a |= b;
-            }
-        }
-    }
-    live
-}
-
-fn for_each_read(action: &Action<RegisterId, Address>, visit: &mut dyn FnMut(RegisterId)) {
-    let mut of = |e: &Expr<RegisterId>| e.for_each_atom(&mut |r| visit(*r));
-    match action {
-        Action::Assign { value, .. } => of(value),
-        Action::Assume(e) | Action::Assert { condition: e, .. } => of(e),
-        Action::Load { place, .. } => {
-            if let Address::Computed { index, .. } = place {
-                of(index);
-            }
-        }
-        Action::Store { place, value } => {
-            of(value);
-            if let Address::Computed { index, .. } = place {
-                of(index);
-            }
-        }
-        Action::Skip
-        | Action::Havoc { .. }
-        | Action::Fence(_)
-        | Action::AtomicBegin
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => {}
-    }
 }

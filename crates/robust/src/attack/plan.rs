@@ -75,7 +75,7 @@ impl<'i> Plan<'i> {
 }
 
 fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
-    let live = local::live(t);
+    let live = t.live(vec![vec![false; t.registers.len()]; t.locations.len()]);
     let dead = live.iter().map(|at| {
         let dead = at.iter().enumerate().filter(|(_, live)| !**live);
         dead.map(|(r, _)| r as u32).collect()

@@ -1,5 +1,6 @@
 //! What a `.bit` file says, before names are resolved.
 
+use crate::tokens::Named;
 use wattle_model::{Expr, Span};
 
 #[derive(Default)]
@@ -16,19 +17,13 @@ pub(super) struct Initial {
     pub span: Span,
 }
 
-pub(super) type Named = (String, Span);
-
 pub(super) struct Process {
     pub id: i64,
     pub span: Span,
     pub body: Vec<Labelled>,
 }
 
-pub(super) struct Labelled {
-    pub label: Option<Named>,
-    pub statement: Statement,
-    pub span: Span,
-}
+pub(super) type Labelled = crate::tokens::Labelled<Statement>;
 
 pub(super) enum Statement {
     Store(Named, Expr<Leaf>),

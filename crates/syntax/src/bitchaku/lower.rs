@@ -1,9 +1,9 @@
 //! [`File`] to a model: a single-thread family per process, one `always` per assertion.
 
-use super::ast::{File, Labelled, Leaf, Named, Process, Statement};
+use super::ast::{File, Labelled, Leaf, Process, Statement};
 use crate::diagnostics::{Diagnostic, nearest, not_linear};
 use crate::flow::Flow;
-use crate::tokens::{MAX_ERRORS, clip};
+use crate::tokens::{MAX_ERRORS, Named, clip};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use wattle_model::program::{Action, Local, Register};

@@ -9,7 +9,6 @@
 //! there is no other thread; a `fence()` in it belongs to the transition all the same. Real numbers
 //! must be whole.
 
-mod lexer;
 mod names;
 mod parse;
 mod resolve;
@@ -31,9 +30,7 @@ pub struct ParsedSystem {
 
 /// Parses and type-checks a whole file.
 pub fn parse(text: &str) -> ParsedSystem {
-    let mut diagnostics = Vec::new();
-    let tokens = lexer::lex(text, &mut diagnostics);
-    let tree = parse::parse(&tokens, &mut diagnostics);
+    let (tree, mut diagnostics) = parse::parse(text);
     let system = resolve::resolve(&tree, &mut diagnostics);
     diagnostics.sort_by_key(|d| d.span);
     diagnostics.dedup();

@@ -1,14 +1,50 @@
 //! Tokens to tree, by recursive descent. After an error the parser goes on at the next declaration,
 //! so that one file's errors are reported together.
 
-use super::lexer::Token;
 use super::tree::{
     Block, Cell, Expr, Factor, FenceWord, File, Name, Op, Right, Term, Transition, Update,
     UpdateValue,
 };
 use crate::Diagnostic;
-use crate::diagnostics::nearest;
+use crate::diagnostics::did_you_mean;
+use crate::tokens::{Kind, Lexis, Reader, Reported, clip, digits, is_word, run};
 use wattle_model::Span;
+
+const LEXIS: Lexis = Lexis {
+    symbols: &[
+        ":=", "<>", "<=", ">=", "&&", "||", "!=", "(", ")", "{", "}", "[", "]", ",", ";", ":", "=",
+        "<", ">", "|", "_", ".", "?", "@", "+", "-", "*",
+    ],
+    line_comment: None,
+    comments: &[Lexis::ML_COMMENT],
+    marks: &[('#', digits)],
+    quotes: &[],
+    escapes: false,
+    number: number_length,
+    name: name_length,
+};
+
+/// Digits, perhaps with a fraction.
+fn number_length(text: &str) -> usize {
+    let whole = digits(text);
+    let fraction = text[whole..].strip_prefix('.').map_or(0, digits);
+    match (whole, fraction) {
+        (0, _) => 0,
+        (n, 0) => n,
+        (n, more) => n + 1 + more,
+    }
+}
+
+/// A lone `_` is none.
+fn name_length(text: &str) -> usize {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        || (text.starts_with('_') && run(&text[1..], is_word) > 0);
+    if begins {
+        run(text, |c| is_word(c) || c == '\'')
+    } else {
+        0
+    }
+}
 
 const DECLARATIONS: [&str; 11] = [
     "type",
@@ -24,498 +60,399 @@ const DECLARATIONS: [&str; 11] = [
     "size_proc",
 ];
 
-/// Deeper nesting than any person writes.
-const DEPTH: usize = 200;
+type Parse<T> = Result<T, Reported>;
 
-/// The diagnostic is already recorded.
-struct Failed;
-type Parse<T> = Result<T, Failed>;
-
-pub fn parse(tokens: &[(Token<'_>, Span)], diagnostics: &mut Vec<Diagnostic>) -> File {
-    let mut parser = Parser {
-        tokens,
-        at: 0,
-        depth: 0,
-        diagnostics,
-    };
+pub fn parse(text: &str) -> (File, Vec<Diagnostic>) {
+    let mut c = Reader::new(&LEXIS, &[], text);
     let mut file = File::default();
-    while parser.peek() != Token::End {
-        let before = parser.at;
-        if parser.declaration(&mut file).is_err() {
-            parser.depth = 0;
-            parser.at = parser.at.max(before + 1).min(tokens.len() - 1);
-            parser.skip_to_declaration();
+    while !c.at_end() {
+        let before = c.position();
+        if declaration(&mut c, &mut file).is_err() {
+            if c.position() == before {
+                c.take();
+            }
+            c.skip_to(&DECLARATIONS);
         }
     }
-    file
+    (file, c.diagnostics)
 }
 
-struct Parser<'a, 'd> {
-    tokens: &'a [(Token<'a>, Span)],
-    at: usize,
-    depth: usize,
-    diagnostics: &'d mut Vec<Diagnostic>,
+fn identifier(c: &mut Reader<'_>, what: &str) -> Parse<Name> {
+    let (text, span) = c.named(what)?;
+    Ok(Name { text, span })
 }
 
-impl<'a> Parser<'a, '_> {
-    fn peek(&self) -> Token<'a> {
-        self.tokens[self.at].0
+/// A parameter or a thread constant.
+fn thread(c: &mut Reader<'_>) -> Parse<Name> {
+    let t = c.peek();
+    if t.kind == Kind::Marked('#') {
+        c.take();
+        let text = format!("#{}", t.text);
+        return Ok(Name { text, span: t.span });
     }
+    identifier(c, "a thread parameter or a thread constant such as `#1`")
+}
 
-    fn span(&self) -> Span {
-        self.tokens[self.at].1
+fn number(c: &mut Reader<'_>) -> Parse<Factor> {
+    let t = c.take();
+    let (whole, fraction) = t.text.split_once('.').unwrap_or((t.text, ""));
+    if fraction.bytes().any(|b| b != b'0') {
+        let message = format!("`{}` is not a whole number", clip(t.text));
+        let d = Diagnostic::error(t.span, message);
+        return Err(c.report(d.hint("only whole reals are supported")));
     }
-
-    fn last_span(&self) -> Span {
-        self.tokens[self.at.saturating_sub(1)].1
-    }
-
-    fn next(&mut self) {
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
-    }
-
-    fn eat(&mut self, symbol: &str) -> bool {
-        let found = matches!(self.peek(), Token::Symbol(s) if s == symbol);
-        if found {
-            self.next();
+    match whole.parse() {
+        Ok(n) if fraction.is_empty() => Ok(Factor::Number(n)),
+        Ok(n) => Ok(Factor::Real(n)),
+        Err(_) => {
+            let message = format!("the number `{}` is too large", clip(t.text));
+            Err(c.error(t.span, message))
         }
-        found
     }
+}
 
-    fn eat_word(&mut self, word: &str) -> bool {
-        let found = self.peek() == Token::Word(word);
-        if found {
-            self.next();
+fn declaration(c: &mut Reader<'_>, file: &mut File) -> Parse<()> {
+    let wanted = "a declaration (`type`, `var`, `array`, `init`, `unsafe`, `transition`, …)";
+    let word = c.name(wanted)?;
+    let start = word.span;
+    match word.text {
+        "type" => {
+            let declared = type_declaration(c)?;
+            file.types.push(declared);
         }
-        found
-    }
-
-    fn expect(&mut self, symbol: &str) -> Parse<()> {
-        if self.eat(symbol) {
-            return Ok(());
-        }
-        self.unexpected(&format!("`{symbol}`"))
-    }
-
-    fn unexpected<T>(&mut self, expected: &str) -> Parse<T> {
-        let found = match self.peek() {
-            Token::Word(w) => format!("unexpected `{w}`"),
-            Token::Int(n) | Token::Real(n) => format!("unexpected number `{n}`"),
-            Token::Constant(c) => format!("unexpected `{c}`"),
-            Token::Symbol(s) => format!("unexpected `{s}`"),
-            Token::End => "the file ends too early".to_string(),
-        };
-        self.diagnostics
-            .push(Diagnostic::error(self.span(), found).expected(expected));
-        Err(Failed)
-    }
-
-    fn skip_to_declaration(&mut self) {
-        loop {
-            match self.peek() {
-                Token::End => return,
-                Token::Word(w) if DECLARATIONS.contains(&w) => return,
-                _ => self.next(),
+        "weak" => {
+            if !(c.eat("var") || c.eat("array")) {
+                return Err(c.unexpected("`var` or `array` after `weak`"));
             }
+            let cell = cell(c, true, false)?;
+            file.cells.push(cell);
         }
-    }
-
-    fn name(&mut self, what: &str) -> Parse<Name> {
-        match self.peek() {
-            Token::Word(w) => {
-                let span = self.span();
-                self.next();
-                Ok(Name {
-                    text: w.to_string(),
-                    span,
-                })
+        "var" | "array" => {
+            let cell = cell(c, false, false)?;
+            file.cells.push(cell);
+        }
+        "const" => {
+            let cell = cell(c, false, true)?;
+            file.cells.push(cell);
+        }
+        "number_procs" | "size_proc" => {
+            let t = c.peek();
+            if t.kind != Kind::Number {
+                return Err(c.unexpected("a number of threads"));
             }
-            _ => self.unexpected(what),
-        }
-    }
-
-    /// A parameter or a thread constant.
-    fn thread(&mut self) -> Parse<Name> {
-        if let Token::Constant(c) = self.peek() {
-            let span = self.span();
-            self.next();
-            return Ok(Name {
-                text: c.to_string(),
-                span,
-            });
-        }
-        self.name("a thread parameter or a thread constant such as `#1`")
-    }
-
-    fn declaration(&mut self, file: &mut File) -> Parse<()> {
-        let start = self.span();
-        let Token::Word(word) = self.peek() else {
-            return self.unexpected(
-                "a declaration (`type`, `var`, `array`, `init`, `unsafe`, `transition`, …)",
-            );
-        };
-        self.next();
-        match word {
-            "type" => {
-                let declared = self.type_declaration()?;
-                file.types.push(declared);
-            }
-            "weak" => {
-                if !(self.eat_word("var") || self.eat_word("array")) {
-                    return self.unexpected("`var` or `array` after `weak`");
+            c.take();
+            match t.text.parse() {
+                Ok(n) if (1..=64).contains(&n) => file.threads = Some((n, t.span)),
+                _ => {
+                    let message = "the number of threads is out of range";
+                    let d = Diagnostic::error(t.span, message);
+                    c.report(d.expected("a number from 1 to 64"));
                 }
-                let cell = self.cell(true, false)?;
-                file.cells.push(cell);
-            }
-            "var" | "array" => {
-                let cell = self.cell(false, false)?;
-                file.cells.push(cell);
-            }
-            "const" => {
-                let cell = self.cell(false, true)?;
-                file.cells.push(cell);
-            }
-            "number_procs" | "size_proc" => match self.peek() {
-                Token::Int(n) => {
-                    let span = self.span();
-                    self.next();
-                    match u32::try_from(n) {
-                        Ok(n) if (1..=64).contains(&n) => file.threads = Some((n, span)),
-                        _ => self.diagnostics.push(
-                            Diagnostic::error(span, "the number of threads is out of range")
-                                .expected("a number from 1 to 64"),
-                        ),
-                    }
-                }
-                _ => return self.unexpected("a number of threads"),
-            },
-            "init" => {
-                let block = self.block(start)?;
-                file.init.push(block);
-            }
-            "unsafe" => {
-                let block = self.block(start)?;
-                file.bad.push(block);
-            }
-            "invariant" => {
-                let block = self.block(start)?;
-                file.invariants.push(block);
-            }
-            "transition" => {
-                let t = self.transition()?;
-                file.transitions.push(t);
-            }
-            other => {
-                let mut d = Diagnostic::error(start, format!("unknown declaration `{other}`"))
-                    .expected("`type`, `var`, `array`, `const`, `weak`, `number_procs`, `init`, `invariant`, `unsafe` or `transition`");
-                if let Some(n) = nearest(other, DECLARATIONS) {
-                    d = d.hint(format!("did you mean `{n}`?"));
-                }
-                self.diagnostics.push(d);
-                return Err(Failed);
             }
         }
-        Ok(())
-    }
-
-    fn type_declaration(&mut self) -> Parse<(Name, Vec<Name>)> {
-        let name = self.name("the name of a type")?;
-        let mut constructors = Vec::new();
-        if self.eat("=") {
-            self.eat("|");
-            constructors.push(self.name("a constructor")?);
-            while self.eat("|") {
-                constructors.push(self.name("a constructor")?);
-            }
+        "init" => {
+            let block = block(c, start)?;
+            file.init.push(block);
         }
-        Ok((name, constructors))
-    }
-
-    fn cell(&mut self, weak: bool, constant: bool) -> Parse<Cell> {
-        let name = self.name("the name of a variable or array")?;
-        let mut indices = Vec::new();
-        if self.eat("[") {
-            indices.push(self.name("the index type `proc`")?);
-            while self.eat(",") {
-                indices.push(self.name("the index type `proc`")?);
-            }
-            self.expect("]")?;
+        "unsafe" => {
+            let block = block(c, start)?;
+            file.bad.push(block);
         }
-        self.expect(":")?;
-        let ty = self.name("a type")?;
-        Ok(Cell {
-            name,
-            indices,
-            ty,
-            weak,
-            constant,
-        })
-    }
-
-    fn block(&mut self, start: Span) -> Parse<Block> {
-        let (params, _) = self.params(false)?;
-        self.expect("{")?;
-        let body = match self.eat("}") {
-            true => Expr::And(Vec::new()),
-            false => {
-                let e = self.expr()?;
-                self.expect("}")?;
-                e
-            }
-        };
-        Ok(Block {
-            params,
-            body,
-            span: start.to(self.last_span()),
-        })
-    }
-
-    /// Parameters between parentheses; the number of the bracketed one.
-    fn params(&mut self, brackets: bool) -> Parse<(Vec<Name>, Option<usize>)> {
-        self.expect("(")?;
-        let (mut params, mut bracketed) = (Vec::new(), None);
-        loop {
-            if self.eat(")") {
-                return Ok((params, bracketed));
-            }
-            self.eat(",");
-            if brackets && self.eat("[") {
-                bracketed = Some(params.len());
-                params.push(self.name("the acting thread")?);
-                self.expect("]")?;
-            } else {
-                params.push(self.name("a thread parameter or `)`")?);
-            }
+        "invariant" => {
+            let block = block(c, start)?;
+            file.invariants.push(block);
+        }
+        "transition" => {
+            let t = transition(c)?;
+            file.transitions.push(t);
+        }
+        other => {
+            let mut d = Diagnostic::error(start, format!("unknown declaration {}", word.shown()))
+                .expected("`type`, `var`, `array`, `const`, `weak`, `number_procs`, `init`, `invariant`, `unsafe` or `transition`");
+            d.hint = did_you_mean(other, DECLARATIONS);
+            return Err(c.report(d));
         }
     }
+    Ok(())
+}
 
-    fn transition(&mut self) -> Parse<Transition> {
-        let name = self.name("the name of the transition")?;
-        let (params, bracketed) = self.params(true)?;
-        let mut guard = None;
-        if self.eat_word("requires") {
-            self.expect("{")?;
-            if !self.eat("}") {
-                guard = Some(self.expr()?);
-                self.expect("}")?;
-            }
+fn type_declaration(c: &mut Reader<'_>) -> Parse<(Name, Vec<Name>)> {
+    let name = identifier(c, "the name of a type")?;
+    let mut constructors = Vec::new();
+    if c.eat("=") {
+        c.eat("|");
+        constructors.push(identifier(c, "a constructor")?);
+        while c.eat("|") {
+            constructors.push(identifier(c, "a constructor")?);
         }
-        self.expect("{")?;
-        let mut updates = Vec::new();
-        while !self.eat("}") {
-            updates.push(self.update()?);
-            if !self.eat(";") && self.peek() != Token::Symbol("}") {
-                return self.unexpected("`;` or `}`");
-            }
-        }
-        Ok(Transition {
-            name,
-            params,
-            bracketed,
-            guard,
-            updates,
-        })
     }
+    Ok((name, constructors))
+}
 
-    fn update(&mut self) -> Parse<Update> {
-        let start = self.span();
-        let mut cell = self.thread()?;
-        let mut writer = None;
-        if self.eat("@") {
-            writer = Some(cell);
-            cell = self.name("a weak variable or array")?;
+fn cell(c: &mut Reader<'_>, weak: bool, constant: bool) -> Parse<Cell> {
+    let name = identifier(c, "the name of a variable or array")?;
+    let mut indices = Vec::new();
+    if c.eat("[") {
+        indices.push(identifier(c, "the index type `proc`")?);
+        while c.eat(",") {
+            indices.push(identifier(c, "the index type `proc`")?);
         }
-        let index = self.index()?;
-        self.expect(":=")?;
-        let value = if self.eat_word("case") {
-            let mut branches = Vec::new();
-            while self.eat("|") {
-                let condition = match self.eat("_") {
-                    true => None,
-                    false => Some(self.expr()?),
-                };
-                self.expect(":")?;
-                branches.push((condition, self.right()?));
-            }
-            if branches.is_empty() {
-                return self.unexpected("`|` and a condition");
-            }
-            UpdateValue::Case(branches)
+        c.expect("]")?;
+    }
+    c.expect(":")?;
+    let ty = identifier(c, "a type")?;
+    Ok(Cell {
+        name,
+        indices,
+        ty,
+        weak,
+        constant,
+    })
+}
+
+fn block(c: &mut Reader<'_>, start: Span) -> Parse<Block> {
+    let (params, _) = params(c, false)?;
+    c.expect("{")?;
+    let body = match c.eat("}") {
+        true => Expr::And(Vec::new()),
+        false => {
+            let e = expr(c)?;
+            c.expect("}")?;
+            e
+        }
+    };
+    Ok(Block {
+        params,
+        body,
+        span: start.to(c.last_span()),
+    })
+}
+
+/// Parameters between parentheses; the number of the bracketed one.
+fn params(c: &mut Reader<'_>, brackets: bool) -> Parse<(Vec<Name>, Option<usize>)> {
+    c.expect("(")?;
+    let (mut params, mut bracketed) = (Vec::new(), None);
+    loop {
+        if c.eat(")") {
+            return Ok((params, bracketed));
+        }
+        c.eat(",");
+        if brackets && c.eat("[") {
+            bracketed = Some(params.len());
+            params.push(identifier(c, "the acting thread")?);
+            c.expect("]")?;
         } else {
-            UpdateValue::Plain(self.right()?)
-        };
-        Ok(Update {
-            writer,
-            cell,
-            index,
-            value,
-            span: start.to(self.last_span()),
-        })
+            params.push(identifier(c, "a thread parameter or `)`")?);
+        }
     }
+}
 
-    fn right(&mut self) -> Parse<Right> {
-        if self.eat(".") || self.eat("?") {
-            return Ok(Right::Any);
+fn transition(c: &mut Reader<'_>) -> Parse<Transition> {
+    let name = identifier(c, "the name of the transition")?;
+    let (params, bracketed) = params(c, true)?;
+    let mut guard = None;
+    if c.eat("requires") {
+        c.expect("{")?;
+        if !c.eat("}") {
+            guard = Some(expr(c)?);
+            c.expect("}")?;
         }
-        Ok(Right::Term(self.term()?))
     }
-
-    fn index(&mut self) -> Parse<Vec<Name>> {
-        let mut index = Vec::new();
-        if self.eat("[") {
-            index.push(self.thread()?);
-            while self.eat(",") {
-                index.push(self.thread()?);
-            }
-            self.expect("]")?;
+    c.expect("{")?;
+    let mut updates = Vec::new();
+    while !c.eat("}") {
+        updates.push(update(c)?);
+        if !c.eat(";") && !c.at("}") {
+            return Err(c.unexpected("`;` or `}`"));
         }
-        Ok(index)
     }
+    Ok(Transition {
+        name,
+        params,
+        bracketed,
+        guard,
+        updates,
+    })
+}
 
-    fn expr(&mut self) -> Parse<Expr> {
-        if self.depth >= DEPTH {
-            self.diagnostics.push(
-                Diagnostic::error(self.span(), "this is nested too deeply")
-                    .hint(format!("at most {DEPTH} levels are read")),
-            );
-            return Err(Failed);
-        }
-        self.depth += 1;
-        let mut parts = vec![self.conjunction()?];
-        while self.eat("||") {
-            parts.push(self.conjunction()?);
-        }
-        self.depth -= 1;
-        Ok(match parts.len() {
-            1 => parts.remove(0),
-            _ => Expr::Or(parts),
-        })
+fn update(c: &mut Reader<'_>) -> Parse<Update> {
+    let start = c.peek().span;
+    let mut cell = thread(c)?;
+    let mut writer = None;
+    if c.eat("@") {
+        writer = Some(cell);
+        cell = identifier(c, "a weak variable or array")?;
     }
-
-    fn conjunction(&mut self) -> Parse<Expr> {
-        let mut parts = vec![self.atom()?];
-        while self.eat("&&") {
-            parts.push(self.atom()?);
-        }
-        Ok(match parts.len() {
-            1 => parts.remove(0),
-            _ => Expr::And(parts),
-        })
-    }
-
-    fn atom(&mut self) -> Parse<Expr> {
-        let start = self.span();
-        if self.eat("(") {
-            let inner = self.expr()?;
-            self.expect(")")?;
-            return Ok(inner);
-        }
-        if self.eat_word("forall_other") {
-            let variable = self.name("a thread variable")?;
-            self.expect(".")?;
-            let body = self.expr()?;
-            return Ok(Expr::Forall(variable, Box::new(body)));
-        }
-        for (word, kind) in [
-            ("fence", FenceWord::Full),
-            ("store_fence", FenceWord::Store),
-        ] {
-            if self.peek() == Token::Word(word) {
-                self.next();
-                self.expect("(")?;
-                let thread = match self.peek() {
-                    Token::Symbol(")") => None,
-                    _ => Some(self.thread()?),
-                };
-                self.expect(")")?;
-                return Ok(Expr::Fence(kind, thread, start.to(self.last_span())));
-            }
-        }
-        let left = self.term()?;
-        let op = match self.peek() {
-            Token::Symbol("=") => Op::Eq,
-            Token::Symbol("<>" | "!=") => Op::Ne,
-            Token::Symbol("<") => Op::Lt,
-            Token::Symbol("<=") => Op::Le,
-            Token::Symbol(">") => Op::Gt,
-            Token::Symbol(">=") => Op::Ge,
-            _ => return self.unexpected("a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`)"),
-        };
-        self.next();
-        let right = self.term()?;
-        Ok(Expr::Compare(left, op, right, start.to(self.last_span())))
-    }
-
-    fn term(&mut self) -> Parse<Term> {
-        let start = self.span();
-        let mut sign = if self.eat("-") { -1 } else { 1 };
-        let mut parts = Vec::new();
-        loop {
-            let (coefficient, factor) = self.product()?;
-            parts.push((sign * coefficient, factor));
-            sign = match self.peek() {
-                Token::Symbol("+") => 1,
-                Token::Symbol("-") => -1,
-                _ => break,
+    let index = index(c)?;
+    c.expect(":=")?;
+    let value = if c.eat("case") {
+        let mut branches = Vec::new();
+        while c.eat("|") {
+            let condition = match c.eat("_") {
+                true => None,
+                false => Some(expr(c)?),
             };
-            self.next();
+            c.expect(":")?;
+            branches.push((condition, right(c)?));
         }
-        Ok(Term {
-            parts,
-            span: start.to(self.last_span()),
-        })
-    }
+        if branches.is_empty() {
+            return Err(c.unexpected("`|` and a condition"));
+        }
+        UpdateValue::Case(branches)
+    } else {
+        UpdateValue::Plain(right(c)?)
+    };
+    Ok(Update {
+        writer,
+        cell,
+        index,
+        value,
+        span: start.to(c.last_span()),
+    })
+}
 
-    fn product(&mut self) -> Parse<(i64, Factor)> {
-        let number = match self.peek() {
-            Token::Int(n) => Some(Factor::Number(n)),
-            Token::Real(n) => Some(Factor::Real(n)),
-            _ => None,
-        };
-        if let Some(factor) = number {
-            self.next();
-            if !self.eat("*") {
-                return Ok((1, factor));
-            }
-            let (Factor::Number(n) | Factor::Real(n)) = factor else {
-                return Ok((1, factor));
+fn right(c: &mut Reader<'_>) -> Parse<Right> {
+    if c.eat(".") || c.eat("?") {
+        return Ok(Right::Any);
+    }
+    Ok(Right::Term(term(c)?))
+}
+
+fn index(c: &mut Reader<'_>) -> Parse<Vec<Name>> {
+    let mut index = Vec::new();
+    if c.eat("[") {
+        index.push(thread(c)?);
+        while c.eat(",") {
+            index.push(thread(c)?);
+        }
+        c.expect("]")?;
+    }
+    Ok(index)
+}
+
+fn expr(c: &mut Reader<'_>) -> Parse<Expr> {
+    let mut parts = vec![conjunction(c)?];
+    while c.eat("||") {
+        parts.push(conjunction(c)?);
+    }
+    Ok(match parts.len() {
+        1 => parts.remove(0),
+        _ => Expr::Or(parts),
+    })
+}
+
+fn conjunction(c: &mut Reader<'_>) -> Parse<Expr> {
+    let mut parts = vec![atom(c)?];
+    while c.eat("&&") {
+        parts.push(atom(c)?);
+    }
+    Ok(match parts.len() {
+        1 => parts.remove(0),
+        _ => Expr::And(parts),
+    })
+}
+
+fn atom(c: &mut Reader<'_>) -> Parse<Expr> {
+    let start = c.peek().span;
+    if c.eat("(") {
+        let inner = c.nested(expr)?;
+        c.expect(")")?;
+        return Ok(inner);
+    }
+    if c.eat("forall_other") {
+        let variable = identifier(c, "a thread variable")?;
+        c.expect(".")?;
+        let body = c.nested(expr)?;
+        return Ok(Expr::Forall(variable, Box::new(body)));
+    }
+    for (word, kind) in [
+        ("fence", FenceWord::Full),
+        ("store_fence", FenceWord::Store),
+    ] {
+        if c.eat(word) {
+            c.expect("(")?;
+            let thread = match c.at(")") {
+                true => None,
+                false => Some(thread(c)?),
             };
-            return Ok((n, self.named()?));
+            c.expect(")")?;
+            return Ok(Expr::Fence(kind, thread, start.to(c.last_span())));
         }
-        Ok((1, self.named()?))
     }
+    let left = term(c)?;
+    let op = match c.peek().text {
+        "=" => Op::Eq,
+        "<>" | "!=" => Op::Ne,
+        "<" => Op::Lt,
+        "<=" => Op::Le,
+        ">" => Op::Gt,
+        ">=" => Op::Ge,
+        _ => return Err(c.unexpected("a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`)")),
+    };
+    c.take();
+    let right = term(c)?;
+    Ok(Expr::Compare(left, op, right, start.to(c.last_span())))
+}
 
-    fn named(&mut self) -> Parse<Factor> {
-        let mut name = match self.peek() {
-            Token::Word("case" | "requires" | "forall_other" | "fence")
-            | Token::Symbol(_)
-            | Token::End => {
-                return self.unexpected("a value");
-            }
-            _ => self.thread()?,
+fn term(c: &mut Reader<'_>) -> Parse<Term> {
+    let start = c.peek().span;
+    let mut sign = if c.eat("-") { -1 } else { 1 };
+    let mut parts = Vec::new();
+    loop {
+        let (coefficient, factor) = product(c)?;
+        parts.push((sign * coefficient, factor));
+        sign = match c.peek().text {
+            "+" => 1,
+            "-" => -1,
+            _ => break,
         };
-        let mut reader = None;
-        if name.text == "read" && self.eat("(") {
-            reader = Some(self.thread()?);
-            self.expect(",")?;
-            name = self.name("a weak variable or array")?;
-            let index = self.index()?;
-            self.expect(")")?;
-            return Ok(Factor::Named {
-                reader,
-                name,
-                index,
-            });
-        }
-        if self.eat("@") {
-            reader = Some(name);
-            name = self.name("a weak variable or array")?;
-        }
-        let index = self.index()?;
-        Ok(Factor::Named {
+        c.take();
+    }
+    Ok(Term {
+        parts,
+        span: start.to(c.last_span()),
+    })
+}
+
+fn product(c: &mut Reader<'_>) -> Parse<(i64, Factor)> {
+    if c.peek().kind == Kind::Number {
+        let factor = number(c)?;
+        return match factor {
+            Factor::Number(n) | Factor::Real(n) if c.eat("*") => Ok((n, named(c)?)),
+            factor => Ok((1, factor)),
+        };
+    }
+    Ok((1, named(c)?))
+}
+
+fn named(c: &mut Reader<'_>) -> Parse<Factor> {
+    let t = c.peek();
+    let keyword = ["case", "requires", "forall_other", "fence"].contains(&t.text);
+    if keyword || matches!(t.kind, Kind::Symbol | Kind::End) {
+        return Err(c.unexpected("a value"));
+    }
+    let mut name = thread(c)?;
+    let mut reader = None;
+    if name.text == "read" && c.eat("(") {
+        reader = Some(thread(c)?);
+        c.expect(",")?;
+        name = identifier(c, "a weak variable or array")?;
+        let index = index(c)?;
+        c.expect(")")?;
+        return Ok(Factor::Named {
             reader,
             name,
             index,
-        })
+        });
     }
+    if c.eat("@") {
+        reader = Some(name);
+        name = identifier(c, "a weak variable or array")?;
+    }
+    let index = index(c)?;
+    Ok(Factor::Named {
+        reader,
+        name,
+        index,
+    })
 }

@@ -82,7 +82,7 @@ fn wrong_language_and_truncated_files_are_refused() {
         "(".repeat(100_000),
         ")".repeat(100_000)
     );
-    assert!(messages(&deep).contains("nested too deeply"));
+    assert!(messages(&deep).contains("nested more than 60 deep"));
 }
 
 #[test]

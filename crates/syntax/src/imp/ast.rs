@@ -1,5 +1,6 @@
 //! What an `.imp` file says, before names are resolved.
 
+use crate::tokens::Named;
 use wattle_model::{Expr, PropertyKind, Span};
 
 #[derive(Default)]
@@ -9,18 +10,12 @@ pub(super) struct File {
     pub properties: Vec<(PropertyKind, Expr<Leaf>, Span)>,
 }
 
-pub(super) type Named = (String, Span);
-
 pub(super) struct Process {
     pub name: Named,
     pub body: Vec<Labelled>,
 }
 
-pub(super) struct Labelled {
-    pub label: Option<Named>,
-    pub basic: Basic,
-    pub span: Span,
-}
+pub(super) type Labelled = crate::tokens::Labelled<Basic>;
 
 pub(super) enum Basic {
     Skip,

@@ -1,9 +1,9 @@
 //! [`File`] to a model, along the translation of Fig. 2.4.
 
-use super::ast::{Basic, File, Labelled, Leaf, Named, Process};
+use super::ast::{Basic, File, Labelled, Leaf, Process};
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::flow::Flow;
-use crate::tokens::{MAX_ERRORS, clip};
+use crate::tokens::{MAX_ERRORS, Named, clip};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use wattle_model::program::{Action, Local, Register};
@@ -207,7 +207,7 @@ impl Lower<'_, '_> {
             self.flow.label(from, label, *span);
         }
         self.flow.starts(from, s.span);
-        match &s.basic {
+        match &s.statement {
             Basic::Skip => self.flow.merge(from, to),
             Basic::Fence => {
                 let action = Action::Fence(Fence::Full);

@@ -1,17 +1,11 @@
 //! Tokens to [`File`], by recursive descent along calin-2016 Fig. 2.1. `proc` is `process`, the
 //! semicolon after the last statement of a list is optional, and so are labels.
 
-use super::ast::{Basic, File, Labelled, Leaf, Named, Process};
-use crate::diagnostics::{Diagnostic, nearest};
-use crate::infix::{self, SYMBOLS};
-use crate::tokens::{Cursor, Kind, Lexis, Reported};
+use super::ast::{Basic, File, Labelled, Leaf, Process};
+use crate::diagnostics::{Diagnostic, did_you_mean};
+use crate::infix::{self, LEXIS};
+use crate::tokens::{Kind, Reader, Reported};
 use wattle_model::{Expr, PropertyKind, Span};
-
-const LEXIS: Lexis = Lexis {
-    symbols: SYMBOLS,
-    line_comments: true,
-    sigil: None,
-};
 
 const RESERVED: [&str; 23] = [
     "program",
@@ -43,294 +37,233 @@ const STATEMENTS: [&str; 4] = ["skip", "if", "while", "fence"];
 
 type Result<T> = std::result::Result<T, Reported>;
 
-struct Parser<'t> {
-    c: Cursor<'t>,
-}
+/// What starts a part of a file.
+const PARTS: [&str; 4] = ["process", "proc", "never", "always"];
 
 pub(super) fn file(text: &str) -> (File, Vec<Diagnostic>) {
-    let mut diagnostics = Vec::new();
-    let tokens = LEXIS.tokens(text, &mut diagnostics);
-    let mut p = Parser {
-        c: Cursor::new(tokens, diagnostics),
-    };
+    let mut c = Reader::new(&LEXIS, &RESERVED, text);
     let mut file = File::default();
-    p.file(&mut file);
-    (file, p.c.diagnostics)
+    parts(&mut c, &mut file);
+    (file, c.diagnostics)
 }
 
-impl Parser<'_> {
-    fn file(&mut self, file: &mut File) {
-        if self.head(file).is_err() {
-            self.skip_to(&["process", "proc"]);
-        }
-        while !self.c.at_end() {
-            if self.c.at("process") || self.c.at("proc") {
-                self.process(file);
-            } else if self.c.at("never") || self.c.at("always") {
-                self.property(file);
-            } else if self.c.at("end") && self.closes_program() {
-                // Fig. 2.2 closes the program as well.
-                self.c.take();
-            } else {
-                self.c
-                    .unexpected("`process`, `never`, `always` or the end of the file");
-                self.c.take();
-                self.skip_to(&["process", "proc", "never", "always"]);
-            }
-        }
-        if file.processes.is_empty() && self.c.diagnostics.is_empty() {
-            self.c.unexpected("`process`");
+fn parts(c: &mut Reader<'_>, file: &mut File) {
+    if head(c, file).is_err() {
+        c.skip_to(&["process", "proc"]);
+    }
+    while !c.at_end() {
+        if c.at("process") || c.at("proc") {
+            process(c, file);
+        } else if c.at("never") || c.at("always") {
+            property(c, file);
+        } else if c.at("end") && closes_program(c) {
+            // Fig. 2.2 closes the program as well.
+            c.take();
+        } else {
+            c.unexpected("`process`, `never`, `always` or the end of the file");
+            c.take();
+            c.skip_to(&PARTS);
         }
     }
-
-    fn closes_program(&self) -> bool {
-        let next = self.c.ahead(1);
-        next.kind == Kind::End || next.text == "never" || next.text == "always"
+    if file.processes.is_empty() && c.diagnostics.is_empty() {
+        c.unexpected("`process`");
     }
+}
 
-    fn hint(&mut self, hint: &str) {
-        if let Some(d) = self.c.diagnostics.last_mut() {
-            d.hint = Some(hint.into());
-        }
+fn closes_program(c: &Reader<'_>) -> bool {
+    let next = c.ahead(1);
+    next.kind == Kind::End || next.text == "never" || next.text == "always"
+}
+
+/// `program NAME variables x = y = 0, z = 1`
+fn head(c: &mut Reader<'_>, file: &mut File) -> Result<()> {
+    if !c.eat("program") {
+        let hint = "an `.imp` file starts with `program NAME variables x = 0, y = 0`";
+        return Err(c.refuse("`program`", Some(hint.into())));
     }
-
-    fn skip_to(&mut self, words: &[&str]) {
-        while !self.c.at_end() && !words.iter().any(|w| self.c.at(w)) {
-            self.c.take();
-        }
-    }
-
-    /// `program NAME variables x = y = 0, z = 1`
-    fn head(&mut self, file: &mut File) -> Result<()> {
-        if let Err(r) = self.c.expect("program") {
-            self.hint("an `.imp` file starts with `program NAME variables x = 0, y = 0`");
-            return Err(r);
-        }
-        self.c.name("a name for the program", &RESERVED)?;
-        self.c.expect("variables")?;
-        loop {
-            let t = self.c.peek();
-            if t.kind != Kind::Name || RESERVED.contains(&t.text) {
-                return Ok(());
-            }
-            let mut names = Vec::new();
-            let value = loop {
-                names.push(self.name("a variable")?);
-                self.c.expect("=")?;
-                let t = self.c.peek();
-                if t.kind != Kind::Name || RESERVED.contains(&t.text) {
-                    break self.constant()?;
-                }
-            };
-            file.variables.extend(names.into_iter().map(|n| (n, value)));
-            let _ = self.c.eat(",") || self.c.eat(";");
-        }
-    }
-
-    fn constant(&mut self) -> Result<i64> {
-        if self.c.eat("true") {
-            return Ok(1);
-        }
-        if self.c.eat("false") {
-            return Ok(0);
-        }
-        let negative = self.c.eat("-");
-        let n = self.c.number("an initial value")?;
-        Ok(if negative { -n } else { n })
-    }
-
-    fn process(&mut self, file: &mut File) {
-        let keyword = self.c.take();
-        let name = self.name("a name for the process");
-        if name.is_ok() && self.c.expect("begin").is_err() || name.is_err() {
-            self.skip_to(&["begin", "process", "proc", "never", "always"]);
-            self.c.eat("begin");
-        }
-        let mut body = Vec::new();
-        self.list(&mut body);
-        if !self.c.eat("end") {
-            self.c.unexpected("`end`");
-            self.hint(&format!(
-                "it closes the process of line {}",
-                keyword.span.line
-            ));
-            self.skip_to(&["process", "proc", "never", "always"]);
-        }
-        self.c.eat(";");
-        let name = name.unwrap_or_else(|Reported| (String::from("?"), keyword.span));
-        file.processes.push(Process { name, body });
-    }
-
-    fn at_list_end(&self) -> bool {
-        let ends = [
-            "end", "od", "fi", "else", "process", "proc", "never", "always",
-        ];
-        self.c.at_end() || ends.iter().any(|w| self.c.at(w))
-    }
-
-    /// Statements, each with a `;` that the last one may leave out. A bad one is skipped.
-    fn list(&mut self, into: &mut Vec<Labelled>) {
-        while !self.at_list_end() {
-            let first = self.c.peek();
-            let labelled = self.c.ahead(1).text == ":" && self.c.ahead(2).text != "=";
-            match self.labelled() {
-                Ok(s) => into.push(s),
-                Err(Reported) => {
-                    self.recover();
-                    // The label stays, so that properties may name it.
-                    into.push(Labelled {
-                        label: labelled.then(|| (first.text.to_string(), first.span)),
-                        basic: Basic::Skip,
-                        span: first.span,
-                    });
-                }
-            }
-            if !self.c.eat(";") && !self.at_list_end() {
-                self.c.unexpected("`;`");
-                self.recover();
-                self.c.eat(";");
-            }
-        }
-    }
-
-    fn recover(&mut self) {
-        while !self.at_list_end() && !self.c.at(";") {
-            self.c.take();
-        }
-    }
-
-    fn labelled(&mut self) -> Result<Labelled> {
-        let t = self.c.peek();
-        let mut label = None;
-        let named = t.kind == Kind::Name && !RESERVED.contains(&t.text);
-        if self.c.ahead(1).text == ":" && (named || t.kind == Kind::Number) {
-            self.c.take();
-            self.c.take();
-            label = Some((t.text.to_string(), t.span));
-        }
-        let start = self.c.peek().span;
-        self.c.enter()?;
-        let basic = self.basic();
-        self.c.leave();
-        Ok(Labelled {
-            label,
-            basic: basic?,
-            span: start.to(self.c.last_span()),
-        })
-    }
-
-    fn basic(&mut self) -> Result<Basic> {
-        let t = self.c.peek();
-        if t.kind == Kind::Name && !RESERVED.contains(&t.text) {
-            if self.c.ahead(1).text != ":=" {
-                let near = nearest(t.text, STATEMENTS);
-                let reported = self.c.unexpected("a statement");
-                if let Some(n) = near {
-                    self.hint(&format!("did you mean `{n}`?"));
-                } else if self.c.ahead(1).text == "=" {
-                    self.hint("an assignment is written `x := …`");
-                }
-                return Err(reported);
-            }
-            let variable = self.name("a variable")?;
-            self.c.expect(":=")?;
-            return Ok(Basic::Assign(variable, self.expr()?));
-        }
-        if t.kind != Kind::Name || !STATEMENTS.contains(&t.text) {
-            return Err(self.c.unexpected("a statement"));
-        }
-        self.c.take();
-        match t.text {
-            "skip" => Ok(Basic::Skip),
-            "fence" => Ok(Basic::Fence),
-            "if" => {
-                let condition = self.expr()?;
-                self.c.expect("then")?;
-                let (mut then, mut otherwise) = (Vec::new(), Vec::new());
-                self.list(&mut then);
-                if self.c.eat("else") {
-                    self.list(&mut otherwise);
-                }
-                self.close("fi", "if", t.span)?;
-                Ok(Basic::If(condition, then, otherwise))
-            }
-            _ => {
-                let condition = self.expr()?;
-                self.c.expect("do")?;
-                let mut body = Vec::new();
-                self.list(&mut body);
-                self.close("od", "while", t.span)?;
-                Ok(Basic::While(condition, body))
-            }
-        }
-    }
-
-    fn close(&mut self, word: &str, of: &str, open: Span) -> Result<()> {
-        if self.c.eat(word) {
+    c.name("a name for the program")?;
+    c.expect("variables")?;
+    loop {
+        if !c.names(c.peek()) {
             return Ok(());
         }
-        let reported = self.c.unexpected(&format!("`{word}`"));
-        self.hint(&format!("it closes the `{of}` of line {}", open.line));
-        // The wrong one of the two was surely meant to close this.
-        let _ = self.c.eat("fi") || self.c.eat("od");
-        Err(reported)
-    }
-
-    fn property(&mut self, file: &mut File) {
-        let keyword = self.c.take();
-        let kind = match keyword.text {
-            "never" => PropertyKind::Never,
-            _ => PropertyKind::Always,
-        };
-        match self.expr() {
-            Ok(e) => {
-                let span = keyword.span.to(self.c.last_span());
-                file.properties.push((kind, e, span));
-                self.c.eat(";");
+        let mut names = Vec::new();
+        let value = loop {
+            names.push(c.named("a variable")?);
+            c.expect("=")?;
+            if !c.names(c.peek()) {
+                break constant(c)?;
             }
-            Err(Reported) => self.skip_to(&["process", "proc", "never", "always"]),
-        }
-    }
-
-    fn name(&mut self, what: &str) -> Result<Named> {
-        let t = self.c.name(what, &RESERVED)?;
-        Ok((t.text.to_string(), t.span))
-    }
-
-    fn expr(&mut self) -> Result<Expr<Leaf>> {
-        infix::expression(&mut self.c, &mut leaf)
+        };
+        file.variables.extend(names.into_iter().map(|n| (n, value)));
+        let _ = c.eat(",") || c.eat(";");
     }
 }
 
-fn leaf(c: &mut Cursor<'_>) -> Result<Expr<Leaf>> {
-    let t = c.peek();
-    match (t.kind, t.text) {
-        (Kind::Number, _) => Ok(Expr::Const(c.number("a number")?)),
-        (Kind::Name, "true") => {
-            c.take();
-            Ok(Expr::TRUE)
-        }
-        (Kind::Name, "false") => {
-            c.take();
-            Ok(Expr::FALSE)
-        }
-        (Kind::Name, name) if !RESERVED.contains(&name) => {
-            c.take();
-            if !c.eat("@") {
-                return Ok(Expr::Atom(Leaf::Variable(name.to_string(), t.span)));
-            }
-            let label = c.peek();
-            if !matches!(label.kind, Kind::Name | Kind::Number) {
-                return Err(c.unexpected("a label"));
-            }
-            c.take();
-            let span = t.span.to(label.span);
-            Ok(Expr::Atom(Leaf::At(
-                name.to_string(),
-                label.text.to_string(),
-                span,
-            )))
-        }
-        _ => Err(c.unexpected("an expression")),
+fn constant(c: &mut Reader<'_>) -> Result<i64> {
+    if c.eat("true") {
+        return Ok(1);
     }
+    if c.eat("false") {
+        return Ok(0);
+    }
+    c.integer("an initial value")
+}
+
+fn process(c: &mut Reader<'_>, file: &mut File) {
+    let keyword = c.take();
+    let name = c.named("a name for the process");
+    if name.is_ok() && c.expect("begin").is_err() || name.is_err() {
+        c.skip_to(&["begin", "process", "proc", "never", "always"]);
+        c.eat("begin");
+    }
+    let mut body = Vec::new();
+    list(c, &mut body);
+    if !c.eat("end") {
+        let hint = format!("it closes the process of line {}", keyword.span.line);
+        c.refuse("`end`", Some(hint));
+        c.skip_to(&PARTS);
+    }
+    c.eat(";");
+    let name = name.unwrap_or_else(|Reported| (String::from("?"), keyword.span));
+    file.processes.push(Process { name, body });
+}
+
+fn at_list_end(c: &Reader<'_>) -> bool {
+    let ends = [
+        "end", "od", "fi", "else", "process", "proc", "never", "always",
+    ];
+    c.at_end() || c.at_any(&ends)
+}
+
+/// Statements, each with a `;` that the last one may leave out. A bad one is skipped.
+fn list(c: &mut Reader<'_>, into: &mut Vec<Labelled>) {
+    while !at_list_end(c) {
+        let (label, span) = (c.label_ahead(), c.peek().span);
+        match labelled(c) {
+            Ok(s) => into.push(s),
+            Err(Reported) => {
+                recover(c);
+                // The label stays, so that properties may name it.
+                into.push(Labelled {
+                    label,
+                    statement: Basic::Skip,
+                    span,
+                });
+            }
+        }
+        if !c.eat(";") && !at_list_end(c) {
+            c.unexpected("`;`");
+            recover(c);
+            c.eat(";");
+        }
+    }
+}
+
+fn recover(c: &mut Reader<'_>) {
+    while !at_list_end(c) && !c.at(";") {
+        c.take();
+    }
+}
+
+fn labelled(c: &mut Reader<'_>) -> Result<Labelled> {
+    let label = c.label();
+    let start = c.peek().span;
+    let statement = c.nested(basic)?;
+    Ok(Labelled {
+        label,
+        statement,
+        span: start.to(c.last_span()),
+    })
+}
+
+fn basic(c: &mut Reader<'_>) -> Result<Basic> {
+    let t = c.peek();
+    if c.names(t) {
+        let next = c.ahead(1);
+        if !next.is(":=") {
+            let written = next
+                .is("=")
+                .then(|| "an assignment is written `x := …`".into());
+            let hint = did_you_mean(t.text, STATEMENTS).or(written);
+            return Err(c.refuse("a statement", hint));
+        }
+        let variable = c.named("a variable")?;
+        c.expect(":=")?;
+        return Ok(Basic::Assign(variable, expr(c)?));
+    }
+    if t.kind != Kind::Name || !STATEMENTS.contains(&t.text) {
+        return Err(c.unexpected("a statement"));
+    }
+    c.take();
+    match t.text {
+        "skip" => Ok(Basic::Skip),
+        "fence" => Ok(Basic::Fence),
+        "if" => {
+            let condition = expr(c)?;
+            c.expect("then")?;
+            let (mut then, mut otherwise) = (Vec::new(), Vec::new());
+            list(c, &mut then);
+            if c.eat("else") {
+                list(c, &mut otherwise);
+            }
+            close(c, "fi", "if", t.span)?;
+            Ok(Basic::If(condition, then, otherwise))
+        }
+        _ => {
+            let condition = expr(c)?;
+            c.expect("do")?;
+            let mut body = Vec::new();
+            list(c, &mut body);
+            close(c, "od", "while", t.span)?;
+            Ok(Basic::While(condition, body))
+        }
+    }
+}
+
+fn close(c: &mut Reader<'_>, word: &str, of: &str, open: Span) -> Result<()> {
+    if c.eat(word) {
+        return Ok(());
+    }
+    let hint = format!("it closes the `{of}` of line {}", open.line);
+    let reported = c.refuse(&format!("`{word}`"), Some(hint));
+    // The wrong one of the two was surely meant to close this.
+    let _ = c.eat("fi") || c.eat("od");
+    Err(reported)
+}
+
+fn property(c: &mut Reader<'_>, file: &mut File) {
+    let keyword = c.take();
+    let kind = match keyword.text {
+        "never" => PropertyKind::Never,
+        _ => PropertyKind::Always,
+    };
+    match expr(c) {
+        Ok(e) => {
+            let span = keyword.span.to(c.last_span());
+            file.properties.push((kind, e, span));
+            c.eat(";");
+        }
+        Err(Reported) => {
+            c.skip_to(&PARTS);
+        }
+    }
+}
+
+fn expr(c: &mut Reader<'_>) -> Result<Expr<Leaf>> {
+    infix::expression(c, &mut leaf)
+}
+
+fn leaf(c: &mut Reader<'_>) -> Result<Expr<Leaf>> {
+    let t = c.peek();
+    if !c.names(t) {
+        return Err(c.unexpected("an expression"));
+    }
+    c.take();
+    let name = t.text.to_string();
+    if !c.eat("@") {
+        return Ok(Expr::Atom(Leaf::Variable(name, t.span)));
+    }
+    let (label, end) = c.label_name()?;
+    Ok(Expr::Atom(Leaf::At(name, label, t.span.to(end))))
 }

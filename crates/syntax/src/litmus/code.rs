@@ -1,11 +1,12 @@
 //! The columns of code: `P0 | P1 ;` and one row of instructions per `;`.
 
 use super::condition;
-use super::cursor::{Cursor, Result, thread_number};
-use super::syntax::{Column, RawInstruction, RawMemory, RawOperand};
-use super::token::{Kind, Token, parse_number};
+use super::syntax::{Column, RawMemory, RawOperand};
+use super::values::{name, number, thread_number};
 use crate::diagnostics::{Diagnostic, nearest};
-use crate::x86_core::{ENOUGH, Name, Size, mnemonics, parse_mnemonic};
+use crate::tokens::{Cursor, Kind, Token};
+use crate::x86_core;
+use crate::x86_core::{ENOUGH, Name, Result, labels, parse_number, size_keyword};
 use wattle_model::Span;
 
 const MAX_THREADS: usize = 256;
@@ -42,14 +43,7 @@ pub fn code(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Column
                 }
                 continue;
             };
-            let mut tokens = cell.clone();
-            let end = tokens.last().map_or(Span::NONE, |t| t.span);
-            tokens.push(Token {
-                kind: Kind::End,
-                text: "",
-                span: Span::new(end.end as usize, end.end as usize, end.line as usize),
-            });
-            if let Err(d) = instruction(&mut Cursor::new(tokens), column, &mut locks[i]) {
+            if let Err(d) = instruction(&mut Cursor::new(cell.clone()), column, &mut locks[i]) {
                 diagnostics.push(d);
             }
         }
@@ -65,7 +59,7 @@ fn heads(c: &mut Cursor<'_>) -> Result<Vec<Column>> {
         let Some(number) = thread_number(t.text).filter(|_| t.kind == Kind::Name) else {
             return Err(c.unexpected("a thread such as `P0`"));
         };
-        c.next();
+        c.take();
         if columns.iter().any(|other| other.number == number) {
             let message = format!("there are two threads `P{number}`");
             return Err(Diagnostic::error(t.span, message));
@@ -104,7 +98,7 @@ fn row<'t>(c: &mut Cursor<'t>, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<
             diagnostics.push(Diagnostic::error(t.span, message).expected("`;`"));
             return (t.kind != Kind::End).then_some(cells);
         }
-        c.next();
+        c.take();
         if t.is(";") {
             return Some(cells);
         }
@@ -118,75 +112,25 @@ fn row<'t>(c: &mut Cursor<'t>, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<
 
 /// `label: lock mnemonic operands`, all parts optional.
 fn instruction(c: &mut Cursor<'_>, column: &mut Column, locked: &mut bool) -> Result<()> {
-    while c.peek().kind == Kind::Name && c.ahead(1).is(":") {
-        let t = c.next();
-        c.next();
-        let at = column.instructions.len();
-        column.labels.push((t.text.to_string(), at, t.span));
-    }
+    let at = column.instructions.len();
+    let labels = labels(c).into_iter();
+    (column.labels).extend(labels.map(|t| (t.text.to_string(), at, t.span)));
     let start = c.peek();
-    if start.kind == Kind::End {
+    if start.is_word("lock") {
+        *locked = true;
+        c.take();
+    }
+    if c.at_end() {
+        // `lock` alone stands before the thread's next instruction.
         return Ok(());
     }
-    if start.text.eq_ignore_ascii_case("lock") {
-        *locked = true;
-        c.next();
-        if c.at_end() {
-            // `lock` alone stands before the thread's next instruction.
-            return Ok(());
-        }
-    }
-    let lock = std::mem::take(locked);
-    let (word, word_span) = c.name("an instruction")?;
-    let Some((op, suffix)) = parse_mnemonic(&word) else {
-        return Err(unknown_mnemonic(&word, word_span));
-    };
-    let mut x = RawInstruction {
-        op,
-        suffix,
-        lock,
-        operands: Vec::new(),
-        target: None,
-        span: start.span,
-    };
-    let mut end = word_span;
-    if op.is_jump() {
-        let (name, span) = c.name("a label")?;
-        x.target = Some((name, span));
-        end = span;
-    } else if !c.at_end() {
-        loop {
-            let (operand, span) = operand(c)?;
-            x.operands.push((operand, span));
-            end = span;
-            if !c.eat(",") {
-                break;
-            }
-        }
-    }
-    if !c.at_end() {
-        return Err(c.unexpected("`,`, `|` or `;`"));
-    }
-    x.span = start.span.to(end);
+    let lock = (std::mem::take(locked), start.span);
+    let x = x86_core::instruction(c, lock, "`,`, `|` or `;`", &mut |c| {
+        let (operand, span) = operand(c)?;
+        Ok(((operand, span), span))
+    })?;
     column.instructions.push(x);
     Ok(())
-}
-
-pub fn unknown_mnemonic(word: &str, span: Span) -> Diagnostic {
-    let d = Diagnostic::error(span, format!("unknown instruction `{word}`"));
-    let all = mnemonics();
-    match nearest(word, all.iter().map(String::as_str)) {
-        Some(near) => {
-            let upper = word.chars().next().is_some_and(char::is_uppercase);
-            let near = if upper {
-                near.to_uppercase()
-            } else {
-                near.to_string()
-            };
-            d.hint(format!("did you mean `{near}`?"))
-        }
-        None => d.hint("see the list of instructions in the language's page"),
-    }
 }
 
 fn operand(c: &mut Cursor<'_>) -> Result<(RawOperand, Span)> {
@@ -202,17 +146,17 @@ fn operand(c: &mut Cursor<'_>) -> Result<(RawOperand, Span)> {
         return Ok((RawOperand::Memory(memory), t.span.to(span)));
     }
     match t.kind {
-        Kind::Percent | Kind::Name => {
-            let percent = t.kind == Kind::Percent;
+        Kind::Marked('%') | Kind::Name => {
+            let percent = t.kind == Kind::Marked('%');
             let Some(name) = Name::parse(t.text) else {
                 return Err(unknown_operand(&t));
             };
-            c.next();
+            c.take();
             Ok((RawOperand::Register { name, percent }, t.span))
         }
-        Kind::Number => Ok((RawOperand::Number(c.number()?), t.span)),
-        Kind::Dollar => {
-            c.next();
+        Kind::Number => Ok((RawOperand::Number(number(c)?), t.span)),
+        Kind::Marked('$') => {
+            c.take();
             match parse_number(t.text) {
                 Some(n) => Ok((RawOperand::Number(n), t.span)),
                 None if t
@@ -240,37 +184,17 @@ fn unknown_operand(t: &Token<'_>) -> Diagnostic {
     }
 }
 
-/// `dword`, `DWORD PTR`, …
-fn size_keyword(c: &mut Cursor<'_>) -> Option<Size> {
-    let t = c.peek();
-    if t.kind != Kind::Name {
-        return None;
-    }
-    let size = match t.text.to_ascii_lowercase().as_str() {
-        "byte" => Size::Byte,
-        "word" => Size::Word,
-        "dword" => Size::Dword,
-        "qword" => Size::Qword,
-        _ => return None,
-    };
-    c.next();
-    if c.peek().text.eq_ignore_ascii_case("ptr") {
-        c.next();
-    }
-    Some(size)
-}
-
 /// `[x]`, `(x)`, `[RBX+4]`, `8(%rax,%rbx,4)`.
 fn memory(c: &mut Cursor<'_>) -> Result<(RawMemory, Span)> {
     let mut m = RawMemory::default();
     let start = c.peek().span;
     if c.peek().kind == Kind::Number {
-        m.offset = c.number()?;
+        m.offset = number(c)?;
     } else if c.peek().kind == Kind::Name && !c.peek().is("(") && !c.peek().is("[") {
         // `x(%rip)` is the position-independent way to name `x`.
-        let (name, _) = c.name("a location")?;
+        let (name, _) = name(c, "a location")?;
         c.expect("(")?;
-        let t = c.next();
+        let t = c.take();
         if !t.text.eq_ignore_ascii_case("rip") {
             return Err(Diagnostic::error(t.span, "only `%rip` may follow a name")
                 .hint(format!("write `[{name}]` or `({name})`")));
@@ -278,7 +202,7 @@ fn memory(c: &mut Cursor<'_>) -> Result<(RawMemory, Span)> {
         let end = c.expect(")")?;
         m.name = Some(name);
         m.percent = true;
-        return Ok((m, start.to(end.span)));
+        return Ok((m, start.to(end)));
     }
     let round = c.peek().is("(");
     if !c.eat("(") && !c.eat("[") {
@@ -290,7 +214,7 @@ fn memory(c: &mut Cursor<'_>) -> Result<(RawMemory, Span)> {
         sum(c, &mut m, round)?;
     }
     let end = c.expect(if round { ")" } else { "]" })?;
-    Ok((m, start.to(end.span)))
+    Ok((m, start.to(end)))
 }
 
 /// `base, index, scale`
@@ -300,7 +224,7 @@ fn base_index_scale(c: &mut Cursor<'_>, m: &mut RawMemory) -> Result<()> {
     let index = register(c, m)?;
     let mut scale = 1;
     if c.eat(",") {
-        scale = c.number()?;
+        scale = number(c)?;
     }
     m.index = index.map(|i| (i, scale));
     Ok(())
@@ -311,11 +235,11 @@ fn register(c: &mut Cursor<'_>, m: &mut RawMemory) -> Result<Option<Name>> {
     if t.is(",") {
         return Ok(None);
     }
-    let name = Name::parse(t.text).filter(|_| matches!(t.kind, Kind::Name | Kind::Percent));
+    let name = Name::parse(t.text).filter(|_| matches!(t.kind, Kind::Name | Kind::Marked('%')));
     match name {
         Some(_) => {
-            m.percent |= t.kind == Kind::Percent;
-            c.next();
+            m.percent |= t.kind == Kind::Marked('%');
+            c.take();
             Ok(name)
         }
         None => Err(c.unexpected("a register")),
@@ -328,11 +252,11 @@ fn sum(c: &mut Cursor<'_>, m: &mut RawMemory, round: bool) -> Result<()> {
         let t = c.peek();
         let known = Name::parse(t.text);
         match t.kind {
-            Kind::Number => m.offset = m.offset.wrapping_add(c.number()?),
-            Kind::Name | Kind::Percent if known.is_some() => {
-                m.percent |= t.kind == Kind::Percent;
-                c.next();
-                let scale = if c.eat("*") { Some(c.number()?) } else { None };
+            Kind::Number => m.offset = m.offset.wrapping_add(number(c)?),
+            Kind::Name | Kind::Marked('%') if known.is_some() => {
+                m.percent |= t.kind == Kind::Marked('%');
+                c.take();
+                let scale = if c.eat("*") { Some(number(c)?) } else { None };
                 match (known, scale) {
                     (Some(n), None) if m.base.is_none() => m.base = Some(n),
                     (Some(n), scale) if m.index.is_none() => {
@@ -348,14 +272,14 @@ fn sum(c: &mut Cursor<'_>, m: &mut RawMemory, round: bool) -> Result<()> {
             }
             Kind::Name if m.name.is_none() => {
                 m.name = Some(t.text.to_string());
-                c.next();
+                c.take();
             }
             _ => return Err(c.unexpected("a location or a register")),
         }
         if round && c.peek().is(",") {
-            c.next();
+            c.take();
             let index = register(c, m)?;
-            let scale = if c.eat(",") { c.number()? } else { 1 };
+            let scale = if c.eat(",") { number(c)? } else { 1 };
             m.index = index.map(|i| (i, scale));
             return Ok(());
         }

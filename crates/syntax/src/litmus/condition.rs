@@ -2,10 +2,11 @@
 //!
 //! Operators bind as in herd: `~` tightest, then `=>`, then `/\`, then `\/`.
 
-use super::cursor::{Cursor, Result};
 use super::syntax::{Proposition, Quantifier, Question};
-use super::token::Kind;
+use super::values::{item, value};
 use crate::diagnostics::Diagnostic;
+use crate::tokens::{Cursor, Kind};
+use crate::x86_core::Result;
 use wattle_model::Span;
 
 const MAX_DEPTH: usize = 128;
@@ -37,14 +38,13 @@ pub fn question(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Questi
 }
 
 fn read(c: &mut Cursor<'_>, q: &mut Question) -> Result<()> {
-    if c.peek().is_word("locations") {
-        c.next();
+    if c.eat("locations") {
         c.expect("[")?;
         while !c.peek().is("]") {
-            q.locations.push(c.item()?);
+            q.locations.push(item(c)?);
             // A type or a `*` may follow the name.
             while c.peek().kind == Kind::Name || c.peek().is("*") {
-                c.next();
+                c.take();
             }
             if !c.eat(";") && !c.peek().is("]") {
                 return Err(c.unexpected("`;` or `]`"));
@@ -53,8 +53,7 @@ fn read(c: &mut Cursor<'_>, q: &mut Question) -> Result<()> {
         c.expect("]")?;
         c.eat(";");
     }
-    if c.peek().is_word("filter") {
-        c.next();
+    if c.eat("filter") {
         q.filter = Some(proposition(c, 0)?);
         c.eat(";");
     }
@@ -67,19 +66,18 @@ fn read(c: &mut Cursor<'_>, q: &mut Question) -> Result<()> {
     q.proposition = proposition(c, 0)?;
     q.span = start.to(c.peek().span);
     c.eat(";");
-    if c.peek().is_word("with") {
+    if c.eat("with") {
         // `with tso: ~exists; …` says what some models were expected to answer.
-        c.next();
         while c.peek().kind == Kind::Name && c.ahead(1).is(":") {
-            c.next();
-            c.next();
+            c.take();
+            c.take();
             let negated = c.eat("~");
             let word = c.peek();
-            let known = word.is_word("exists") || (word.is_word("forall") && !negated);
+            let known = word.is("exists") || (word.is("forall") && !negated);
             if !known {
                 return Err(c.unexpected("`exists`, `~exists` or `forall`"));
             }
-            c.next();
+            c.take();
             c.eat(";");
         }
     }
@@ -94,12 +92,9 @@ fn quantifier(c: &mut Cursor<'_>) -> Result<Quantifier> {
     if t.is("(") {
         return Ok(Quantifier::Exists);
     }
-    if t.is("~") || t.is_word("not") {
-        c.next();
-        if !c.peek().is_word("exists") {
-            return Err(c.unexpected("`exists`"));
-        }
-        c.next();
+    if t.is("~") || t.is("not") {
+        c.take();
+        c.expect("exists")?;
         return Ok(Quantifier::NotExists);
     }
     let q = match t.text {
@@ -107,7 +102,7 @@ fn quantifier(c: &mut Cursor<'_>) -> Result<Quantifier> {
         "forall" if t.kind == Kind::Name => Quantifier::Forall,
         _ => return Err(c.unexpected("`exists`, `~exists` or `forall`")),
     };
-    c.next();
+    c.take();
     Ok(q)
 }
 
@@ -143,8 +138,7 @@ fn single(
 
 fn implication(c: &mut Cursor<'_>, depth: usize) -> Result<Proposition> {
     let left = primary(c, depth)?;
-    if c.peek().is("=>") {
-        c.next();
+    if c.eat("=>") {
         let right = implication(c, deeper(c, depth)?)?;
         return Ok(Proposition::Implies(Box::new(left), Box::new(right)));
     }
@@ -163,22 +157,20 @@ fn deeper(c: &Cursor<'_>, depth: usize) -> Result<usize> {
 
 fn primary(c: &mut Cursor<'_>, depth: usize) -> Result<Proposition> {
     let t = c.peek();
-    if t.is("~") || t.is_word("not") {
-        c.next();
+    if t.is("~") || t.is("not") {
+        c.take();
         let depth = deeper(c, depth)?;
         return Ok(Proposition::Not(Box::new(primary(c, depth)?)));
     }
-    if t.is_word("true") {
-        c.next();
+    if c.eat("true") {
         return Ok(Proposition::And(Vec::new()));
     }
-    if t.is_word("false") {
-        c.next();
+    if c.eat("false") {
         return Ok(Proposition::Or(Vec::new()));
     }
     if t.is("(") {
         let depth = deeper(c, depth)?;
-        c.next();
+        c.take();
         let inner = proposition(c, depth)?;
         if c.at_end() {
             let message = "the condition ends inside a parenthesis";
@@ -191,7 +183,7 @@ fn primary(c: &mut Cursor<'_>, depth: usize) -> Result<Proposition> {
 }
 
 fn atom(c: &mut Cursor<'_>) -> Result<Proposition> {
-    let (left, start) = c.item()?;
+    let (left, start) = item(c)?;
     let equal = if c.eat("=") || c.eat("==") {
         true
     } else if c.eat("!=") || c.eat("<>") {
@@ -202,7 +194,7 @@ fn atom(c: &mut Cursor<'_>) -> Result<Proposition> {
     if c.eat("{") {
         return elements(c, left, equal, start);
     }
-    let (right, end) = c.value()?;
+    let (right, end) = value(c)?;
     Ok(Proposition::Atom {
         left,
         right,
@@ -223,7 +215,7 @@ fn elements(
     };
     let mut parts = Vec::new();
     while !c.peek().is("}") {
-        let (right, end) = c.value()?;
+        let (right, end) = value(c)?;
         let element = parts.len() as u32;
         parts.push(Proposition::Atom {
             left: super::syntax::Item::Cell {

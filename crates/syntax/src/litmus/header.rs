@@ -1,7 +1,7 @@
 //! The first lines: architecture, name, doc string, `Key=value` lines, up to the initial state.
 
-use super::token::Lexer;
 use crate::diagnostics::{Diagnostic, nearest};
+use crate::tokens::Scanner;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
@@ -21,13 +21,13 @@ const OTHERS: [&str; 14] = [
 ];
 
 /// Reads the header and stops at the `{` of the initial state.
-pub fn header(lexer: &mut Lexer<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Header> {
-    skip_blank(lexer, diagnostics);
-    let word = lexer.rest();
+pub fn header(scanner: &mut Scanner<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Header> {
+    while scanner.skip_blank(&mut |d| diagnostics.push(d)) {}
+    let word = scanner.rest();
     let length = word
         .find(|c: char| c.is_whitespace() || c == '{')
         .unwrap_or(word.len());
-    let (word, span) = lexer.take(length);
+    let (word, span) = scanner.take(length);
     let architecture = match word.to_ascii_uppercase().as_str() {
         "X86" => Architecture::X86,
         "X86_64" => Architecture::X86_64,
@@ -36,17 +36,17 @@ pub fn header(lexer: &mut Lexer<'_>, diagnostics: &mut Vec<Diagnostic>) -> Optio
             return None;
         }
     };
-    let rest = lexer.rest();
+    let rest = scanner.rest();
     let line = rest.find('\n').unwrap_or(rest.len());
     let start = rest[..line].len() - rest[..line].trim_start().len();
-    lexer.take(start);
-    let rest = lexer.rest();
+    scanner.take(start);
+    let rest = scanner.rest();
     let length = rest
         .find(|c: char| c.is_whitespace() || c == '{' || c == '"')
         .unwrap_or(rest.len());
-    let (name, _) = lexer.take(length);
+    let (name, _) = scanner.take(length);
     let name = name.to_string();
-    to_brace(lexer, diagnostics).then_some(Header { architecture, name })
+    to_brace(scanner, diagnostics).then_some(Header { architecture, name })
 }
 
 fn wrong_language(word: &str, span: wattle_model::Span) -> Diagnostic {
@@ -63,26 +63,13 @@ fn wrong_language(word: &str, span: wattle_model::Span) -> Diagnostic {
     }
 }
 
-fn skip_blank(lexer: &mut Lexer<'_>, diagnostics: &mut Vec<Diagnostic>) {
-    loop {
-        let rest = lexer.rest();
-        match rest.chars().next() {
-            Some(c) if c.is_whitespace() || c == '\u{feff}' => {
-                lexer.take(c.len_utf8());
-            }
-            _ if lexer.skip_comment(diagnostics) => {}
-            _ => return,
-        }
-    }
-}
-
 /// Skips doc strings and metadata. Only a `{` ends them.
-fn to_brace(lexer: &mut Lexer<'_>, diagnostics: &mut Vec<Diagnostic>) -> bool {
+fn to_brace(scanner: &mut Scanner<'_>, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let mut fresh_line = false;
     loop {
-        let rest = lexer.rest();
+        let rest = scanner.rest();
         let Some(c) = rest.chars().next() else {
-            let d = Diagnostic::error(lexer.here(), "the test ends before its initial state");
+            let d = Diagnostic::error(scanner.here(0), "the test ends before its initial state");
             diagnostics.push(d.expected("`{ … }`"));
             return false;
         };
@@ -91,12 +78,12 @@ fn to_brace(lexer: &mut Lexer<'_>, diagnostics: &mut Vec<Diagnostic>) -> bool {
         }
         if fresh_line && is_metadata(rest) {
             let n = rest.find('\n').unwrap_or(rest.len());
-            lexer.take(n);
+            scanner.take(n);
         } else if c == '"' {
             let n = rest[1..].find('"').map_or(rest.len(), |n| n + 2);
-            lexer.take(n);
-        } else if !lexer.skip_comment(diagnostics) {
-            lexer.take(c.len_utf8());
+            scanner.take(n);
+        } else if !scanner.skip_comment(&mut |d| diagnostics.push(d)) {
+            scanner.take(c.len_utf8());
             if !c.is_whitespace() {
                 fresh_line = false;
             }

@@ -1,10 +1,10 @@
 //! The initial state: `{ x=1; int y; 0:EAX=3; 1:RBX=y; int64_t t[2]={1,-1}; int* p=&x; }`.
 
-use super::cursor::{Cursor, Result};
 use super::syntax::{Declaration, Item, Value};
-use super::token::Kind;
+use super::values::{at_thread, item, value};
 use crate::diagnostics::Diagnostic;
-use crate::x86_core::{ENOUGH, Size};
+use crate::tokens::{Cursor, Kind};
+use crate::x86_core::{ENOUGH, Result, Size};
 use wattle_model::Span;
 
 /// Arrays beyond this are refused rather than built.
@@ -51,7 +51,7 @@ pub fn init(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Declar
                 diagnostics.push(d);
                 c.skip_to(&[";", "}"]);
                 if c.peek().span == before && !c.peek().is("}") {
-                    c.next();
+                    c.take();
                 }
             }
         }
@@ -63,20 +63,20 @@ pub fn init(c: &mut Cursor<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Declar
 fn declaration(c: &mut Cursor<'_>) -> Result<Declaration> {
     let start = c.peek().span;
     let mut words = Vec::new();
-    while c.peek().kind == Kind::Name && !c.at_thread() {
+    while c.peek().kind == Kind::Name && !at_thread(c) {
         let next = c.ahead(1);
         let more = matches!(next.kind, Kind::Name | Kind::Number) || next.is("*");
         if !more {
             break;
         }
-        words.push(c.next().text);
+        words.push(c.take().text);
     }
     let mut pointer = false;
     while c.eat("*") {
         pointer = true;
     }
-    let array = c.peek().kind == Kind::Name && !c.at_thread() && c.ahead(1).is("[");
-    let (item, span) = c.item()?;
+    let array = c.peek().kind == Kind::Name && !at_thread(c) && c.ahead(1).is("[");
+    let (item, span) = item(c)?;
     let (item, length) = match item {
         Item::Cell { name, element } if array => {
             let length = i64::from(element);
@@ -113,7 +113,7 @@ fn initial_values(c: &mut Cursor<'_>) -> Result<Vec<(Value, Span)>> {
     if c.eat("{") {
         let mut values = Vec::new();
         while !c.peek().is("}") {
-            values.push(c.value()?);
+            values.push(value(c)?);
             if !c.eat(",") && !c.peek().is("}") {
                 return Err(c.unexpected("`,` or `}`"));
             }
@@ -121,14 +121,14 @@ fn initial_values(c: &mut Cursor<'_>) -> Result<Vec<(Value, Span)>> {
         c.expect("}")?;
         return Ok(values);
     }
-    if c.peek().is_word("ATOMIC_INIT") && c.ahead(1).is("(") {
-        c.next();
-        c.next();
-        let value = c.value()?;
+    if c.peek().is("ATOMIC_INIT") && c.ahead(1).is("(") {
+        c.take();
+        c.take();
+        let value = value(c)?;
         c.expect(")")?;
         return Ok(vec![value]);
     }
-    Ok(vec![c.value()?])
+    Ok(vec![value(c)?])
 }
 
 /// Bits and signedness of a C type; unknown names count as `int`.

@@ -7,10 +7,10 @@
 mod build;
 mod code;
 mod condition;
-mod cursor;
 mod header;
 mod init;
 mod items;
+mod lexis;
 mod meaning;
 mod names;
 mod resolve;
@@ -18,15 +18,14 @@ mod show;
 mod syntax;
 #[cfg(test)]
 mod tests;
-mod token;
+mod values;
 
 pub use syntax::Quantifier;
 
 use crate::Parsed;
 use crate::diagnostics::Diagnostic;
 use crate::flow::conclude;
-use cursor::Cursor;
-use token::Lexer;
+use crate::tokens::{Cursor, MAX_ERRORS, Scanner, note};
 use wattle_model::{Condition, Expr, Observation, Program};
 
 /// A test as far as it could be read.
@@ -78,27 +77,24 @@ pub fn parse(text: &str) -> Parsed {
     }
 }
 
-/// More diagnostics than this help nobody.
-const MAX_DIAGNOSTICS: usize = 100;
-
 /// Reads a test with what `wattle litmus` needs.
 pub fn parse_test(text: &str) -> ParsedLitmus {
     let mut diagnostics = Vec::new();
-    let mut lexer = Lexer::new(text);
-    let Some(header) = header::header(&mut lexer, &mut diagnostics) else {
+    let mut scanner = Scanner::new(&lexis::LEXIS, text);
+    let Some(header) = header::header(&mut scanner, &mut diagnostics) else {
         return ParsedLitmus {
             diagnostics,
             ..ParsedLitmus::default()
         };
     };
-    let mut cursor = Cursor::new(lexer.tokens(&mut diagnostics));
+    let mut cursor = Cursor::new(scanner.tokens(&mut |d| note(&mut diagnostics, d)));
     let init = init::init(&mut cursor, &mut diagnostics);
     let columns = code::code(&mut cursor, &mut diagnostics);
     let question = condition::question(&mut cursor, &mut diagnostics);
     let built = build::build(&header, &init, &columns, &question, &mut diagnostics);
     // Errors survive the cut.
     diagnostics.sort_by_key(|d| (d.severity, d.span.start));
-    diagnostics.truncate(MAX_DIAGNOSTICS);
+    diagnostics.truncate(MAX_ERRORS);
     diagnostics.sort_by_key(|d| (d.span.start, d.severity));
     let (program, test) = built.unzip();
     let concluded = conclude(program, diagnostics);

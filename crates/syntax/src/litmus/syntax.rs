@@ -1,6 +1,6 @@
 //! What a litmus test says, before names have a meaning.
 
-use crate::x86_core::{Name, Op, Size};
+use crate::x86_core::{Instruction, Name, Size};
 use wattle_model::Span;
 
 /// A register of a thread or a memory location, as conditions and initial states name them.
@@ -82,15 +82,7 @@ pub struct Column {
 }
 
 /// Operands in the order written.
-#[derive(Clone, Debug)]
-pub struct RawInstruction {
-    pub op: Op,
-    pub suffix: Option<Size>,
-    pub lock: bool,
-    pub operands: Vec<(RawOperand, Span)>,
-    pub target: Option<(String, Span)>,
-    pub span: Span,
-}
+pub type RawInstruction = Instruction<(RawOperand, Span)>;
 
 #[derive(Clone, Debug)]
 pub enum RawOperand {

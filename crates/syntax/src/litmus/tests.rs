@@ -151,21 +151,21 @@ fn truncated_files() {
     check(
         &text[..14],
         expect![[r#"
-        error: the initial state is not closed
-          --> test.litmus:2:8
-           |
-         2 | { x=0; 
-           |        ^
-           = expected: `}`
-           = hint: it was opened on line 2
+            error: the initial state is not closed
+              --> test.litmus:2:7
+               |
+             2 | { x=0; 
+               |       ^
+               = expected: `}`
+               = hint: it was opened on line 2
 
-        error: the file ends too early
-          --> test.litmus:2:8
-           |
-         2 | { x=0; 
-           |        ^
-           = expected: a thread such as `P0`
-    "#]],
+            error: the file ends too early
+              --> test.litmus:2:7
+               |
+             2 | { x=0; 
+               |       ^
+               = expected: a thread such as `P0`
+        "#]],
     );
     check(
         &text[..70],
@@ -307,10 +307,10 @@ fn several_errors_at_once() {
                = expected: a location or a register
 
             error: the file ends too early
-              --> test.litmus:9:1
+              --> test.litmus:8:9
                |
-             9 | 
-               | ^
+             8 | exists x
+               |         ^
                = expected: `=`
         "#]],
     );

@@ -1,5 +1,6 @@
 //! What a `.rmm` file says, before names are resolved.
 
+use crate::tokens::Named;
 use wattle_model::{Expr, Span};
 
 #[derive(Default)]
@@ -36,11 +37,7 @@ pub(super) struct Process {
     pub body: Vec<Labelled>,
 }
 
-pub(super) struct Labelled {
-    pub label: Option<(String, Span)>,
-    pub statement: Statement,
-    pub span: Span,
-}
+pub(super) type Labelled = crate::tokens::Labelled<Statement>;
 
 pub(super) enum Statement {
     Nop,
@@ -64,8 +61,6 @@ pub(super) enum Statement {
     Locked(Vec<Vec<Labelled>>),
     Block(Vec<Labelled>),
 }
-
-pub(super) type Named = (String, Span);
 
 pub(super) enum Location {
     Global(Named),

@@ -2,7 +2,7 @@
 //! itself, and the expansion of a file is bounded: doubling macros would otherwise fill memory.
 
 use crate::diagnostics::Diagnostic;
-use crate::tokens::{Kind, Token, clip, describe};
+use crate::tokens::{Kind, Token, clip};
 use std::collections::BTreeMap;
 use wattle_model::Span;
 
@@ -116,7 +116,7 @@ impl<'t> Expander<'t, '_> {
                 }
                 t => {
                     let span = t.map_or(name.span, |t| t.span);
-                    let found = t.map_or("the end of the macro".to_string(), |t| describe(*t));
+                    let found = t.map_or("the end of the macro".to_string(), Token::shown);
                     let message = format!("unexpected {found} among the parameters of a macro");
                     let d = Diagnostic::error(span, message);
                     self.diagnostics

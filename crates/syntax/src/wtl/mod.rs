@@ -8,7 +8,6 @@ mod lower;
 mod parser;
 #[cfg(test)]
 mod tests;
-mod token;
 
 use crate::{Diagnostic, Parsed, Severity};
 use wattle_model::{Span, validate};
@@ -23,8 +22,7 @@ pub fn parse(text: &str) -> Parsed {
         ));
         return report.finish(None);
     }
-    let lexemes = token::lex(text, &mut report);
-    let file = parser::parse(lexemes, &mut report);
+    let file = parser::parse(text, &mut report);
     if file.incomplete {
         // Every use of a name that was lost would be one more, misleading error.
         return report.finish(None);

@@ -1,12 +1,12 @@
 //! Lines of code: `label: lock add dword [x], eax`.
 
-use super::cursor::{Cursor, Result};
 use super::data::Variable;
-use super::token::{Kind, Token};
+use super::number;
 use crate::diagnostics::{Diagnostic, nearest};
+use crate::tokens::{Cursor, Kind, Token};
 use crate::x86_core::{
-    Code, ENOUGH, Element, Immediate, Instruction, Label, Memory, Name, Operand, Size, check_shape,
-    mnemonics, operation_size, parse_mnemonic,
+    Code, ENOUGH, Element, Immediate, Instruction, Label, Memory, Name, Operand, Result, Size,
+    check_shape, instruction, labels, operation_size, size_keyword,
 };
 use std::collections::BTreeMap;
 use wattle_model::{RegionId, Span};
@@ -61,10 +61,8 @@ impl<'a> Reader<'a> {
     }
 
     fn line(&mut self, line: &[Token<'_>], read: &mut Read) -> Result<()> {
-        let mut c = Cursor::new(line);
-        while c.peek().kind == Kind::Name && c.ahead(1).is(":") {
-            let t = c.next();
-            c.next();
+        let mut c = Cursor::new(line.to_vec());
+        for t in labels(&mut c) {
             read.code.labels.push(Label {
                 name: t.text.to_string(),
                 at: read.code.instructions.len(),
@@ -75,7 +73,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         if c.peek().is_word("start_threads") {
-            let t = c.next();
+            let t = c.take();
             read.started = Some((read.code.instructions.len(), t.span));
             return c.finish("the end of the line");
         }
@@ -84,45 +82,24 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn instruction(&mut self, c: &mut Cursor<'_, '_>) -> Result<Instruction> {
+    fn instruction(&mut self, c: &mut Cursor<'_>) -> Result<Instruction> {
         let start = c.peek().span;
         let lock = c.peek().is_word("lock");
         if lock {
-            c.next();
+            c.take();
         }
-        let word = c.name("an instruction")?;
-        let Some((op, suffix)) = parse_mnemonic(word.text) else {
-            return Err(unknown_mnemonic(word));
-        };
-        let mut x = Instruction {
-            op,
-            suffix,
-            lock,
-            operands: Vec::new(),
-            target: None,
-            span: start.to(word.span),
-        };
-        if op.is_jump() {
-            let t = c.name("a label")?;
-            x.target = Some((t.text.to_string(), t.span));
-            x.span = start.to(t.span);
-        } else if !c.at_end() {
-            loop {
-                let operand = self.operand(c)?;
-                x.span = start.to(operand.span());
-                x.operands.push(operand);
-                if !c.eat(",") {
-                    break;
-                }
-            }
-        }
-        c.finish("`,` or the end of the line")?;
+        let after = "`,` or the end of the line";
+        let x = instruction(c, (lock, start), after, &mut |c| {
+            let operand = self.operand(c)?;
+            let span = operand.span();
+            Ok((operand, span))
+        })?;
         check_shape(&x)?;
         operation_size(&x)?;
         Ok(x)
     }
 
-    fn operand(&mut self, c: &mut Cursor<'_, '_>) -> Result<Operand> {
+    fn operand(&mut self, c: &mut Cursor<'_>) -> Result<Operand> {
         let t = c.peek();
         let size = size_keyword(c);
         if c.peek().is("[") {
@@ -131,7 +108,7 @@ impl<'a> Reader<'a> {
         if size.is_some() {
             return Err(c.unexpected("`[`"));
         }
-        if let Some(n) = c.number()? {
+        if let Some(n) = number(c)? {
             return Ok(Operand::Immediate(Immediate::Number(n), t.span));
         }
         let t = c.name("a register, a number or a memory operand")?;
@@ -177,12 +154,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `[x]` or `[x + $t]`.
-    fn memory(
-        &mut self,
-        c: &mut Cursor<'_, '_>,
-        size: Option<Size>,
-        start: Span,
-    ) -> Result<Operand> {
+    fn memory(&mut self, c: &mut Cursor<'_>, size: Option<Size>, start: Span) -> Result<Operand> {
         c.expect("[")?;
         let t = c.name("a variable")?;
         let Some(&i) = self.index.get(t.text) else {
@@ -192,10 +164,10 @@ impl<'a> Reader<'a> {
         let mut own = v.per_thread;
         if c.eat("+") {
             let thread = c.peek();
-            if thread.kind != Kind::Thread {
+            if thread.kind != Kind::Marked('$') {
                 return Err(c.unexpected("a thread such as `$t`"));
             }
-            c.next();
+            c.take();
             if !v.per_thread {
                 let message = format!("`{}` is one variable, not one per thread", v.name);
                 return Err(
@@ -214,7 +186,7 @@ impl<'a> Reader<'a> {
                 Element::Number(id, 0)
             },
             size,
-            span: start.to(end.span),
+            span: start.to(end),
         }))
     }
 
@@ -242,33 +214,5 @@ impl<'a> Reader<'a> {
             Some(near) => d.hint(format!("did you mean `{near}`?")),
             None => d.hint(format!("declare it: `{} dd 0` in `shared_data`", t.text)),
         }
-    }
-}
-
-fn size_keyword(c: &mut Cursor<'_, '_>) -> Option<Size> {
-    let t = c.peek();
-    if t.kind != Kind::Name {
-        return None;
-    }
-    let size = match t.text.to_ascii_lowercase().as_str() {
-        "byte" => Size::Byte,
-        "word" => Size::Word,
-        "dword" => Size::Dword,
-        "qword" => Size::Qword,
-        _ => return None,
-    };
-    c.next();
-    if c.peek().is_word("ptr") {
-        c.next();
-    }
-    Some(size)
-}
-
-fn unknown_mnemonic(t: Token<'_>) -> Diagnostic {
-    let d = Diagnostic::error(t.span, format!("unknown instruction `{}`", t.text));
-    let all = mnemonics();
-    match nearest(t.text, all.iter().map(String::as_str)) {
-        Some(near) => d.hint(format!("did you mean `{near}`?")),
-        None => d.hint("see the list of instructions in the language's page"),
     }
 }

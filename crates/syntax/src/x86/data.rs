@@ -1,9 +1,9 @@
 //! Data lines: `name dd value`, with `! as counter` for numbers of threads.
 
-use super::cursor::{Cursor, Result};
-use super::token::Token;
+use super::number;
 use crate::diagnostics::Diagnostic;
-use crate::x86_core::{Name, Size};
+use crate::tokens::{Cursor, Token};
+use crate::x86_core::{Name, Result, Size};
 use wattle_model::Span;
 
 #[derive(Clone, Debug)]
@@ -26,11 +26,9 @@ pub enum Value {
 }
 
 pub fn variable(line: &[Token<'_>], per_thread: bool) -> Result<Variable> {
-    let mut c = Cursor::new(line);
+    let mut c = Cursor::new(line.to_vec());
     let name = c.name("the name of a variable")?;
-    if c.peek().is(":") {
-        c.next();
-    }
+    c.eat(":");
     if Name::parse(name.text).is_some() || name.text == "N" || name.is_word("eip") {
         let message = format!("`{}` cannot name a variable", name.text);
         return Err(Diagnostic::error(name.span, message).hint("it already has a meaning"));
@@ -47,12 +45,12 @@ pub fn variable(line: &[Token<'_>], per_thread: bool) -> Result<Variable> {
         }
     };
     let value = if c.peek().is_word("N") {
-        c.next();
+        c.take();
         Value::Count
     } else if c.eat("?") {
         Value::Any
     } else {
-        match c.number()? {
+        match number(&mut c)? {
             Some(n) => Value::Number(n),
             None => return Err(c.unexpected("a number, `N` or `?`")),
         }
@@ -63,7 +61,7 @@ pub fn variable(line: &[Token<'_>], per_thread: bool) -> Result<Variable> {
             if !c.peek().is_word(word) {
                 return Err(c.unexpected("`as counter`"));
             }
-            c.next();
+            c.take();
         }
         counter = true;
     }

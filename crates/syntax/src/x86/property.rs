@@ -1,11 +1,11 @@
 //! `unsafe_prop`: what must never be reached, over different threads `$t1`, `$t2`, ….
 
 use super::build::Layout;
-use super::cursor::{Cursor, Result};
-use super::token::{Kind, Token};
+use super::number;
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::flow::junction;
-use crate::x86_core::{Base, Code, Name, Size};
+use crate::tokens::{Cursor, Kind, Token};
+use crate::x86_core::{Base, Code, Name, Result, Size};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{
     Condition, Expr, FamilyId, IndexId, IndexVariable, Observation, Op2, Property, PropertyKind,
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
             return Err(Diagnostic::error(span, "this section is empty")
                 .expected("conditions such as `eip[$t1] = cs && eip[$t2] = cs`"));
         }
-        let mut c = Cursor::new(&tokens);
+        let mut c = Cursor::new(tokens.clone());
         let mut alternatives = Vec::new();
         loop {
             let mut parts = vec![self.atom(&mut c)?];
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn atom(&mut self, c: &mut Cursor<'_, '_>) -> Result<Expr<Observation>> {
+    fn atom(&mut self, c: &mut Cursor<'_>) -> Result<Expr<Observation>> {
         let left = self.term(c)?;
         let t = c.peek();
         let op = match t.text {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             ">=" => Op2::Ge,
             _ => return Err(c.unexpected("`=`, `<>`, `<`, `>`, `<=` or `>=`")),
         };
-        c.next();
+        c.take();
         let right = self.term(c)?;
         match (left, right) {
             (Term::Eip(thread, _), Term::Name(label, span))
@@ -190,12 +190,12 @@ impl<'a> Reader<'a> {
     }
 
     /// `eip[$t]`, `eax[$t]`, `x`, `x[$t]`, a number, `N`.
-    fn term(&mut self, c: &mut Cursor<'_, '_>) -> Result<Term> {
-        if let Some(n) = c.number()? {
+    fn term(&mut self, c: &mut Cursor<'_>) -> Result<Term> {
+        if let Some(n) = number(c)? {
             return Ok(Term::Value(Expr::Const(n)));
         }
         let t = c.peek();
-        if t.kind == Kind::Thread && c.ahead(1).is(":") {
+        if t.kind == Kind::Marked('$') && c.ahead(1).is(":") {
             let message = "a thread's own view of a variable cannot be asked for";
             return Err(Diagnostic::error(t.span, message)
                 .hint("name the variable alone for its value in memory"));
@@ -208,12 +208,12 @@ impl<'a> Reader<'a> {
             return Ok(Term::Name(t.text.to_string(), t.span));
         }
         let thread = c.peek();
-        if thread.kind != Kind::Thread {
+        if thread.kind != Kind::Marked('$') {
             return Err(c.unexpected("a thread such as `$t1`"));
         }
-        c.next();
+        c.take();
         let end = c.expect("]")?;
-        let span = t.span.to(end.span);
+        let span = t.span.to(end);
         let index = self.index(thread)?;
         let thread = ThreadRef {
             family: FAMILY,

@@ -1,7 +1,7 @@
 //! `begin name … end name`: a file is a list of sections.
 
-use super::token::{Kind, Token};
 use crate::diagnostics::{Diagnostic, nearest};
+use crate::tokens::{Kind, Token};
 use wattle_model::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,12 +21,12 @@ pub struct Label {
 }
 
 #[derive(Clone, Debug)]
-pub struct Instruction {
+pub struct Instruction<O = Operand> {
     pub op: Op,
     /// The size the mnemonic's suffix names.
     pub suffix: Option<Size>,
     pub lock: bool,
-    pub operands: Vec<Operand>,
+    pub operands: Vec<O>,
     /// The label a jump names.
     pub target: Option<(String, Span)>,
     pub span: Span,

@@ -15,13 +15,16 @@ mod instruction;
 mod lower;
 mod mnemonic;
 mod operands;
+mod read;
 mod register;
 mod sizes;
 mod thread;
 
 pub use instruction::{Code, Element, Immediate, Instruction, Label, Memory, Operand, Pointer};
 pub use lower::{Arithmetic, Cell, ENOUGH, Machine, lower};
-pub use mnemonic::{Condition, Op, mnemonics, parse_mnemonic};
+pub use mnemonic::{Condition, Op};
 pub use operands::address;
+pub use read::Result;
+pub(crate) use read::{instruction, labels, parse_number, size_keyword};
 pub use register::{Base, Name, Size};
 pub use sizes::{check_shape, operation_size};

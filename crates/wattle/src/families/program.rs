@@ -1,18 +1,18 @@
 //! One property of a program with open families: `params` and `exact` side by side.
 
+use super::small_worlds::{self, Sampled, Shown};
 use super::{
-    EXACT, PARAMS, decide, faithful, found, no_deadlocks, not_audited, open, refusal, with_threads,
+    EXACT, PARAMS, decide, faithful, found, no_deadlocks, open, refusal, refuted, with_threads,
 };
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
 use crate::{check, plan};
-use std::time::Duration;
 use wattle_evidence::{
-    Answer, AuditPolicy, Certificate, Control, Progress, Proof, Reason, Refusal, Task, Unsound,
-    Verdict, audit_crowd, judge,
+    Answer, AuditPolicy, Broken, Certificate, Control, Progress, Proof, Reason, Refusal, Task,
+    Unchecked, Unsound, Verdict, after_audit, audit_crowd, judge,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{Crowd, Instance, Program, Type};
+use wattle_model::{Crowd, Instance, Program};
 use wattle_params::Outcome;
 use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
@@ -25,8 +25,11 @@ const EXACT_TICK: u64 = 700;
 /// Polls that the first has for itself.
 const HEAD_START: u64 = 4;
 
-/// What searching a small instance may keep in memory, in bytes: a deterministic limit.
-const SMALL: u64 = 4 << 20;
+/// Threads in a family, and states, of small instances that are run before anything is proved.
+const FIRST_LOOK: (u32, u64) = (3, 4_000);
+
+/// Who runs small instances.
+const EXPLICIT: &str = "explicit";
 
 /// Who can prove something for any number of threads, with the program as it reads it.
 enum Prover {
@@ -58,9 +61,14 @@ impl Ended for Told {
         self.as_ref().map_or(true, |(f, _)| {
             matches!(
                 f.judged.verdict,
-                Verdict::Holds { .. } | Verdict::Violated { .. }
+                Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
             )
         })
+    }
+
+    fn is_final(&self) -> bool {
+        self.as_ref()
+            .map_or(true, |(f, _)| plan::is_final(&f.judged))
     }
 }
 
@@ -127,13 +135,11 @@ pub fn program(
         options,
         kept: shown.as_ref(),
     };
-    // `params` begins with small instances itself.
-    let by_params = |r: &Runner<Prover>| matches!(r.engine, Prover::Params(_));
-    if options.engine.is_none()
-        && !runners.iter().any(by_params)
-        && let Some((finding, instance)) = asked.small(control)?
-    {
-        *shown = Some(instance);
+    let (threads, states) = FIRST_LOOK;
+    if let Sampled::Broken(run) = asked.sample(threads, states, control) {
+        let (finding, instance) = asked.broken(*run, control)?;
+        let finding = with_number(finding, instance.as_ref());
+        *shown = instance.or(shown.take());
         return Ok(finding);
     }
     if runners.is_empty() {
@@ -151,6 +157,9 @@ pub fn program(
         let decided = told.is_decided();
         let (finding, instance) = told?;
         if decided {
+            let (finding, other) = asked.confirmed(finding, control)?;
+            let instance = other.or(instance);
+            let finding = with_number(finding, instance.as_ref());
             *shown = instance.or(shown.take());
             return Ok(finding);
         }
@@ -168,6 +177,15 @@ pub fn program(
         )
     };
     Ok(best.unwrap_or_else(nobody))
+}
+
+/// A violation, with the number of threads of the instance that shows it.
+fn with_number(finding: Finding, instance: Option<&Instance>) -> Finding {
+    let shown_with = instance.map(|i| i.threads.len());
+    Finding {
+        shown_with,
+        ..finding
+    }
 }
 
 /// Whoever ran out of a budget might have decided with more; otherwise both reasons are worth knowing.
@@ -200,11 +218,11 @@ fn both_undecided(a: Finding, b: Finding) -> Finding {
 }
 
 /// One property of a program for any number of threads.
-struct Asked<'a> {
-    program: &'a Program,
-    model: MemoryModel,
+pub(super) struct Asked<'a> {
+    pub(super) program: &'a Program,
+    pub(super) model: MemoryModel,
     question: Option<usize>,
-    options: &'a Options,
+    pub(super) options: &'a Options,
     /// The instance on which another property was shown to be violated.
     kept: Option<&'a Instance>,
 }
@@ -218,20 +236,15 @@ impl Asked<'_> {
         }
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
-        if matches!(finding.judged.verdict, Verdict::Holds { .. }) {
-            if finding.judged.checked {
-                faithful(self.program, lowered, model, question, control)?;
-            }
-            finding.warnings.extend(lowered.notes.iter().cloned());
+        let holds = matches!(finding.judged.verdict, Verdict::Holds { .. });
+        if holds && finding.judged.unchecked != Some(Unchecked::Off) {
+            faithful(self.program, lowered, model, question, control)?;
         }
+        // What may wrap around in the program did not in the proof; the first line has to say so.
+        finding.judged = finding
+            .judged
+            .assuming(lowered.assumptions(), |a| options.accepts(a));
         finding.seconds = control.elapsed().as_secs_f64();
-        // What wraps around in the program did not in the proof; the first line has to say so.
-        if wraps(self.program) {
-            finding.scope.data = MATHEMATICAL.into();
-            if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
-                scope.data = MATHEMATICAL.into();
-            }
-        }
         Ok((finding, None))
     }
 
@@ -277,19 +290,29 @@ impl Asked<'_> {
                 effort,
             } => {
                 finding.states = effort.states;
-                finding.judged.checked = options.audit == AuditPolicy::Always;
-                let result = match (&certificate, finding.judged.checked) {
-                    (Certificate::LoadBuffers(basis), true) => {
-                        audit_crowd(self.program, model, question, basis, control).map(|_| ())
+                let result = match (&certificate, options.audit) {
+                    (_, AuditPolicy::Never) => Ok(Some(Unchecked::Off)),
+                    (Certificate::LoadBuffers(basis), AuditPolicy::Always) => {
+                        let result = audit_crowd(self.program, model, question, basis, control);
+                        after_audit(EXACT, result.map(|_| ()))?
                     }
-                    _ => Ok(()),
+                    (other, AuditPolicy::Always) => {
+                        let what = format!("its proof is of another kind: {}", other.describe());
+                        return Err(Unsound {
+                            engine: EXACT,
+                            what,
+                        });
+                    }
                 };
-                match not_audited(EXACT, result)? {
-                    Some(reason) => undecided(reason),
-                    None => Verdict::Holds {
-                        scope: finding.scope.clone(),
-                        proof: Proof::Certificate(certificate),
-                    },
+                match result {
+                    Err(reason) => undecided(reason),
+                    Ok(unchecked) => {
+                        finding.judged.unchecked = unchecked;
+                        Verdict::Holds {
+                            scope: finding.scope.clone(),
+                            proof: Proof::Certificate(certificate),
+                        }
+                    }
                 }
             }
         };
@@ -297,7 +320,7 @@ impl Asked<'_> {
         Ok((finding, None))
     }
 
-    fn task<'i>(&self, instance: &'i Instance) -> Task<'i> {
+    pub(super) fn task<'i>(&self, instance: &'i Instance) -> Task<'i> {
         Task {
             instance,
             model: self.model,
@@ -306,28 +329,70 @@ impl Asked<'_> {
         }
     }
 
-    /// A violation with few threads, if there is a short one.
-    fn small(&self, control: &Control<'_>) -> Result<Option<(Finding, Instance)>, Unsound> {
-        let options = &Options {
-            engine: Some("explicit".into()),
-            ..self.options.clone()
-        };
-        let few = control.stage(Duration::MAX).with_memory(Some(SMALL));
-        for n in 1..=3 {
-            let kept = self.kept.cloned();
-            let instance = kept.or_else(|| with_threads(self.program, options, n));
-            let Some(instance) = instance else {
-                continue;
-            };
-            let finding = check::one(&self.task(&instance), &[], options, &few)?;
-            if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
-                return Ok(Some((finding, instance)));
+    /// A proof after small instances were run: what they show comes first.
+    fn confirmed(&self, mut finding: Finding, control: &Control<'_>) -> Told {
+        let (proved, certain) = match finding.judged.verdict {
+            Verdict::Holds { .. } => (true, true),
+            Verdict::HoldsIf { .. } => (true, false),
+            Verdict::Violated { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
+                (false, false)
             }
-            if self.kept.is_some() {
-                break;
+        };
+        if !proved || finding.judged.unchecked == Some(Unchecked::Off) {
+            return Ok((finding, None));
+        }
+        match self.sample(small_worlds::THREADS, small_worlds::STATES, control) {
+            Sampled::Fine(worlds) => {
+                if let Some(why) = &worlds.not_run {
+                    let note = format!("small instances could not be run: {why}");
+                    finding.warnings.push(note);
+                }
+                finding.small_worlds = Some(worlds);
+                finding.seconds = control.elapsed().as_secs_f64();
+                Ok((finding, None))
+            }
+            Sampled::Broken(run) => {
+                let engine = finding.engine;
+                let (mut finding, instance) = self.broken(*run, control)?;
+                // A proof under a condition is not refuted: the condition is.
+                if certain {
+                    finding.warnings.push(refuted(engine));
+                }
+                Ok((finding, instance))
             }
         }
-        Ok(None)
+    }
+
+    /// A run of a small instance, replayed and told.
+    fn broken(&self, run: Shown, control: &Control<'_>) -> Told {
+        let Shown {
+            instance,
+            trace,
+            effort,
+        } = run;
+        let task = self.task(&instance);
+        let answer = Answer::Reached { trace, effort };
+        let judged = judge(&task, EXPLICIT, answer, self.options.audit, control)?;
+        let outcome = plan::Outcome {
+            engine: EXPLICIT,
+            judged,
+            effort,
+        };
+        let mut finding = check::tell(&task, outcome, &[], self.options, control);
+        let same = |kept: &Instance| kept.threads.len() == instance.threads.len();
+        if self.kept.is_none_or(same) {
+            return Ok((finding, Some(instance)));
+        }
+        // Traces of several properties are told about one instance; this one has another.
+        if let Some(trace) = finding.trace() {
+            let style = wattle_report::text::Style::PLAIN;
+            let text = wattle_report::text::trace_text(&task, trace, finding.why.as_ref(), style);
+            let first = format!("with {}:", super::threads(instance.threads.len() as u32));
+            let lines = std::iter::once(first).chain(text.lines().map(str::to_string));
+            let because = Broken::Run(lines.collect());
+            finding.judged.verdict = Verdict::Violated { because };
+        }
+        Ok((finding, None))
     }
 
     /// Shows a violation on the program itself: with as many threads as the run has, or a few more (a
@@ -356,14 +421,4 @@ impl Asked<'_> {
         let reason = Reason::Other(why.into());
         Ok((open(self.model, self.question, self.options, reason), None))
     }
-}
-
-/// The data of proofs about wrap-around numbers.
-const MATHEMATICAL: &str = "mathematical integers (wrap-around ignored)";
-
-fn wraps(program: &Program) -> bool {
-    let cells = program.regions.iter().map(|r| r.ty);
-    let registers = program.families.iter().flat_map(|f| f.registers.iter());
-    let mut types = cells.chain(registers.map(|r| r.ty));
-    types.any(|ty| matches!(ty, Type::Wrap { .. }))
 }

@@ -7,6 +7,9 @@
 //! program. An engine that is ahead of the slowest waits for it, which keeps the clocks honest: no
 //! core is spent on work that is going to lose.
 //!
+//! A proof whose audit did not end, or that takes something for granted, counts as decided only after the
+//! same time once more: who has a better one by then is preferred.
+//!
 //! The first of the plan gets a head start, because most programs are small and need no race. If it
 //! has a proof by then, its audit may go on alone for a while. Whoever has a proof is waited for while
 //! it is audited, up to three times as long as it was searched for.
@@ -32,6 +35,12 @@ pub struct Runner<E> {
 pub trait Ended {
     /// Whether nobody else is needed any more.
     fn is_decided(&self) -> bool;
+
+    /// Whether nothing better can come: not so where a proof's audit did not end, or where it takes
+    /// something for granted.
+    fn is_final(&self) -> bool {
+        true
+    }
 }
 
 /// Microseconds of an audit that begins within the head start and may go on alone.
@@ -123,6 +132,9 @@ pub fn race<E: Sync, T: Ended + Send>(
             let lane = &mut track.lock()[i];
             // What was done since the last poll is not known, but not nothing.
             lane.clock += tick * handicap;
+            if !outcome.is_final() {
+                lane.clock *= 2;
+            }
             lane.state = State::Decided;
         }
         drop(leave);
@@ -244,14 +256,26 @@ impl Pace for Clock<'_> {
         }
         self.wait(lanes)
     }
+
+    fn is_over(&self) -> bool {
+        // If somebody is about to move, the next look will tell.
+        let lanes = self.track.lanes.try_lock();
+        lanes.is_ok_and(|lanes| self.is_beaten(&lanes))
+    }
 }
 
 impl<'t> Clock<'t> {
+    /// Whether somebody has decided who comes before this one, whatever it does from now on.
+    fn is_beaten(&self, lanes: &[Lane]) -> bool {
+        let now = lanes[self.i].clock;
+        winner(lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i))
+    }
+
     /// Waits for those that are behind; says if it is enough.
     fn wait(&self, mut lanes: MutexGuard<'_, Vec<Lane>>) -> Result<(), Stop> {
         let now = lanes[self.i].clock;
         loop {
-            if winner(&lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i)) {
+            if self.is_beaten(&lanes) {
                 return Err(Stop::Cancelled);
             }
             if self.is_too_much(&lanes) {
@@ -341,6 +365,45 @@ mod tests {
     impl Ended for Over {
         fn is_decided(&self) -> bool {
             self.0
+        }
+    }
+
+    /// Decides after so many polls; whether checked.
+    struct Proof {
+        checked: bool,
+    }
+
+    impl Ended for Proof {
+        fn is_decided(&self) -> bool {
+            true
+        }
+
+        fn is_final(&self) -> bool {
+            self.checked
+        }
+    }
+
+    #[test]
+    fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took() {
+        for (unchecked, checked, winner) in [(100, 150, 1), (100, 300, 0), (100, 60, 1)] {
+            let runners = [unchecked, checked].map(|polls: u64| Runner {
+                engine: polls,
+                tick: 1000,
+                audit: 1000,
+                handicap: 1,
+                head_start: 2,
+            });
+            let ended = race(&runners, &Control::unlimited(), |runner, control| {
+                for _ in 0..runner.engine {
+                    if control.poll("fake", Progress::default()).is_err() {
+                        break;
+                    }
+                }
+                let checked = runner.engine == checked;
+                Proof { checked }
+            });
+            let won: Vec<usize> = ended.into_iter().map(|(i, _)| i).collect();
+            assert_eq!(won, vec![winner], "{unchecked} {checked}");
         }
     }
 

@@ -120,7 +120,7 @@ fn decide_roles<R>(
     show: impl FnOnce(&Automata, &Search<'_, LoadBuffers<'_>>, u32) -> Result<R, Reason>,
 ) -> Result<Outcome<R>, Reason> {
     let automata = task.unfold_roles(NAME, false, roles, control)?;
-    let bad = targets(task, roles, &automata).map_err(Reason::Other)?;
+    let bad = targets(task, roles, &automata, control)?;
     let buffered = task.model != MemoryModel::Sc;
     let system = LoadBuffers::new(&automata, roles, &bad, buffered);
     if task.model == MemoryModel::Pso && !system.in_order() {

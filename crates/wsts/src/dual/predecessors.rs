@@ -184,7 +184,7 @@ impl<'a> LoadBuffers<'a> {
             Act::Store(cell, value) if self.buffered => {
                 self.store(before, i, index, (*cell, *value), out);
             }
-            act => {
+            act @ (Act::Store(..) | Act::Fence | Act::Atomic { .. } | Act::Lock | Act::Unlock) => {
                 let possible = buffer.is_empty() && !after.after;
                 if possible && self.on_memory(&mut before, i, act) {
                     out.push((how(false), before));

@@ -57,9 +57,9 @@ impl Engine for Multiset {
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
     let automata = task.unfold(NAME, false, control)?;
-    let bad = targets(task, &Roles::fixed(task.instance), &automata).map_err(Reason::Other)?;
+    let bad = targets(task, &Roles::fixed(task.instance), &automata, control)?;
     let only_final = task.question().is_some_and(|q| q.only_final);
-    let system = Multisets::new(&automata, &bad, only_final).map_err(Reason::Other)?;
+    let system = Multisets::new(&automata, &bad, only_final, control)?;
     let mut search = Search::new(&system);
     let found = search.run(NAME, control);
     let effort = search.progress(0);

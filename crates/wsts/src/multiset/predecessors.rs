@@ -5,7 +5,8 @@ use crate::backward::System;
 use crate::local::{Local, agree, found};
 use crate::parts::{Part, part};
 use crate::pending::{Pending, matters_when_open};
-use crate::targets::Target;
+use crate::targets::{Target, stopped};
+use wattle_evidence::{Control, Meter, Reason};
 use wattle_memory::automaton::{Act, Automata};
 use wattle_model::CellId;
 
@@ -39,7 +40,9 @@ impl<'a> Multisets<'a> {
         automata: &'a Automata,
         targets: &[Target],
         only_final: bool,
-    ) -> Result<Self, String> {
+        control: &Control<'_>,
+    ) -> Result<Self, Reason> {
+        let meter = Meter::new(control);
         let uses_locks = automata
             .threads
             .iter()
@@ -72,9 +75,11 @@ impl<'a> Multisets<'a> {
                             s
                         });
                         let more: Vec<Config> = more.collect();
+                        meter.spend(16 * more.len()).map_err(stopped)?;
                         starts.extend(more);
                         if starts.len() + system.bad.len() > MAX_BAD {
-                            return Err("the property is true in too many configurations".into());
+                            let why = "the property is true in too many configurations";
+                            return Err(Reason::Other(why.into()));
                         }
                     }
                 }
@@ -207,7 +212,7 @@ impl System for Multisets<'_> {
                         self.edge(after, t, e, &mut out);
                     }
                 }
-                open => {
+                open @ (Local::Free | Local::Any) => {
                     for &e in &self.open_edges[t] {
                         if open.contains(automaton.edges[e as usize].target, automaton) {
                             self.edge(after, t, e, &mut out);

@@ -7,14 +7,15 @@
 //! the last.
 
 use super::super::AuditError;
+use super::super::symbols::Value;
 use crate::certificate::{Blur, Corrupt, PendingStores};
 use std::collections::BTreeMap;
-use wattle_logic::{Formula, Term, ge, lt};
-use wattle_memory::MemoryModel;
-use wattle_model::CellId;
+use wattle_memory::content::{Content, Drained, Entry, Full};
+use wattle_memory::{Bounds, Layout, MemoryModel};
+use wattle_model::{CellId, Domain, Op2};
 
 /// How one thread's buffer is kept small.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keep {
     newest: bool,
     stores: usize,
@@ -50,50 +51,202 @@ impl Keep {
         }
     }
 
-    /// When the value is of each class of the cell.
-    fn classes(&self, cell: CellId, value: &Term) -> Vec<Vec<Formula>> {
+    /// The bit of the value's class; all bits if the domain cannot tell.
+    fn class<D: Domain<Value = Value>>(&self, d: &mut D, cell: CellId, value: &Value) -> u32 {
+        let cuts = &self.cuts[cell.index()];
+        for (n, cut) in cuts.iter().enumerate() {
+            let cut = d.constant(*cut);
+            match d.binary(Op2::Lt, value.clone(), cut) {
+                Ok(below) if d.truth(&below) => return 1 << n,
+                Ok(_) => {}
+                Err(_) => return u32::MAX >> (31 - cuts.len()),
+            }
+        }
+        1 << cuts.len()
+    }
+
+    /// Least and greatest value of each class of the cell.
+    fn classes(&self, cell: CellId) -> Vec<(Option<i64>, Option<i64>)> {
         let cuts = &self.cuts[cell.index()];
         let class = |n: usize| {
-            let lo = n.checked_sub(1).map(|i| ge(value.clone(), cuts[i]));
-            let hi = cuts.get(n).map(|c| lt(value.clone(), *c));
-            lo.into_iter().chain(hi).collect()
+            let lo = n.checked_sub(1).map(|i| cuts[i]);
+            let hi = cuts.get(n).map(|c| c.saturating_sub(1));
+            (lo, hi)
         };
         (0..=cuts.len()).map(class).collect()
     }
 }
 
-/// A store and the classes of those to its cell right before it.
-type Entry = (u32, Term);
+/// How a thread's stores are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeping<'k> {
+    pub model: MemoryModel,
+    /// Exactly, unless this says how they are kept small.
+    pub keep: Option<&'k Keep>,
+}
+
+/// The classes of the stores to a cell right before one, and that one's value.
+type Store = (u32, Value);
 
 /// Epochs of entries per cell under PSO and in buffers that are kept small; exact ones under TSO are
 /// one list in the order of the stores.
-#[derive(Clone, Debug, Default)]
-pub struct Buffer {
-    fifo: Vec<(CellId, Term)>,
-    epochs: Vec<BTreeMap<CellId, Vec<Entry>>>,
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Buffer<'k> {
+    fifo: Vec<Entry<Value>>,
+    epochs: Vec<BTreeMap<CellId, Vec<Store>>>,
     fenced: bool,
+    keep: Option<&'k Keep>,
 }
 
-/// One way a value reaches memory.
-pub struct Drain {
-    pub when: Vec<Formula>,
-    pub cell: CellId,
-    pub value: Term,
-    pub rest: Buffer,
+/// One buffer per thread, whatever the memory model; under SC nothing is ever put into it.
+pub struct PerThread<const MODEL: usize>;
+
+impl<const MODEL: usize> Layout for PerThread<MODEL> {
+    const MODEL: MemoryModel = MemoryModel::ALL[MODEL];
+
+    type Buffer<C: Content> = C;
+
+    fn empty<C: Content>(bounds: &Bounds<C::Bound>) -> C {
+        C::empty(bounds.thread)
+    }
+
+    fn put<C: Content, D: Domain<Value = C::Value>>(
+        d: &mut D,
+        buffer: &mut C,
+        bounds: &Bounds<C::Bound>,
+        entry: Entry<C::Value>,
+    ) -> Result<Option<Entry<C::Value>>, Full> {
+        match Self::MODEL {
+            MemoryModel::Sc => Ok(Some(entry)),
+            MemoryModel::Tso | MemoryModel::Pso => {
+                buffer.put(d, bounds.thread, entry).map(|()| None)
+            }
+        }
+    }
+
+    fn store_fence<C: Content>(buffer: &mut C, _: &Bounds<C::Bound>) {
+        if Self::MODEL == MemoryModel::Pso {
+            buffer.store_fence();
+        }
+    }
+
+    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<C::Value> {
+        buffer.newest(cell)
+    }
+
+    fn drains<C: Content>(buffer: &C) -> Vec<Drained<C, C::Value>> {
+        buffer.drains()
+    }
+
+    fn is_empty<C: Content>(buffer: &C) -> bool {
+        buffer.is_empty()
+    }
+
+    fn entries<C: Content>(buffer: &C) -> Vec<Entry<C::Value>> {
+        buffer.entries()
+    }
 }
 
-impl Buffer {
+impl<'k> Content for Buffer<'k> {
+    type Bound = Keeping<'k>;
+    type Value = Value;
+
+    fn empty(keeping: Keeping<'k>) -> Self {
+        Buffer {
+            fifo: Vec::new(),
+            epochs: Vec::new(),
+            fenced: false,
+            keep: keeping.keep,
+        }
+    }
+
+    fn put<D: Domain<Value = Value>>(
+        &mut self,
+        d: &mut D,
+        keeping: Keeping<'k>,
+        (cell, value): Entry<Value>,
+    ) -> Result<(), Full> {
+        let tso = keeping.model == MemoryModel::Tso;
+        if tso && self.keep.is_none() {
+            self.fifo.push((cell, value));
+            return Ok(());
+        }
+        if self.epochs.is_empty() || tso || self.fenced {
+            self.epochs.push(BTreeMap::new());
+        }
+        self.fenced = false;
+        if let Some(newest) = self.epochs.last_mut() {
+            newest.entry(cell).or_default().push((0, value));
+        }
+        if let Some(keep) = self.keep {
+            self.shrink(d, keep, keep.most(keeping.model));
+        }
+        Ok(())
+    }
+
+    fn store_fence(&mut self) {
+        self.fenced = !self.epochs.is_empty();
+    }
+
+    fn newest(&self, cell: CellId) -> Option<Value> {
+        let fifo = self.fifo.iter().rev().find(|(c, _)| *c == cell);
+        let epochs = self.epochs.iter().rev();
+        let mut pending = epochs.filter_map(|e| e.get(&cell)?.last());
+        let pending = pending.next().map(|(_, v)| v);
+        fifo.map(|(_, v)| v).or(pending).cloned()
+    }
+
+    /// The oldest store of a cell, or before it any value of a class that was given up.
+    fn drains(&self) -> Vec<Drained<Self, Value>> {
+        let mut ways = Vec::new();
+        if let Some(entry) = self.fifo.first() {
+            let mut rest = self.clone();
+            rest.fifo.remove(0);
+            ways.push(Drained {
+                entry: entry.clone(),
+                keep: false,
+                rest,
+            });
+        }
+        for (cell, entries) in self.epochs.first().into_iter().flatten() {
+            let (before, value) = &entries[0];
+            ways.push(Drained {
+                entry: (*cell, value.clone()),
+                keep: false,
+                rest: self.without(*cell),
+            });
+            let classes = self.keep.map_or(Vec::new(), |k| k.classes(*cell));
+            for (class, (lo, hi)) in classes.into_iter().enumerate() {
+                if before & 1 << class != 0 {
+                    ways.push(Drained {
+                        entry: (*cell, Value::OneOf(lo, hi)),
+                        keep: true,
+                        rest: self.clone(),
+                    });
+                }
+            }
+        }
+        ways
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fifo.is_empty() && self.epochs.is_empty()
+    }
+
+    fn entries(&self) -> Vec<Entry<Value>> {
+        let listed = self.listed().into_iter();
+        listed.map(|(_, c, v)| (c, v.clone())).collect()
+    }
+}
+
+impl<'k> Buffer<'k> {
     /// The buffer that the certificate lists, with these values; `None` if the listing is not the
     /// one and only listing of a buffer.
-    pub fn read(
-        model: MemoryModel,
-        listed: &PendingStores,
-        keep: Option<&Keep>,
-        values: Vec<Term>,
-    ) -> Option<Self> {
+    pub fn read(listed: &PendingStores, keeping: Keeping<'k>, values: Vec<Value>) -> Option<Self> {
+        let Keeping { model, keep } = keeping;
         let mut buffer = Buffer {
             fenced: listed.fenced,
-            ..Buffer::default()
+            ..Buffer::empty(keeping)
         };
         if !listed.before.is_empty() && listed.before.len() != listed.entries.len() {
             return None;
@@ -135,7 +288,7 @@ impl Buffer {
         if before.iter().all(|b| *b == 0) {
             before.clear();
         }
-        let entries = self.entries().into_iter();
+        let entries = self.listed().into_iter();
         PendingStores {
             entries: entries.map(|(e, c, _)| (e, c)).collect(),
             before,
@@ -143,50 +296,8 @@ impl Buffer {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.fifo.is_empty() && self.epochs.is_empty()
-    }
-
-    pub fn store_fence(&mut self, model: MemoryModel) {
-        self.fenced = model == MemoryModel::Pso && !self.epochs.is_empty();
-    }
-
-    pub fn newest(&self, cell: CellId) -> Option<Term> {
-        let fifo = self.fifo.iter().rev().find(|(c, _)| *c == cell);
-        let epochs = self.epochs.iter().rev();
-        let mut pending = epochs.filter_map(|e| e.get(&cell)?.last());
-        let pending = pending.next().map(|(_, v)| v);
-        fifo.map(|(_, v)| v).or(pending).cloned()
-    }
-
-    /// The buffer with one more store: every way it can be, and when.
-    pub fn put(
-        &self,
-        model: MemoryModel,
-        keep: Option<&Keep>,
-        (cell, value): (CellId, Term),
-    ) -> Vec<(Vec<Formula>, Buffer)> {
-        let mut full = self.clone();
-        let tso = model == MemoryModel::Tso;
-        if tso && keep.is_none() {
-            full.fifo.push((cell, value));
-            return vec![(Vec::new(), full)];
-        }
-        if full.epochs.is_empty() || tso || full.fenced {
-            full.epochs.push(BTreeMap::new());
-        }
-        full.fenced = false;
-        if let Some(newest) = full.epochs.last_mut() {
-            newest.entry(cell).or_default().push((0, value));
-        }
-        match keep {
-            Some(keep) => full.small(keep, keep.most(model)),
-            None => vec![(Vec::new(), full)],
-        }
-    }
-
     /// Too many epochs: two become one. Too many stores of a cell in one: one becomes a class.
-    fn small(mut self, keep: &Keep, most: usize) -> Vec<(Vec<Formula>, Buffer)> {
+    fn shrink<D: Domain<Value = Value>>(&mut self, d: &mut D, keep: &Keep, most: usize) {
         while self.epochs.len() > keep.stores.saturating_add(1) {
             let second = if keep.newest {
                 1
@@ -201,68 +312,20 @@ impl Buffer {
                     .extend(entries);
             }
         }
-        let crowd = self.epochs.iter().enumerate().find_map(|(e, epoch)| {
-            let mut cells = epoch.iter();
-            let (cell, entries) = cells.find(|(_, entries)| entries.len() > most)?;
-            let given_up = if keep.newest { 0 } else { entries.len() - 2 };
-            Some((e, *cell, given_up))
-        });
-        let Some((e, cell, n)) = crowd else {
-            return vec![(Vec::new(), self)];
-        };
-        let mut ways = Vec::new();
-        let (before, value) = self.epochs[e][&cell][n].clone();
-        for (class, when) in keep.classes(cell, &value).into_iter().enumerate() {
-            let mut rest = self.clone();
-            if let Some(entries) = rest.epochs[e].get_mut(&cell) {
-                entries.remove(n);
-                entries[n].0 |= before | 1 << class;
-            }
-            for (more, buffer) in rest.small(keep, most) {
-                ways.push(([when.clone(), more].concat(), buffer));
-            }
-        }
-        ways
-    }
-
-    /// Every way a value can reach memory; `any` is a variable of which nothing is known.
-    pub fn drains(&self, keep: Option<&Keep>, any: &Term) -> Vec<Drain> {
-        let mut ways = Vec::new();
-        if let Some((cell, value)) = self.fifo.first() {
-            let mut rest = self.clone();
-            rest.fifo.remove(0);
-            ways.push(Drain {
-                when: Vec::new(),
-                cell: *cell,
-                value: value.clone(),
-                rest,
-            });
-        }
-        for (cell, entries) in self.epochs.first().into_iter().flatten() {
-            let (before, value) = &entries[0];
-            ways.push(Drain {
-                when: Vec::new(),
-                cell: *cell,
-                value: value.clone(),
-                rest: self.without(*cell),
-            });
-            let classes = keep.map_or(Vec::new(), |k| k.classes(*cell, any));
-            for (class, when) in classes.into_iter().enumerate() {
-                if before & 1 << class != 0 {
-                    ways.push(Drain {
-                        when,
-                        cell: *cell,
-                        value: any.clone(),
-                        rest: self.clone(),
-                    });
+        for epoch in &mut self.epochs {
+            for (cell, entries) in epoch.iter_mut() {
+                while entries.len() > most {
+                    let given_up = if keep.newest { 0 } else { entries.len() - 2 };
+                    let (before, value) = entries.remove(given_up);
+                    let class = keep.class(d, *cell, &value);
+                    entries[given_up].0 |= before | class;
                 }
             }
         }
-        ways
     }
 
     /// Without the oldest store of the cell.
-    fn without(&self, cell: CellId) -> Buffer {
+    fn without(&self, cell: CellId) -> Self {
         let mut rest = self.clone();
         if let Some(entries) = rest.epochs[0].get_mut(&cell) {
             entries.remove(0);
@@ -277,8 +340,15 @@ impl Buffer {
         rest
     }
 
+    /// Every value that is pending.
+    pub fn for_each(&mut self, change: &mut dyn FnMut(&mut Value)) {
+        self.fifo.iter_mut().for_each(|(_, v)| change(v));
+        let epochs = self.epochs.iter_mut().flat_map(BTreeMap::values_mut);
+        epochs.flatten().for_each(|(_, v)| change(v));
+    }
+
     /// The entries in the order certificates list them.
-    pub fn entries(&self) -> Vec<(u32, CellId, &Term)> {
+    pub fn listed(&self) -> Vec<(u32, CellId, &Value)> {
         let mut all: Vec<_> = self.fifo.iter().map(|(c, v)| (0, *c, v)).collect();
         for (n, epoch) in self.epochs.iter().enumerate() {
             for (cell, entries) in epoch {

@@ -1,7 +1,7 @@
 //! The certificate's ranges: what they say of a state, and what an event must keep.
 
 use super::super::AuditError;
-use super::machine::State;
+use super::machine::{State, number};
 use crate::certificate::{Corrupt, Quantity};
 use wattle_logic::{Formula, Term, and, ge, le};
 use wattle_model::{CellId, Instance};
@@ -46,25 +46,26 @@ impl Ranges {
     }
 
     /// What the ranges say of every value in the state.
-    pub fn facts(&self, state: &State) -> Vec<Formula> {
+    pub fn facts(&self, state: &State<'_>) -> Result<Vec<Formula>, AuditError> {
         let cells = state.memory.iter().zip(&self.cells);
         let registers = state.registers.iter().zip(&self.registers);
         let registers = registers.flat_map(|(row, bounds)| row.iter().zip(bounds));
-        let mut facts: Vec<Formula> = cells.chain(registers).map(|(v, b)| inside(v, *b)).collect();
-        for buffer in &state.buffers {
-            let entries = buffer.entries().into_iter();
-            facts.extend(entries.map(|(_, c, v)| inside(v, self.cells[c.index()])));
+        let buffers = state.buffers.iter().flat_map(|b| b.listed());
+        let buffers = buffers.map(|(_, c, v)| (v, &self.cells[c.index()]));
+        let mut facts = Vec::new();
+        for (value, bounds) in cells.chain(registers).chain(buffers) {
+            facts.push(inside(number(value)?, *bounds));
         }
         facts.retain(|f| *f != Formula::True);
-        facts
+        Ok(facts)
     }
 
     /// What must be shown of the values that are in `after` and not already in `before`.
-    pub fn news(&self, before: &State, after: &State) -> Vec<Formula> {
-        let old = self.facts(before);
-        let mut new = self.facts(after);
+    pub fn news(&self, before: &State<'_>, after: &State<'_>) -> Result<Vec<Formula>, AuditError> {
+        let old = self.facts(before)?;
+        let mut new = self.facts(after)?;
         new.retain(|f| !old.contains(f));
-        new
+        Ok(new)
     }
 }
 

@@ -71,7 +71,7 @@ use wattle_model::{CellId, Instance, LocationId, RegisterId, ThreadId};
 const POLL: usize = 1 << 12;
 
 /// Explores every state; gives their number. More than `most` are not looked at.
-pub fn explore<L: Layout, C: Content>(
+pub fn explore<L: Layout, C: Content<Value = i64>>(
     task: &Task<'_>,
     bounds: &[Bounds<C::Bound>],
     exact: bool,
@@ -141,7 +141,7 @@ pub fn exact_bounds(instance: &Instance) -> Vec<Bounds<()>> {
 
 type Buffer<L, C> = <L as Layout>::Buffer<C>;
 
-struct Space<'a, L: Layout, C: Content> {
+struct Space<'a, L: Layout, C: Content<Value = i64>> {
     task: &'a Task<'a>,
     control: &'a Control<'a>,
     bounds: &'a [Bounds<C::Bound>],
@@ -201,7 +201,7 @@ impl From<AuditError> for Stuck {
     }
 }
 
-impl<'a, L: Layout, C: Content> Space<'a, L, C> {
+impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
     fn new(
         task: &'a Task<'a>,
         alone: &'a [Instance],
@@ -468,20 +468,23 @@ impl<'a, L: Layout, C: Content> Space<'a, L, C> {
                         self.rows.set(row, t, part)?;
                         self.rows.set(row, column, value)?;
                     }
-                    Through::Fault(fault) => return Err(self.fault(fault, state).into()),
+                    Through::Fault(fault) => return self.fault(fault, state),
                 }
             }
-            Effect::Fault(fault) => return Err(self.fault(fault, state).into()),
+            Effect::Fault(fault) => return self.fault(fault, state),
         }
         Ok(true)
     }
 
-    fn fault(&self, number: u32, state: usize) -> AuditError {
+    /// A step that is a fault: not taken if the question does not mind.
+    fn fault(&self, number: u32, state: usize) -> Result<bool, Stuck> {
         let (thread, step, kind) = self.moves.faults[number as usize].clone();
-        AuditError::Fault {
-            state: state as u64,
-            fault: Fault { thread, step, kind },
+        let fault = Fault { thread, step, kind };
+        if self.task.ends_at(&fault) {
+            return Ok(false);
         }
+        let state = state as u64;
+        Err(AuditError::Fault { state, fault }.into())
     }
 
     /// All that is taken at once. `false` if the thread is stuck inside an atomic block.

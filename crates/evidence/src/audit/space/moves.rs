@@ -158,7 +158,7 @@ impl Values {
 
 type Buffer<L, C> = <L as Layout>::Buffer<C>;
 
-struct Alone<'i, L: Layout, C: Content> {
+struct Alone<'i, L: Layout, C: Content<Value = i64>> {
     machine: Machine<'i, L, C>,
     numbers: FxHashMap<Rc<Part<Buffer<L, C>>>, u32>,
     parts: Vec<Rc<Part<Buffer<L, C>>>>,
@@ -166,7 +166,7 @@ struct Alone<'i, L: Layout, C: Content> {
     menus: Vec<[Option<Menu>; Lock::ALL]>,
 }
 
-pub struct Moves<'i, L: Layout, C: Content> {
+pub struct Moves<'i, L: Layout, C: Content<Value = i64>> {
     threads: Vec<Alone<'i, L, C>>,
     pub values: Vec<Values>,
     pub list: Vec<Move>,
@@ -178,7 +178,7 @@ pub struct Moves<'i, L: Layout, C: Content> {
     held: u64,
 }
 
-impl<'i, L: Layout, C: Content> Moves<'i, L, C> {
+impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
     /// For the instances that [`alone`] gives.
     pub fn new(
         alone: &'i [Instance],

@@ -3,11 +3,11 @@
 mod target;
 mod unread;
 
-use super::ast::{Declaration, Domain, File, Labelled, Leaf, Location, Named, Process, Statement};
+use super::ast::{Declaration, Domain, File, Labelled, Leaf, Location, Process, Statement};
 use super::scope::{Block, Memory, init, membership, range, ty, unknown, within};
 use crate::diagnostics::Diagnostic;
 use crate::flow::{Flow, junction};
-use crate::tokens::{MAX_ERRORS, clip};
+use crate::tokens::{MAX_ERRORS, Named, clip};
 use wattle_model::program::{Action, Local, Register};
 use wattle_model::{
     Condition, Count, Expr, Family, FamilyId, Fence, IndexId, IndexVariable, Init, LocationId,

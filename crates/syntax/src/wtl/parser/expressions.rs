@@ -2,17 +2,17 @@
 //! [`Op2::precedence`]: comparisons bind weaker than bit operators, as in Rust.
 
 use super::super::ast::{Ex, ExKind};
-use super::super::token::Token;
 use super::items::wrap_type;
 use super::{Parser, Result};
 use crate::Diagnostic;
+use crate::tokens::Kind;
 use wattle_model::{Op1, Op2, Span, validate::MAX_DEPTH};
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     pub(super) fn expression(&mut self) -> Result<Ex> {
         self.deeper(|p| {
             let condition = p.binary(1)?;
-            if !p.take_sign("?") {
+            if !p.eat("?") {
                 return Ok(condition);
             }
             let yes = p.expression()?;
@@ -25,15 +25,12 @@ impl Parser<'_> {
 
     /// `lo..hi`; both are sums, so that `0..N - 1` needs no parentheses.
     pub(super) fn range(&mut self, expected: &str) -> Result<(Ex, Ex)> {
-        let starts = matches!(
-            self.token(),
-            Token::Number(_) | Token::Word(_) | Token::Quoted(_) | Token::Sign("-" | "(")
-        );
-        if !starts {
+        let named = matches!(self.token().kind, Kind::Number | Kind::Name | Kind::Quoted);
+        if !named && !self.cursor.at_any(&["-", "("]) {
             return Err(self.unexpected(expected));
         }
         let lo = self.deeper(|p| p.binary(8))?;
-        if !self.take_sign("..=") {
+        if !self.eat("..=") {
             self.expect("..")?;
         }
         let hi = self.deeper(|p| p.binary(8))?;
@@ -81,9 +78,7 @@ impl Parser<'_> {
     }
 
     fn operator(&self) -> Option<Op2> {
-        let Token::Sign(sign) = self.token() else {
-            return None;
-        };
+        let t = self.token();
         const ALL: [Op2; 18] = [
             Op2::Add,
             Op2::Sub,
@@ -104,21 +99,22 @@ impl Parser<'_> {
             Op2::And,
             Op2::Or,
         ];
-        ALL.into_iter().find(|op| op.symbol() == *sign)
+        ALL.into_iter().find(|op| t.is(op.symbol()))
     }
 
     fn unary(&mut self) -> Result<Ex> {
-        let start = self.span();
-        let Token::Sign(sign) = *self.token() else {
+        let t = self.token();
+        let start = t.span;
+        if t.kind != Kind::Symbol {
             return self.primary();
-        };
-        match sign {
+        }
+        match t.text {
             "-" => {
                 self.advance();
                 // A sign directly before digits belongs to the number.
-                if let Token::Number(n) = *self.token() {
-                    let span = start.to(self.advance().span);
-                    let value = 0i64.wrapping_sub_unsigned(n);
+                if self.token().kind == Kind::Number {
+                    let value = 0i64.wrapping_sub_unsigned(self.number());
+                    let span = start.to(self.last_span());
                     return self.make(ExKind::Number(value), span);
                 }
                 self.prefixed(start, |a| ExKind::Unary(Op1::Neg, a))
@@ -153,7 +149,7 @@ impl Parser<'_> {
     }
 
     fn index(&mut self) -> Result<Option<Box<Ex>>> {
-        if !self.take_sign("[") {
+        if !self.eat("[") {
             return Ok(None);
         }
         let index = self.expression()?;
@@ -162,27 +158,24 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Result<Ex> {
-        let start = self.span();
-        match self.token().clone() {
-            Token::Number(n) => {
-                self.advance();
-                match i64::try_from(n) {
-                    Ok(n) => self.make(ExKind::Number(n), start),
-                    Err(_) => {
-                        Err(self
-                            .report(Diagnostic::error(start, "this number does not fit 64 bits")))
-                    }
+        let t = self.token();
+        let start = t.span;
+        match (t.kind, t.text) {
+            (Kind::Number, _) => match i64::try_from(self.number()) {
+                Ok(n) => self.make(ExKind::Number(n), start),
+                Err(_) => {
+                    Err(self.report(Diagnostic::error(start, "this number does not fit 64 bits")))
                 }
-            }
-            Token::Sign("(") => {
+            },
+            (Kind::Symbol, "(") => {
                 self.advance();
                 let mut inner = self.expression()?;
                 inner.span = start.to(self.expect(")")?);
                 Ok(inner)
             }
-            Token::Word(w) => self.word(&w, start),
-            Token::Quoted(_) => self.named(),
-            Token::Sign("=") => Err(self.report(
+            (Kind::Name, w) => self.word(w, start),
+            (Kind::Quoted, _) => self.named(),
+            (Kind::Symbol, "=") => Err(self.report(
                 Diagnostic::error(start, "unexpected `=`")
                     .expected("an expression")
                     .hint("equality is `==`"),
@@ -206,7 +199,7 @@ impl Parser<'_> {
             self.advance();
             return self.make(ExKind::SelfIndex, start);
         }
-        let call = self.ahead_is_sign(1, "(");
+        let call = self.cursor.ahead(1).is("(");
         let cast = wrap_type(word);
         match word {
             "cas" | "swap" | "fetch_add" if call => self.exchange(word, start),
@@ -245,7 +238,7 @@ impl Parser<'_> {
         self.expect("(")?;
         let place = Box::new(self.expression()?);
         let mut operands = Vec::new();
-        while self.take_sign(",") {
+        while self.eat(",") {
             operands.push(Box::new(self.expression()?));
         }
         let span = start.to(self.expect(")")?);
@@ -274,9 +267,9 @@ impl Parser<'_> {
         let name = self.name("an expression")?;
         let start = name.span;
         let index = self.index()?;
-        let kind = if self.take_sign("@") {
+        let kind = if self.eat("@") {
             ExKind::At(name, index, self.name("a label")?)
-        } else if self.take_sign(".") {
+        } else if self.eat(".") {
             ExKind::Field(name, index, self.name("a register of the thread")?)
         } else {
             ExKind::Name(name, index)

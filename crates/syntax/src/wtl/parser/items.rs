@@ -4,10 +4,10 @@ use super::super::ast::{
     Block, ConditionEx, CountEx, Declared, File, InitEx, LengthEx, Let, PropertyEx, ThreadEx,
     TypeEx,
 };
-use super::super::token::Token;
 use super::{Parser, Result};
 use crate::Diagnostic;
-use crate::diagnostics::nearest;
+use crate::diagnostics::did_you_mean;
+use crate::tokens::Kind;
 use wattle_model::PropertyKind;
 
 /// Words that start a declaration and never a statement.
@@ -20,18 +20,17 @@ pub(super) const STARTS: &[&str] = &[
     "reachable",
 ];
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     pub(super) fn file(&mut self) -> File {
         let mut file = File::default();
         while !self.at_end() {
-            let before = self.at;
+            let (first, before) = (self.token(), self.cursor.position());
             if self.item(&mut file).is_err() {
-                let property = matches!(&self.lexemes[before].token, Token::Word(w)
-                    if matches!(w.as_str(), "never" | "always" | "finally" | "reachable" | "ltl"));
-                file.incomplete |= !property;
+                let properties = ["never", "always", "finally", "reachable", "ltl"];
+                file.incomplete |= !properties.iter().any(|w| first.is(w));
                 self.recover();
             }
-            if self.at == before {
+            if self.cursor.position() == before {
                 // Recovery stopped on a token no declaration starts with.
                 self.advance();
             }
@@ -43,13 +42,13 @@ impl Parser<'_> {
     fn item(&mut self, file: &mut File) -> Result<()> {
         let start = self.span();
         let word = match self.token() {
-            Token::Word(w) => w.clone(),
-            Token::Sign("}") => {
+            t if t.kind == Kind::Name => t.text,
+            t if t.is("}") => {
                 return Err(self.report(Diagnostic::error(start, "this `}` closes nothing")));
             }
             _ => return Err(self.unexpected("a declaration (`shared`, `thread`, `never`, …)")),
         };
-        let property = match word.as_str() {
+        let property = match word {
             "shared" => {
                 self.advance();
                 return self.declared(&mut file.shared);
@@ -83,11 +82,9 @@ impl Parser<'_> {
             "reachable" => PropertyKind::Reachable,
             _ => {
                 let known = STARTS.iter().copied().chain(["let", "predicates"]);
-                let mut d = Diagnostic::error(start, format!("unexpected `{word}`"))
+                let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
                     .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `predicates`)");
-                if let Some(n) = nearest(&word, known) {
-                    d = d.hint(format!("did you mean `{n}`?"));
-                }
+                d.hint = did_you_mean(word, known);
                 return Err(self.report(d));
             }
         };
@@ -107,21 +104,21 @@ impl Parser<'_> {
         loop {
             let name = self.name("a name to declare")?;
             let mut length = LengthEx::Scalar;
-            if self.take_sign("[") {
+            if self.eat("[") {
                 let at = self.span();
-                length = if self.take_word("thread") {
+                length = if self.eat("thread") {
                     LengthEx::Thread(at)
                 } else {
                     LengthEx::Array(self.expression()?)
                 };
                 self.expect("]")?;
             }
-            let ty = if self.take_sign(":") {
+            let ty = if self.eat(":") {
                 self.ty()?
             } else {
                 TypeEx::Int
             };
-            let init = if self.take_sign("=") {
+            let init = if self.eat("=") {
                 self.init()?
             } else {
                 InitEx::Zero
@@ -132,7 +129,7 @@ impl Parser<'_> {
                 ty,
                 init,
             });
-            if !self.take_sign(",") {
+            if !self.eat(",") {
                 break;
             }
         }
@@ -142,8 +139,9 @@ impl Parser<'_> {
 
     fn ty(&mut self) -> Result<TypeEx> {
         const EXPECTED: &str = "a type: `int`, `bool`, `u8`, `i16`, …, a range `lo..hi`, or the name of a thread family";
-        if let Token::Word(w) = self.token() {
-            let simple = match w.as_str() {
+        let first = self.token();
+        if first.kind == Kind::Name {
+            let simple = match first.text {
                 "int" => Some(TypeEx::Int),
                 "bool" => Some(TypeEx::Bool),
                 w => wrap_type(w).map(|(bits, signed)| TypeEx::Wrap { bits, signed }),
@@ -153,13 +151,11 @@ impl Parser<'_> {
                 return Ok(ty);
             }
         }
-        if matches!(self.token(), Token::Word(_) | Token::Quoted(_)) {
+        if matches!(first.kind, Kind::Name | Kind::Quoted) {
             // `N..M` with constants starts with a name as well.
-            let lone = match self.ahead(1) {
-                Token::Sign(s) => matches!(*s, ";" | "," | "=" | "}"),
-                _ => true,
-            };
-            if lone {
+            let next = self.cursor.ahead(1);
+            let ends = [";", ",", "=", "}"];
+            if next.kind != Kind::Symbol || ends.contains(&next.text) {
                 return Ok(TypeEx::Family(self.name(EXPECTED)?));
             }
         }
@@ -168,16 +164,16 @@ impl Parser<'_> {
     }
 
     fn init(&mut self) -> Result<InitEx> {
-        if self.take_word("any") {
+        if self.eat("any") {
             return Ok(InitEx::Any);
         }
-        if !self.take_sign("{") {
+        if !self.eat("{") {
             return Ok(InitEx::All(self.expression()?));
         }
         let mut values = Vec::new();
-        while !self.is_sign("}") {
+        while !self.at("}") {
             values.push(self.expression()?);
-            if !self.take_sign(",") {
+            if !self.eat(",") {
                 break;
             }
         }
@@ -198,8 +194,8 @@ impl Parser<'_> {
         let start = self.last_span();
         let name = self.name("a name for the thread")?;
         let mut count = CountEx::One;
-        if self.take_sign("[") {
-            count = if self.take_sign("*") {
+        if self.eat("[") {
+            count = if self.eat("*") {
                 CountEx::Any
             } else {
                 CountEx::Fixed(self.expression()?)
@@ -222,13 +218,13 @@ impl Parser<'_> {
         self.expect("{")?;
         let mut statements = Vec::new();
         loop {
-            if self.is_word("local") {
+            if self.at("local") {
                 self.advance();
                 if self.declared(locals).is_err() {
                     self.broken_declaration = true;
                     self.recover();
                 }
-            } else if self.is_word("let") {
+            } else if self.at("let") {
                 self.statement_into(&mut statements);
             } else {
                 break;
@@ -240,10 +236,10 @@ impl Parser<'_> {
 
     fn predicates(&mut self, into: &mut Vec<ConditionEx>) -> Result<()> {
         self.expect("{")?;
-        while !self.is_sign("}") && !self.at_end() {
+        while !self.at("}") && !self.at_end() {
             let read = self.condition().and_then(|c| {
                 // The last `;` may be left out.
-                if !self.is_sign("}") {
+                if !self.at("}") {
                     self.expect(";")?;
                 }
                 Ok(c)
@@ -251,9 +247,9 @@ impl Parser<'_> {
             match read {
                 Ok(c) => into.push(c),
                 Err(_) => {
-                    let before = self.at;
+                    let before = self.cursor.position();
                     self.recover();
-                    if self.at == before {
+                    if self.cursor.position() == before {
                         break;
                     }
                 }
@@ -266,14 +262,14 @@ impl Parser<'_> {
     /// `for p[i], p[j]: e`, where the part before the colon may be left out.
     fn condition(&mut self) -> Result<ConditionEx> {
         let mut indices = Vec::new();
-        if self.take_word("for") {
+        if self.eat("for") {
             loop {
                 let family = self.name("a family of threads")?;
                 self.expect("[")?;
                 let index = self.name("a name for the index")?;
                 self.expect("]")?;
                 indices.push((family, index));
-                if !self.take_sign(",") {
+                if !self.eat(",") {
                     break;
                 }
             }

@@ -7,8 +7,8 @@ mod statements;
 
 use super::Collector;
 use super::ast::{File, Name};
-use super::token::{Lexeme, Token};
 use crate::Diagnostic;
+use crate::tokens::{Cursor, Kind, Lexis, Token, is_word, run, unescape, word};
 use wattle_model::{Span, validate::MAX_DEPTH};
 
 /// Words that name nothing unless quoted. Words with a meaning only in one place (`lock;`, `or`,
@@ -23,10 +23,26 @@ pub(super) struct Failed;
 
 type Result<T> = std::result::Result<T, Failed>;
 
-pub(super) fn parse(lexemes: Vec<Lexeme>, diagnostics: &mut Collector) -> File {
+const LEXIS: Lexis = Lexis {
+    symbols: &[
+        "..=", "..", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{", "}", "[",
+        "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "!",
+        "~", "?", "@", ".",
+    ],
+    line_comment: Some("//"),
+    comments: &[Lexis::C_COMMENT],
+    marks: &[],
+    quotes: &[('"', Kind::Text), ('`', Kind::Quoted)],
+    escapes: true,
+    // What is stuck to digits belongs to them, right or wrong.
+    number: |text| word(text, |c| c.is_ascii_digit(), is_word),
+    name: |text| run(text, is_word),
+};
+
+pub(super) fn parse(text: &str, diagnostics: &mut Collector) -> File {
+    let tokens = LEXIS.tokens(text, &mut |d| diagnostics.push(d));
     let mut parser = Parser {
-        lexemes,
-        at: 0,
+        cursor: Cursor::new(tokens),
         blocks: 0,
         depth: 0,
         broken_declaration: false,
@@ -35,10 +51,8 @@ pub(super) fn parse(lexemes: Vec<Lexeme>, diagnostics: &mut Collector) -> File {
     parser.file()
 }
 
-struct Parser<'d> {
-    /// Ends with [`Token::End`].
-    lexemes: Vec<Lexeme>,
-    at: usize,
+struct Parser<'t, 'd> {
+    cursor: Cursor<'t>,
     blocks: u32,
     depth: u32,
     /// A declaration inside a thread could not be read.
@@ -46,63 +60,34 @@ struct Parser<'d> {
     diagnostics: &'d mut Collector,
 }
 
-impl Parser<'_> {
-    fn token(&self) -> &Token {
-        &self.lexemes[self.at].token
-    }
-
-    fn ahead(&self, n: usize) -> &Token {
-        let last = self.lexemes.len() - 1;
-        &self.lexemes[(self.at + n).min(last)].token
+impl<'t> Parser<'t, '_> {
+    fn token(&self) -> Token<'t> {
+        self.cursor.peek()
     }
 
     fn span(&self) -> Span {
-        self.lexemes[self.at].span
+        self.token().span
     }
 
     /// The span of the token before this one.
     fn last_span(&self) -> Span {
-        self.lexemes[self.at.saturating_sub(1)].span
+        self.cursor.last_span()
     }
 
-    fn advance(&mut self) -> Lexeme {
-        let lexeme = self.lexemes[self.at].clone();
-        if self.at + 1 < self.lexemes.len() {
-            self.at += 1;
-        }
-        lexeme
+    fn advance(&mut self) -> Token<'t> {
+        self.cursor.take()
     }
 
     fn at_end(&self) -> bool {
-        *self.token() == Token::End
+        self.cursor.at_end()
     }
 
-    fn is_sign(&self, sign: &str) -> bool {
-        matches!(self.token(), Token::Sign(s) if *s == sign)
+    fn at(&self, text: &str) -> bool {
+        self.cursor.at(text)
     }
 
-    fn is_word(&self, word: &str) -> bool {
-        matches!(self.token(), Token::Word(w) if w == word)
-    }
-
-    fn ahead_is_sign(&self, n: usize, sign: &str) -> bool {
-        matches!(self.ahead(n), Token::Sign(s) if *s == sign)
-    }
-
-    fn take_sign(&mut self, sign: &str) -> bool {
-        let found = self.is_sign(sign);
-        if found {
-            self.advance();
-        }
-        found
-    }
-
-    fn take_word(&mut self, word: &str) -> bool {
-        let found = self.is_word(word);
-        if found {
-            self.advance();
-        }
-        found
+    fn eat(&mut self, text: &str) -> bool {
+        self.cursor.eat(text)
     }
 
     fn report(&mut self, d: Diagnostic) -> Failed {
@@ -112,13 +97,12 @@ impl Parser<'_> {
 
     /// "unexpected …" at the current token.
     fn unexpected(&mut self, expected: &str) -> Failed {
-        let message = format!("unexpected {}", self.token().shown());
-        let span = self.span();
-        self.report(Diagnostic::error(span, message).expected(expected))
+        let d = self.cursor.unexpected(expected);
+        self.report(d)
     }
 
     fn expect(&mut self, sign: &str) -> Result<Span> {
-        if self.is_sign(sign) {
+        if self.at(sign) {
             return Ok(self.advance().span);
         }
         // A missing `;` is best shown where it is missing.
@@ -135,7 +119,7 @@ impl Parser<'_> {
             return Ok(place);
         }
         let failed = self.unexpected(&format!("`{sign}`"));
-        if sign == "{" && self.is_sign("=") {
+        if sign == "{" && self.at("=") {
             self.diagnostics.hint_last("equality is `==`");
         }
         Err(failed)
@@ -143,25 +127,49 @@ impl Parser<'_> {
 
     fn name(&mut self, expected: &str) -> Result<Name> {
         let span = self.span();
-        match self.token().clone() {
-            Token::Quoted(text) => {
+        let text = self.token().text;
+        match self.token().kind {
+            Kind::Quoted => {
                 self.advance();
+                let text = unescape(text);
                 if text.is_empty() {
                     return Err(self.report(Diagnostic::error(span, "a name may not be empty")));
                 }
                 Ok(Name { text, span })
             }
-            Token::Word(text) if !RESERVED.contains(&text.as_str()) => {
+            Kind::Name if !RESERVED.contains(&text) => {
                 self.advance();
+                let text = text.to_string();
                 Ok(Name { text, span })
             }
-            Token::Word(text) => Err(self.report(
+            Kind::Name => Err(self.report(
                 Diagnostic::error(span, format!("`{text}` is a word of the language"))
                     .expected(expected)
                     .hint(format!("as a name, write it in backquotes: `` `{text}` ``")),
             )),
             _ => Err(self.unexpected(expected)),
         }
+    }
+
+    /// At most 2⁶³, so that the least number can be written with its sign.
+    fn number(&mut self) -> u64 {
+        let t = self.advance();
+        let digits = t.text.replace('_', "");
+        let (radix, body) = match digits.get(..2) {
+            Some("0x") => (16, &digits[2..]),
+            Some("0b") => (2, &digits[2..]),
+            _ => (10, &digits[..]),
+        };
+        let valid = !body.is_empty() && body.chars().all(|c| c.is_digit(radix));
+        let value = u64::from_str_radix(body, radix).ok();
+        value.filter(|v| *v <= 1 << 63).unwrap_or_else(|| {
+            let message = match valid {
+                true => "this number does not fit 64 bits",
+                false => "this is neither a number nor a name",
+            };
+            self.report(Diagnostic::error(t.span, message));
+            0
+        })
     }
 
     /// Counts one level of nesting in expressions.
@@ -191,21 +199,22 @@ impl Parser<'_> {
     fn recover(&mut self) {
         let mut open = 0usize;
         while !self.at_end() {
-            match self.token() {
-                Token::Sign(";") if open == 0 => {
+            let t = self.token();
+            match (t.kind, t.text) {
+                (Kind::Symbol, ";") if open == 0 => {
                     self.advance();
                     return;
                 }
-                Token::Sign("{") => open += 1,
-                Token::Sign("}") if open == 0 => return,
-                Token::Sign("}") => {
+                (Kind::Symbol, "{") => open += 1,
+                (Kind::Symbol, "}") if open == 0 => return,
+                (Kind::Symbol, "}") => {
                     open -= 1;
                     if open == 0 {
                         self.advance();
                         return;
                     }
                 }
-                Token::Word(w) if items::STARTS.contains(&w.as_str()) && open == 0 => return,
+                (Kind::Name, w) if items::STARTS.contains(&w) && open == 0 => return,
                 _ => {}
             }
             self.advance();

@@ -1,12 +1,12 @@
 //! Statements.
 
 use super::super::ast::{Block, Ex, ExKind, Label, Statement, StatementKind};
-use super::super::token::Token;
 use super::{MAX_BLOCKS, Parser, RESERVED, Result};
 use crate::Diagnostic;
-use crate::diagnostics::nearest;
+use crate::diagnostics::did_you_mean;
+use crate::tokens::{Kind, unescape};
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     pub(super) fn block(&mut self) -> Result<Block> {
         let open = self.expect("{")?;
         if self.blocks >= MAX_BLOCKS {
@@ -31,12 +31,10 @@ impl Parser<'_> {
     /// Statements up to and including the closing brace.
     pub(super) fn statements(&mut self, into: &mut Vec<Statement>) -> Result<wattle_model::Span> {
         loop {
-            if self.is_sign("}") {
+            if self.at("}") {
                 return Ok(self.advance().span);
             }
-            let declaration = matches!(self.token(), Token::Word(w)
-                if super::items::STARTS.contains(&w.as_str()));
-            if self.at_end() || declaration {
+            if self.at_end() || self.cursor.at_any(super::items::STARTS) {
                 return Err(self.unexpected("a statement, or `}` to close the block"));
             }
             self.statement_into(into);
@@ -45,12 +43,12 @@ impl Parser<'_> {
 
     /// One statement; a broken one is skipped.
     pub(super) fn statement_into(&mut self, into: &mut Vec<Statement>) {
-        let before = self.at;
+        let before = self.cursor.position();
         match self.statement() {
             Ok(s) => into.push(s),
             Err(_) => {
                 self.recover();
-                if self.at == before && !self.is_sign("}") {
+                if self.cursor.position() == before && !self.at("}") {
                     self.advance();
                 }
             }
@@ -58,20 +56,16 @@ impl Parser<'_> {
     }
 
     fn label(&mut self) -> Option<Label> {
-        if !self.ahead_is_sign(1, ":") {
+        if !self.cursor.ahead(1).is(":") {
             return None;
         }
-        let label = match self.token().clone() {
-            Token::Number(n) => Label::Numbered(n, self.span()),
-            Token::Quoted(_) => Label::Named(self.name("a label").ok()?),
-            Token::Word(w) if !RESERVED.contains(&w.as_str()) => {
-                Label::Named(self.name("a label").ok()?)
-            }
+        let t = self.token();
+        let label = match t.kind {
+            Kind::Number => Label::Numbered(self.number(), t.span),
+            Kind::Name if RESERVED.contains(&t.text) => return None,
+            Kind::Name | Kind::Quoted => Label::Named(self.name("a label").ok()?),
             _ => return None,
         };
-        if matches!(label, Label::Numbered(..)) {
-            self.advance();
-        }
         self.advance();
         Some(label)
     }
@@ -82,7 +76,7 @@ impl Parser<'_> {
             labels.push(l);
         }
         let start = self.span();
-        if self.is_sign("}") && !labels.is_empty() {
+        if self.at("}") && !labels.is_empty() {
             return Ok(Statement {
                 labels,
                 kind: StatementKind::Nothing,
@@ -103,20 +97,20 @@ impl Parser<'_> {
     }
 
     fn statement_kind(&mut self) -> Result<StatementKind> {
-        let word = match self.token().clone() {
-            Token::Word(w) => w,
-            Token::Sign("{") => return Ok(StatementKind::Block(self.block()?)),
-            Token::Sign(";") => {
-                let span = self.span();
+        let t = self.token();
+        let word = match (t.kind, t.text) {
+            (Kind::Name, w) => w,
+            (Kind::Symbol, "{") => return Ok(StatementKind::Block(self.block()?)),
+            (Kind::Symbol, ";") => {
                 return Err(self.report(
-                    Diagnostic::error(span, "an empty statement")
+                    Diagnostic::error(t.span, "an empty statement")
                         .hint("remove the `;`, or write `skip;` for a step that does nothing"),
                 ));
             }
             _ => return self.assignment(),
         };
-        let ends = self.ahead_is_sign(1, ";");
-        let kind = match word.as_str() {
+        let ends = self.cursor.ahead(1).is(";");
+        let kind = match word {
             "if" => {
                 self.advance();
                 return self.if_statement();
@@ -133,7 +127,7 @@ impl Parser<'_> {
             "for" => {
                 self.advance();
                 let name = self.name("a name for the counter")?;
-                if !self.take_word("in") {
+                if !self.eat("in") {
                     return Err(self.unexpected("`in lo..hi`"));
                 }
                 let (lo, hi) = self.range("a range `lo..hi`")?;
@@ -143,7 +137,7 @@ impl Parser<'_> {
                 self.advance();
                 let mut blocks = vec![self.block()?];
                 // `or` may also be a name or a label.
-                while self.is_word("or") && self.ahead_is_sign(1, "{") {
+                while self.at("or") && self.cursor.ahead(1).is("{") {
                     self.advance();
                     blocks.push(self.block()?);
                 }
@@ -151,12 +145,12 @@ impl Parser<'_> {
             }
             "atomic" => {
                 self.advance();
-                if self.is_sign("{") {
+                if self.at("{") {
                     return Ok(StatementKind::Atomic(self.block()?));
                 }
-                if self.take_word("begin") {
+                if self.eat("begin") {
                     StatementKind::AtomicBegin
-                } else if self.take_word("end") {
+                } else if self.eat("end") {
                     StatementKind::AtomicEnd
                 } else {
                     return Err(self.unexpected("`{`, `begin;` or `end;`"));
@@ -183,7 +177,7 @@ impl Parser<'_> {
             "unlock" if ends => self.simple(StatementKind::Unlock),
             "fence" => {
                 self.advance();
-                if self.take_word("store") {
+                if self.eat("store") {
                     StatementKind::FenceStore
                 } else {
                     StatementKind::Fence
@@ -192,9 +186,8 @@ impl Parser<'_> {
             "goto" => {
                 self.advance();
                 let span = self.span();
-                if let Token::Number(n) = *self.token() {
-                    self.advance();
-                    StatementKind::Goto(Label::Numbered(n, span))
+                if self.token().kind == Kind::Number {
+                    StatementKind::Goto(Label::Numbered(self.number(), span))
                 } else {
                     StatementKind::Goto(Label::Named(self.name("a label")?))
                 }
@@ -211,12 +204,11 @@ impl Parser<'_> {
                 self.advance();
                 let condition = self.expression()?;
                 let mut message = None;
-                if self.take_sign(",") {
-                    match self.token().clone() {
-                        Token::Text(t) => message = Some(t),
-                        _ => return Err(self.unexpected("a message in double quotes")),
+                if self.eat(",") {
+                    if self.token().kind != Kind::Text {
+                        return Err(self.unexpected("a message in double quotes"));
                     }
-                    self.advance();
+                    message = Some(unescape(self.advance().text));
                 }
                 StatementKind::Assert(condition, message)
             }
@@ -234,10 +226,10 @@ impl Parser<'_> {
     fn if_statement(&mut self) -> Result<StatementKind> {
         let condition = self.expression()?;
         let yes = self.block()?;
-        if !self.take_word("else") {
+        if !self.eat("else") {
             return Ok(StatementKind::If(condition, yes, None));
         }
-        if !self.is_word("if") {
+        if !self.at("if") {
             let no = self.block()?;
             return Ok(StatementKind::If(condition, yes, Some(no)));
         }
@@ -268,25 +260,23 @@ impl Parser<'_> {
 
     /// `place = e;`, `place = any lo..hi;`, `place += e;` or an exchange for its effect.
     fn assignment(&mut self) -> Result<StatementKind> {
-        let first = self.token().clone();
-        let start = self.span();
+        let first = self.token();
+        let near = did_you_mean(first.text, RESERVED.iter().copied())
+            .filter(|_| first.kind == Kind::Name && !RESERVED.contains(&first.text));
         let place = self.expression().inspect_err(|_| {
-            if let Token::Word(w) = &first
-                && let Some(n) = nearest(w, RESERVED.iter().copied())
-                && n != w
-            {
-                self.diagnostics.hint_last(&format!("did you mean `{n}`?"));
+            if let Some(hint) = &near {
+                self.diagnostics.hint_last(hint);
             }
         })?;
         let exchange = matches!(
             place.kind,
             ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..)
         );
-        if exchange && self.is_sign(";") {
+        if exchange && self.at(";") {
             self.advance();
             return Ok(StatementKind::Effect(place));
         }
-        if self.is_sign("+=") || self.is_sign("-=") {
+        if self.at("+=") || self.at("-=") {
             let span = self.span();
             return Err(self.report(
                 Diagnostic::error(span, "there is no assignment operator of this kind").hint(
@@ -294,21 +284,18 @@ impl Parser<'_> {
                 ),
             ));
         }
-        if !self.is_sign("=") {
-            let mut d =
-                Diagnostic::error(self.span(), format!("unexpected {}", self.token().shown()))
-                    .expected("`=`: a statement that starts with an expression is an assignment");
-            if let Token::Word(w) = &first
-                && let Some(n) = nearest(w, RESERVED.iter().copied())
-            {
-                d.span = start;
-                d.hint = Some(format!("did you mean `{n}`?"));
+        if !self.at("=") {
+            let wanted = "`=`: a statement that starts with an expression is an assignment";
+            let mut d = self.cursor.unexpected(wanted);
+            if near.is_some() {
+                d.span = first.span;
+                d.hint = near;
             }
             return Err(self.report(d));
         }
         self.advance();
-        if self.take_word("any") {
-            let range = if self.is_sign(";") {
+        if self.eat("any") {
+            let range = if self.at(";") {
                 None
             } else {
                 Some(self.range("a range `lo..hi`, or `;` for any value of the type")?)

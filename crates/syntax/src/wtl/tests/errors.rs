@@ -142,7 +142,7 @@ fn missing_and_unexpected() {
     check(
         "thread p { skip;",
         expect![[r#"
-            error: unexpected end of the file
+            error: the file ends too early
               --> a.wtl:1:17
                |
              1 | thread p { skip;
@@ -216,12 +216,13 @@ fn missing_and_unexpected() {
     check(
         "/* never closed",
         expect![[r#"
-        error: this comment is never closed
-          --> a.wtl:1:1
-           |
-         1 | /* never closed
-           | ^^
-    "#]],
+            error: this comment is never closed
+              --> a.wtl:1:1
+               |
+             1 | /* never closed
+               | ^^
+               = expected: `*/`
+        "#]],
     );
     check(
         "thread p { assert 1, \"open; }",
@@ -231,15 +232,16 @@ fn missing_and_unexpected() {
                |
              1 | thread p { assert 1, "open; }
                |                      ^^^^^^^^
+               = expected: `"`
 
-            error: unexpected end of the file
+            error: the file ends too early
               --> a.wtl:1:30
                |
              1 | thread p { assert 1, "open; }
                |                              ^
                = expected: `;`
 
-            error: unexpected end of the file
+            error: the file ends too early
               --> a.wtl:1:30
                |
              1 | thread p { assert 1, "open; }

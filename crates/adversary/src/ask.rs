@@ -1,0 +1,173 @@
+//! One program, one engine, one memory model.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use wattle::check::questions;
+use wattle::{CheckError, MemoryModel, Options, Order, Run, Verdict, check_with};
+use wattle_evidence::{Progress, Reason};
+use wattle_model::{Instance, Program};
+
+/// An engine as the table names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engine {
+    pub name: &'static str,
+    /// As `--engine` wants it; `auto` has none.
+    option: Option<&'static str>,
+    order: Order,
+}
+
+impl Engine {
+    /// Every engine there is, `explicit` in both orders, and `auto`.
+    pub fn all() -> Vec<Engine> {
+        let plain = |name| Engine {
+            name,
+            option: Some(name),
+            order: Order::BreadthFirst,
+        };
+        let mut all: Vec<Engine> = wattle::plan::names().into_iter().map(plain).collect();
+        all.push(Engine {
+            name: "explicit, depth first",
+            option: Some("explicit"),
+            order: Order::DepthFirst,
+        });
+        all.push(Engine {
+            name: "auto",
+            option: None,
+            order: Order::BreadthFirst,
+        });
+        all
+    }
+
+    /// How a person asks it.
+    pub fn command(&self) -> String {
+        let engine = self.option.map(|e| format!(" --engine {e}"));
+        let order = match self.order {
+            Order::BreadthFirst => "",
+            Order::DepthFirst => " --order dfs",
+        };
+        format!("{}{order}", engine.unwrap_or_default())
+    }
+}
+
+/// What an engine may spend on one program.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// So many looks at the clock for each question: the same on every machine.
+    pub polls: usize,
+    /// In case somebody does not look.
+    pub time: Duration,
+    pub memory: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget {
+            polls: 50,
+            time: Duration::from_secs(5),
+            memory: 512 << 20,
+        }
+    }
+}
+
+/// What was said about one question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    Holds,
+    Violated,
+    /// Not treated, by the engine's own word.
+    Refused(String),
+    Undecided,
+    /// The engine's evidence did not check: exit code 4.
+    Unsound(String),
+    Panicked(String),
+}
+
+/// What was said about all questions of the program, in their order.
+pub struct Answers {
+    pub said: Vec<Said>,
+    /// The instance on which violations were shown.
+    pub instance: Option<Instance>,
+}
+
+/// In the warning that a proof for any number of threads was refuted by a small instance: the answer
+/// told is right, the proof and its audit are not.
+const REFUTED: &str = "had a proof of the opposite";
+
+pub fn ask(
+    program: &Program,
+    engine: &Engine,
+    model: MemoryModel,
+    deadlock: bool,
+    budget: Budget,
+) -> Answers {
+    let n = questions(program, deadlock).len();
+    let all = |said: Said| Answers {
+        said: vec![said; n],
+        instance: None,
+    };
+    let options = Options {
+        models: vec![model],
+        engine: engine.option.map(String::from),
+        order: engine.order,
+        deadlock,
+        timeout: Some(budget.time),
+        memory: Some(budget.memory),
+        explain: false,
+        ..Options::default()
+    };
+    let enough = AtomicBool::new(false);
+    let polls = AtomicUsize::new(0);
+    let sink = |_: &'static str, _: Progress| {
+        if polls.fetch_add(1, Ordering::Relaxed) > budget.polls * n {
+            enough.store(true, Ordering::Relaxed);
+        }
+    };
+    let run = Run {
+        cancel: Some(&enough),
+        sink: Some(&sink),
+    };
+    let checked = match catch_unwind(AssertUnwindSafe(|| check_with(program, &options, &run))) {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(e @ (CheckError::AnyNumber { .. } | CheckError::Instance(_)))) => {
+            return all(Said::Refused(e.to_string()));
+        }
+        Ok(Err(e)) => return all(Said::Panicked(format!("it cannot be asked: {e}"))),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            return all(Said::Panicked(text.unwrap_or("without a word").to_string()));
+        }
+    };
+    let said = checked.results.iter().map(|r| match r {
+        Ok(finding) if finding.warnings.iter().any(|w| w.contains(REFUTED)) => {
+            Said::Unsound("a proof that a run of a small instance refutes".to_string())
+        }
+        Ok(finding) => match &finding.judged.verdict {
+            // Not a proof about the program's own numbers.
+            Verdict::Holds { scope, .. } if !scope.assumptions.is_empty() => Said::Undecided,
+            Verdict::Holds { .. } => Said::Holds,
+            Verdict::Violated { .. } => Said::Violated,
+            Verdict::Undecided {
+                reason: Reason::Refused(refusal),
+                ..
+            } => Said::Refused(refusal.why.clone()),
+            // A proof under a condition says nothing about the program's own numbers.
+            Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
+                Said::Undecided
+            }
+        },
+        Err(unsound) => Said::Unsound(unsound.what.clone()),
+    });
+    let said: Vec<Said> = said.collect();
+    if said.len() != n {
+        return all(Said::Panicked(format!(
+            "{} answers to {n} questions",
+            said.len()
+        )));
+    }
+    Answers {
+        said,
+        instance: checked.instance,
+    }
+}

@@ -1,0 +1,131 @@
+//! `cargo run --release -p wattle-adversary -- --programs 10000 --seed 1`
+//!
+//! Exit code 0: no disagreement. 1: one or more, or an empty cell in the table. 2: wrong usage.
+
+use std::process::ExitCode;
+use std::time::Duration;
+use wattle_adversary::campaign::{Campaign, engines};
+use wattle_adversary::trial::Limits;
+use wattle_random::{Profile, source};
+
+const USAGE: &str = "\
+usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers]
+                 [--first N] [--jobs N] [--states N] [--resume FILE] [--partial] [--reasons] [--print]
+
+Random programs over every construct of the language, decided by every engine on SC, TSO and PSO and
+compared with brute force on the reference machine. The same seed gives the same programs. Prints
+every disagreement with a small program, and at the end how often verdicts were compared for each
+construct, engine and model.
+
+  --programs N   how many (1000)
+  --first N      begin with this one (0)
+  --minutes M    stop after so many minutes
+  --profile P    fixed: a fixed number of threads; families: any number, compared with one to five
+                 threads; integers: unbounded integers. All in turn if none is given
+  --jobs N       programs at a time (1)
+  --states N     states of one instance that brute force looks at (4000)
+  --resume FILE  go on where this file says, and write down there how far we are
+  --partial      empty cells of the table are no failure
+  --reasons      tell why engines refused
+  --print        print the programs and ask nobody";
+
+struct Arguments {
+    campaign: Campaign,
+    partial: bool,
+    reasons: bool,
+    print: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = match read(std::env::args().skip(1)) {
+        Ok(a) => a,
+        Err(e) => {
+            eprintln!("{e}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let campaign = &arguments.campaign;
+    if arguments.print {
+        for n in campaign.first..campaign.first + campaign.programs {
+            let profile = campaign.profile_of(n);
+            println!(
+                "// {profile} {n}\n{}",
+                source(campaign.seed_of(n), profile).text
+            );
+        }
+        return ExitCode::SUCCESS;
+    }
+    println!("seed {}", campaign.seed);
+    // Panics are caught and told.
+    std::panic::set_hook(Box::new(|_| {}));
+    let done = match campaign.run() {
+        Ok(done) => done,
+        Err(e) => {
+            eprintln!("{e}");
+            return ExitCode::from(2);
+        }
+    };
+    let engines = engines();
+    let empty = done.table.empty(&engines);
+    println!("\n{}\n{}", done.table.text(&engines), done.table.summary());
+    if arguments.reasons {
+        println!("{}", done.table.reasons());
+    }
+    println!(
+        "{} programs with seed {} compared, {} states looked at by brute force; {} disagreements, {} empty cells",
+        done.table.programs,
+        done.seed,
+        done.table.states,
+        done.disagreements.len(),
+        empty.len()
+    );
+    if !arguments.partial {
+        empty.iter().for_each(|e| println!("empty: {e}"));
+    }
+    match done.disagreements.is_empty() && (arguments.partial || empty.is_empty()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
+    let mut campaign = Campaign {
+        seed: 1,
+        profile: None,
+        first: 0,
+        programs: 1000,
+        time: None,
+        jobs: 1,
+        limits: Limits::default(),
+        resume: None,
+    };
+    let (mut partial, mut reasons, mut print) = (false, false, false);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        let number = |s: String| s.parse::<u64>().map_err(|_| format!("`{s}` is no number"));
+        match word.as_str() {
+            "--programs" => campaign.programs = number(value()?)?,
+            "--seed" => campaign.seed = number(value()?)?,
+            "--first" => campaign.first = number(value()?)?,
+            "--minutes" => campaign.time = Some(Duration::from_secs(60 * number(value()?)?)),
+            "--jobs" => campaign.jobs = number(value()?)? as usize,
+            "--states" => campaign.limits.states = number(value()?)? as usize,
+            "--resume" => campaign.resume = Some(value()?.into()),
+            "--partial" => partial = true,
+            "--reasons" => reasons = true,
+            "--print" => print = true,
+            "--profile" => {
+                let name = value()?;
+                let found = Profile::named(&name);
+                campaign.profile = Some(found.ok_or(format!("there is no profile `{name}`"))?);
+            }
+            other => return Err(format!("unknown argument `{other}`")),
+        }
+    }
+    Ok(Arguments {
+        campaign,
+        partial,
+        reasons,
+        print,
+    })
+}

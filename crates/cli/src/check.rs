@@ -1,0 +1,535 @@
+//! `wattle check`: files in, verdicts out.
+
+use super::budget::{self, Budget};
+use super::exit::Exit;
+use super::{output, progress, signals, subject, units};
+use clap::{Args, ValueEnum};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use wattle::families;
+use wattle::family_fences;
+use wattle::input::{self, InputError, InputLanguage, Subject};
+use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
+use wattle_evidence::audit::write_down;
+use wattle_evidence::{AuditPolicy, Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
+use wattle_extrapolate::Method;
+use wattle_memory::{ContentKind, Keeps};
+use wattle_model::Instance;
+use wattle_report::json::FileReport;
+use wattle_report::{html, json, text};
+use wattle_syntax::Diagnostic;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Programs, or directories of programs (`-` for standard input)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    model: Model,
+    /// The engine; `auto` runs a plan (for any number of threads: `params` and `exact`)
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    engine: String,
+    /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number
+    #[arg(long, value_name = "[NAME=]N", value_parser = units::threads)]
+    threads: Vec<(String, ThreadCount)>,
+    /// Time for each file (60s, 5m, 500ms)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<u64>,
+    /// Files checked at the same time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Look for deadlock too
+    #[arg(long)]
+    deadlock: bool,
+    /// The order of the search
+    #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
+    order: SearchOrder,
+    /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
+    /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
+    /// `oldest=K` or `newest=K`
+    #[arg(long, value_name = "CONTENT", default_value = "exact")]
+    content: ContentKind,
+    /// What the engine `extrapolate` takes from the SC proof, and nothing beyond it
+    #[arg(long, value_enum)]
+    extrapolate: Option<Extrapolated>,
+    /// The input language, where the files' names do not tell it
+    #[arg(long = "lang", value_name = "LANG", value_parser = subject::language)]
+    language: Option<InputLanguage>,
+    /// x86 programs: mathematical integers instead of wrap-around
+    #[arg(long)]
+    mathematical: bool,
+    /// Print one JSON object per file
+    #[arg(long)]
+    json: bool,
+    /// Write the trace of a violation here (one file only)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write the certificate of a proof here (one file only)
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// Write a page with every verdict, trace and source here
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Believe proofs without re-checking them; the verdict says so
+    #[arg(long)]
+    no_audit: bool,
+    /// Take for granted what a proof could not do without: that no number wraps around
+    #[arg(long, value_enum, value_name = "WHAT")]
+    assume: Vec<units::Assumed>,
+    /// Only the verdict lines, no traces and no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Model {
+    Sc,
+    Tso,
+    Pso,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SearchOrder {
+    /// Breadth first: shortest traces
+    Bfs,
+    /// Depth first
+    Dfs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Extrapolated {
+    /// Predicates and cubes
+    Cubes,
+    /// Predicates
+    Predicates,
+    /// Nothing: the predicates of SC as they are
+    None,
+}
+
+impl Arguments {
+    fn options(&self) -> Options {
+        Options {
+            models: match self.model {
+                Model::Sc => vec![MemoryModel::Sc],
+                Model::Tso => vec![MemoryModel::Tso],
+                Model::Pso => vec![MemoryModel::Pso],
+                Model::All => MemoryModel::ALL.to_vec(),
+            },
+            engine: (self.engine != "auto").then(|| self.engine.clone()),
+            threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
+            timeout: self.timeout,
+            memory: Budget::limit(self.memory),
+            deadlock: self.deadlock,
+            order: match self.order {
+                SearchOrder::Bfs => Order::BreadthFirst,
+                SearchOrder::Dfs => Order::DepthFirst,
+            },
+            content: self.content,
+            extrapolate: self.extrapolate.map(|e| match e {
+                Extrapolated::Cubes => Method::Cubes,
+                Extrapolated::Predicates => Method::Predicates,
+                Extrapolated::None => Method::None,
+            }),
+            audit: match self.no_audit {
+                true => AuditPolicy::Never,
+                false => AuditPolicy::Always,
+            },
+            assume_no_wrap: !self.assume.is_empty(),
+            explain: !self.quiet,
+        }
+    }
+
+    /// What is wrong with the arguments together.
+    fn complaint(&self, files: usize) -> Option<String> {
+        let names: BTreeSet<&str> = self.threads.iter().map(|(n, _)| n.as_str()).collect();
+        if names.len() < self.threads.len() {
+            return Some("--threads names a family twice".into());
+        }
+        let writes = self.trace.is_some() || self.certificate.is_some();
+        if writes && files != 1 {
+            return Some("--trace and --certificate need exactly one program".into());
+        }
+        let kept = matches!(self.content.keeps, Keeps::Oldest | Keeps::Newest)
+            && self.content.k <= MOST_KEPT;
+        match self.engine.as_str() {
+            _ if self.content == ContentKind::default() => {}
+            "explicit" => {}
+            "cegar" if kept => {}
+            "cegar" => {
+                return Some(format!(
+                    "with --engine cegar, --content is oldest=K or newest=K, K at most {MOST_KEPT}"
+                ));
+            }
+            _ => return Some("--content is for --engine explicit or cegar".into()),
+        }
+        let known = wattle::plan::names();
+        if self.engine != "auto" && !known.contains(&self.engine.as_str()) {
+            let (name, known) = (&self.engine, known.join(", "));
+            return Some(format!(
+                "there is no engine called `{name}`; there are auto, {known}"
+            ));
+        }
+        None
+    }
+}
+
+/// Longer exact parts of buffers than this come to no end in `cegar`.
+const MOST_KEPT: usize = 16;
+
+/// What is printed about one file, and its exit.
+struct Answer {
+    exit: Exit,
+    /// One for each property and memory model.
+    texts: Vec<String>,
+    /// For standard error.
+    notes: String,
+    json: FileReport,
+    /// For the page of `--report`.
+    section: html::Section,
+}
+
+impl Answer {
+    fn is_long(&self) -> bool {
+        self.texts.iter().any(|t| t.lines().count() > 3)
+    }
+
+    /// With several files, the file's name before each verdict.
+    fn text(&self, name: &str, headed: bool) -> String {
+        let mut out = String::new();
+        for (i, text) in self.texts.iter().enumerate() {
+            if i > 0 && text.lines().count() > 1 {
+                out.push('\n');
+            }
+            if headed {
+                out.push_str(&format!("{name}: "));
+            }
+            out.push_str(text);
+        }
+        out
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Exit {
+    let (files, errors) = input::expand(&arguments.files);
+    if let Some(complaint) = arguments.complaint(files.len()) {
+        output::note(&format!("error: {complaint}\n"));
+        return Exit::Input;
+    }
+    signals::listen();
+    let line = progress::Line::new(arguments.quiet || arguments.json);
+    let mut exit = Exit::Holds;
+    let (mut reports, mut sections) = (Vec::new(), Vec::new());
+    for (name, error) in errors {
+        output::error(&name, &error.reason, &error.messages);
+        let answer = failed(&name, None, error);
+        reports.push(answer.json);
+        sections.push(answer.section);
+        exit = Exit::Input;
+    }
+    let several = files.len() > 1 || arguments.files.len() > 1;
+    let mut long = false;
+    let headed = several || arguments.files.iter().any(|f| !files.contains(f));
+    in_order(arguments, &files, &line, |name, answer| {
+        output::note(&answer.notes);
+        exit = exit.max(answer.exit);
+        sections.push(answer.section.clone());
+        if arguments.json {
+            reports.push(answer.json);
+            return true;
+        }
+        if answer.texts.is_empty() {
+            return true;
+        }
+        // A blank line after a trace.
+        let gap = if std::mem::replace(&mut long, answer.is_long()) {
+            "\n"
+        } else {
+            ""
+        };
+        output::answer(&format!("{gap}{}", answer.text(name, headed)))
+    });
+    if arguments.json {
+        let text = match (headed, reports.as_slice()) {
+            (false, [one]) => serde_json::to_string_pretty(one),
+            (_, all) => serde_json::to_string_pretty(all),
+        };
+        output::answer(&format!("{}\n", text.unwrap_or_default()));
+    }
+    if let Some(path) = &arguments.report
+        && let Err(e) = std::fs::write(path, html::page(&sections))
+    {
+        output::note(&format!("error: {}: {e}\n", path.display()));
+        exit = exit.max(Exit::Input);
+    }
+    exit
+}
+
+/// Checks the files, several at a time, and hands out the answers in the files' order until nobody
+/// wants them any more.
+fn in_order(
+    arguments: &Arguments,
+    files: &[String],
+    line: &progress::Line,
+    mut show: impl FnMut(&str, Answer) -> bool,
+) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments
+        .jobs
+        .map_or(cores, usize::from)
+        .min(files.len().max(1));
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Answer>>> = files.iter().map(|_| Mutex::new(None)).collect();
+    let (done, finished) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let done = done.clone();
+            let (next, slots) = (&next, &slots);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(name) = files.get(i) else { break };
+                    let answer = one(arguments, i, name, line);
+                    if let Ok(mut slot) = slots[i].lock() {
+                        *slot = Some(answer);
+                    }
+                    if done.send(()).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(done);
+        let mut shown = 0;
+        while finished.recv().is_ok() {
+            while let Some(answer) = slots.get(shown).and_then(|s| s.lock().ok()?.take()) {
+                if !show(&files[shown], answer) {
+                    // Nobody reads any more: let the workers stop.
+                    signals::interrupted().store(true, Ordering::Relaxed);
+                    next.store(files.len(), Ordering::Relaxed);
+                    return;
+                }
+                shown += 1;
+            }
+        }
+    });
+}
+
+/// One file, from its name to its answer.
+fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
+    let memory = Budget::limit(arguments.memory);
+    let _guard = budget::guard(name, arguments.timeout, memory);
+    let source = match input::read(name, arguments.language) {
+        Ok(source) => input::Source {
+            mathematical: arguments.mathematical,
+            ..source
+        },
+        Err(e) => return failed(name, None, e),
+    };
+    let language = source.language.name();
+    let (mut subject, warnings) = match input::parse(&source) {
+        Ok(parsed) => parsed,
+        Err(e) => return failed(name, Some(language), e),
+    };
+    let mut options = arguments.options();
+    let threads = match &mut subject {
+        Subject::Program(program) => units::named(&arguments.threads, program),
+        Subject::System(system) => {
+            units::of_system(&arguments.threads, system).map(|()| Vec::new())
+        }
+    };
+    match threads {
+        Ok(threads) => options.threads = threads.into_iter().collect(),
+        Err(why) => return failed(name, Some(language), InputError::new(why)),
+    }
+    let sink = |engine: &'static str, p| line.show(name, engine, p);
+    let run = Run {
+        cancel: Some(signals::interrupted()),
+        sink: Some(&sink),
+    };
+    let checked = match &subject {
+        Subject::Program(program) => wattle::check_with(program, &options, &run),
+        Subject::System(system) => Ok(wattle::check::system(system, &options, &run)),
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(e) => {
+            let message = match &e {
+                CheckError::AnyNumber { message, hint, .. } => {
+                    Diagnostic::error(e.span(), message.as_str()).hint(hint.as_str())
+                }
+                _ => Diagnostic::error(e.span(), e.to_string()),
+            };
+            let messages = match e.span().is_some() {
+                true => vec![message.render(name, &source.text)],
+                false => Vec::new(),
+            };
+            let reason = e.to_string();
+            return failed(name, Some(language), InputError { reason, messages });
+        }
+    };
+    let mut answer = present(arguments, name, language, &checked);
+    answer.notes = warnings.join("\n") + &answer.notes;
+    let obstacles = checked.findings().filter_map(|f| match &f.judged.verdict {
+        Verdict::Undecided { reason, .. } => Some(output::obstacle(name, &source.text, reason)),
+        _ => None,
+    });
+    let mut obstacles: Vec<String> = obstacles.collect();
+    obstacles.dedup();
+    answer.notes.push_str(&obstacles.concat());
+    if arguments.report.is_some() {
+        let instance = checked.instance.as_ref();
+        let findings: Vec<_> = (checked.findings())
+            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .collect();
+        answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
+    }
+    match keep(arguments, &subject, &options, &checked) {
+        Ok(notes) => answer.notes.push_str(&notes),
+        Err(e) => {
+            answer.notes.push_str(&format!("error: {e}\n"));
+            answer.exit = answer.exit.max(Exit::Input);
+        }
+    }
+    answer
+}
+
+/// The happens-before graph of a short run.
+fn drawing(finding: &Finding, instance: &Instance) -> Option<String> {
+    let trace = finding.trace().filter(|t| t.events.len() <= DRAWN)?;
+    let order = wattle::picture::order(&finding.task(instance), trace);
+    Some(order.ok()?.svg())
+}
+
+/// Longer runs make pictures nobody can read.
+const DRAWN: usize = 200;
+
+fn failed(name: &str, language: Option<&str>, e: InputError) -> Answer {
+    let mut notes = e.messages.join("\n");
+    if !notes.is_empty() {
+        notes.push('\n');
+    }
+    notes.push_str(&format!("error: {name}: {}\n", e.reason));
+    let language = language.map(String::from);
+    Answer {
+        exit: Exit::Input,
+        texts: Vec::new(),
+        notes,
+        section: html::Section::failed(name, &e.reason, &e.messages),
+        json: FileReport::failed(name.into(), language, e.reason, e.messages),
+    }
+}
+
+/// The answer about a file that was checked.
+fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked) -> Answer {
+    let style = output::style();
+    let instance = checked.instance.as_ref();
+    let mut exit = Exit::Holds;
+    let (mut texts, mut notes, mut results) = (Vec::new(), String::new(), Vec::new());
+    for result in &checked.results {
+        exit = exit.max(Exit::from(result));
+        match result {
+            Ok(finding) => {
+                texts.push(match arguments.quiet {
+                    true => text::headline(finding, style) + "\n",
+                    false => text::finding(instance, finding, style),
+                });
+                results.push(json::result(instance, finding));
+            }
+            Err(unsound) => {
+                notes.push_str(&format!("error: {name}: {unsound}\n"));
+                results.push(json::ResultReport {
+                    reason: Some(unsound.to_string()),
+                    ..json::ResultReport::default()
+                });
+            }
+        }
+    }
+    Answer {
+        exit,
+        texts,
+        section: html::Section::failed(name, notes.trim_end(), &[]),
+        notes,
+        json: FileReport::new(name.into(), Some(language.into()), results),
+    }
+}
+
+/// Writes the first trace and the first certificate where they were asked for; gives what a person
+/// should know of what was not written.
+fn keep(
+    arguments: &Arguments,
+    subject: &Subject,
+    options: &Options,
+    checked: &Checked,
+) -> Result<String, String> {
+    let write = |path: &PathBuf, text: Option<String>, what: &str| match text {
+        Some(text) => std::fs::write(path, text + "\n")
+            .map(|()| String::new())
+            .map_err(|e| format!("{}: {e}", path.display())),
+        None => Ok(format!(
+            "note: there is no {what}: {} was not written\n",
+            path.display()
+        )),
+    };
+    let mut notes = String::new();
+    if let Some(path) = &arguments.trace {
+        let run = |f: &Finding| {
+            let instance = checked.instance.as_ref()?;
+            // A run of some number of threads has to say which.
+            let counts = match subject {
+                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::System(_) => options.counts(),
+            };
+            let task = f.task(instance);
+            Some(EvidenceFile::new(&task, &counts, f.trace()?.clone()).to_json())
+        };
+        notes += &write(path, checked.findings().find_map(run), "run to show")?;
+    }
+    if let Some(path) = &arguments.certificate {
+        let mut text = None;
+        if let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?))) {
+            text = match (c, &checked.instance) {
+                _ if families::is_open(subject, options) => {
+                    Some(families::kept(subject, options, f, c)?.to_json())
+                }
+                (_, None) => None,
+                (_, Some(instance)) => {
+                    let task = f.task(instance);
+                    let flags = [signals::interrupted()];
+                    let control = Control::unlimited()
+                        .with_timeout(options.timeout)
+                        .with_memory(options.memory)
+                        .with_cancel(&flags);
+                    let c = write_down(&task, c, &control);
+                    Some(EvidenceFile::new(&task, &options.counts(), c).to_json())
+                }
+            };
+        }
+        notes += &write(path, text, "proof")?;
+    }
+    Ok(notes)
+}
+
+fn certificate(finding: &Finding) -> Option<&Certificate> {
+    match &finding.judged.verdict {
+        Verdict::Holds {
+            proof: Proof::Certificate(c),
+            ..
+        }
+        | Verdict::HoldsIf {
+            proof: Proof::Certificate(c),
+            ..
+        }
+        | Verdict::Violated {
+            because: Broken::NeverReached(c),
+        } => Some(c),
+        _ => None,
+    }
+}

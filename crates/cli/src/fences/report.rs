@@ -1,0 +1,450 @@
+//! What `wattle fences` says: text, and the same as JSON.
+
+use super::super::exit::Exit;
+use super::super::output;
+use super::Answer;
+use std::fmt::Write;
+use wattle::fences::{FenceOptions, Rests};
+use wattle::input::Source;
+use wattle::{Language, MemoryModel, Options, families};
+use wattle_evidence::{Task, Trace};
+use wattle_model::{Instance, Program};
+use wattle_repair::{Fix, Needed, Outcome, Run, Site, SiteKind, Violation, unit};
+use wattle_report::json::FenceReport;
+use wattle_report::{json, table, text, why, words};
+use wattle_syntax::edit::{self, Placing};
+
+/// Engines that give proofs and runs under every memory model, SC too: a search for fences asks all.
+const COMPLETE: [&str; 3] = ["explicit", "cegar", "extrapolate"];
+
+pub(super) struct Report<'p> {
+    pub program: &'p Program,
+    pub options: &'p Options,
+    pub counts: wattle_model::Counts,
+    /// The number of threads is open.
+    pub any: bool,
+    /// The language has `lock` prefixes.
+    pub asm: bool,
+    /// Locks were looked for.
+    pub locks: bool,
+    pub model: MemoryModel,
+    /// What the proofs rest on.
+    pub rests: Rests,
+    pub seconds: f64,
+    /// Where it was written, and how.
+    pub written: Option<(String, Placing)>,
+    pub text: &'p str,
+    pub language: Language,
+    /// Why nothing was written.
+    pub unwritten: Option<String>,
+    pub difference: Option<String>,
+}
+
+impl Report<'_> {
+    pub fn answer(&self, source: &Source, wanted: &FenceOptions, outcome: &Outcome) -> Answer {
+        let model = self.model;
+        let goal = wanted.goal.keyword();
+        let mut out = String::new();
+        let (mut sets, mut complete, mut checks) = (Vec::new(), true, 0);
+        let (mut trace, mut reason) = (None, None);
+        let (exit, verdict) = match outcome {
+            Outcome::Fixed {
+                fixes,
+                unfinished,
+                checks: n,
+            } => {
+                checks = *n;
+                complete = unfinished.is_none();
+                sets = fixes.iter().map(|f| self.fences(f)).collect::<Vec<_>>();
+                let _ = writeln!(out, "{}", self.headline(fixes, wanted, complete));
+                for (i, (fix, set)) in fixes.iter().zip(&sets).enumerate() {
+                    if wanted.all && !fix.sites.is_empty() {
+                        let _ = writeln!(out, "set {} (cost {})", i + 1, fix.cost);
+                    }
+                    set.iter().for_each(|f| out.push_str(&self.fence_line(f)));
+                }
+                out.push_str(&self.proved());
+                if let Some(r) = unfinished {
+                    let why = text::reason(r, self.seconds);
+                    let _ = writeln!(out, "there may be more sets: {why}");
+                    reason = Some(why);
+                }
+                (Exit::Holds, "holds")
+            }
+            Outcome::UpTo {
+                fix,
+                threads,
+                reason: r,
+                checks: n,
+            } => {
+                checks = *n;
+                complete = false;
+                let set = self.fences(fix);
+                let what = self.count(fix);
+                let why = text::reason(r, self.seconds);
+                let _ = writeln!(
+                    out,
+                    "undecided: {what} for {goal} on {model} with up to {}, NOT \
+                     proved for {}: {why}",
+                    families::threads(*threads),
+                    self.any_number(),
+                );
+                set.iter().for_each(|f| out.push_str(&self.fence_line(f)));
+                reason = Some(format!(
+                    "checked with up to {}, not proved for {}: {why}",
+                    families::threads(*threads),
+                    self.any_number(),
+                ));
+                sets = vec![set];
+                (Exit::Undecided, "undecided")
+            }
+            Outcome::BrokenUnderSc(v) => {
+                let why = match self.locks {
+                    true => "broken under SC already: no fence and no lock can help",
+                    false => "broken under SC already: no fence can help",
+                };
+                let _ = writeln!(out, "{why}");
+                let (shown, events) = self.violation(self.program, MemoryModel::Sc, v);
+                let _ = writeln!(out, "\n{shown}");
+                if !self.locks && lockable(self.program) {
+                    let hint = "`--cost lock=1` also tries to make read-modify-writes atomic";
+                    let _ = writeln!(out, "hint  {hint}");
+                }
+                trace = events;
+                reason = Some(why.into());
+                (Exit::Violated, "violated")
+            }
+            Outcome::Impossible(v) => {
+                let _ = writeln!(out, "no fence of the allowed kinds repairs it on {model}");
+                let (shown, events) = self.violation(self.program, model, v);
+                let _ = writeln!(out, "\n{shown}");
+                trace = events;
+                reason = Some("no fence of the allowed kinds repairs it".into());
+                (Exit::Violated, "violated")
+            }
+            Outcome::Undecided {
+                reason: r,
+                checks: n,
+            } => {
+                checks = *n;
+                let why = text::reason(r, self.seconds);
+                let _ = writeln!(out, "undecided: {why}");
+                let engine = self.options.engine.as_deref();
+                if let Some(name) = engine.filter(|e| !COMPLETE.contains(e)) {
+                    let _ = writeln!(
+                        out,
+                        "hint  finding fences takes runs and proofs, on SC too, and `{name}` does not \
+                         give all of them: leave --engine out, or use one of {}",
+                        COMPLETE.join(", ")
+                    );
+                }
+                output::note(&output::obstacle(&source.name, &source.text, r));
+                reason = Some(why);
+                complete = false;
+                (Exit::Undecided, "undecided")
+            }
+        };
+        if let Some(difference) = &self.difference {
+            let _ = writeln!(out, "\n{difference}");
+        }
+        if let Some((path, placing)) = &self.written {
+            let how = match placing {
+                Placing::BeforeStatements => "",
+                // The one place told is several in the text.
+                Placing::AfterStores => " behind the stores that lead there",
+            };
+            let _ = writeln!(out, "written to {path}{how}, parsed and proved again");
+        }
+        let (exit, verdict) = match &self.unwritten {
+            None => (exit, verdict),
+            Some(why) => {
+                output::error(&source.name, why, &[]);
+                reason = Some(why.clone());
+                (exit.max(Exit::Undecided), "undecided")
+            }
+        };
+        let json = serde_json::json!({
+            "file": source.name,
+            "language": source.language.name(),
+            "model": model,
+            "goal": goal,
+            "property": goal,
+            "verdict": verdict,
+            "scope": self.scope(outcome),
+            "engine": "repair",
+            "audited": self.rests.unchecked.is_none(),
+            "audit_reason": self.rests.unchecked.as_ref().map(ToString::to_string),
+            "seconds": self.seconds,
+            "states": 0,
+            "checks": checks,
+            "peak_memory_bytes": wattle::resources::peak_memory(),
+            "trace": trace,
+            "fences": sets.first(),
+            "number_of_fences": sets.first().map(Vec::len),
+            "sets": if wanted.all { Some(&sets) } else { None },
+            "number_of_sets": if wanted.all && complete { Some(sets.len()) } else { None },
+            "complete": complete,
+            "broken_under_sc": matches!(outcome, Outcome::BrokenUnderSc(_)),
+            "written": self.written.as_ref().map(|(path, _)| path),
+            "diff": self.difference,
+            "reason": reason,
+        });
+        Answer {
+            exit,
+            text: out,
+            json,
+        }
+    }
+
+    fn scope(&self, outcome: &Outcome) -> Option<json::ScopeReport> {
+        let instance = self.program.instantiate(&self.counts).ok()?;
+        let mut scope = json::ScopeReport::of(&Task {
+            instance: &instance,
+            model: self.model,
+            question: None,
+            deadlock: false,
+        });
+        let assumptions = self.rests.assumptions.iter();
+        scope.assumptions = assumptions.map(json::AssumptionReport::from).collect();
+        match outcome {
+            Outcome::Fixed { .. } if self.any => scope.threads = self.any_number(),
+            Outcome::UpTo { threads, .. } => {
+                scope.threads = format!("up to {}", families::threads(*threads));
+            }
+            _ => {}
+        }
+        Some(scope)
+    }
+
+    /// What the proofs rest on, where it is not on an audit alone.
+    fn proved(&self) -> String {
+        let assumed = words::all(self.rests.assumptions.iter().map(ToString::to_string));
+        let assumed = match assumed.is_empty() {
+            true => String::new(),
+            false => format!(", assuming that {assumed}"),
+        };
+        match (&self.rests.unchecked, assumed.is_empty()) {
+            (None, true) => String::new(),
+            (unchecked, _) => {
+                let audited = text::audited(unchecked.as_ref());
+                format!("proved{assumed} ({audited})\n")
+            }
+        }
+    }
+
+    /// Which families have any number of threads, if not all.
+    fn any_number(&self) -> String {
+        families::any_number(self.options)
+    }
+
+    fn fences(&self, fix: &Fix) -> Vec<FenceReport> {
+        fix.sites
+            .iter()
+            .map(|site| {
+                let needed = fix.needed.iter().find(|n| n.site == *site);
+                self.fence(*site, needed)
+            })
+            .collect()
+    }
+
+    fn fence(&self, site: Site, needed: Option<&Needed>) -> FenceReport {
+        let family = self.program.family(site.family);
+        let (location, line) = match site.kind {
+            SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => {
+                let at = &family.locations[l.index()];
+                let line = match (at.span.is_some(), site.kind) {
+                    (true, SiteKind::Fence(_) | SiteKind::StoreFence(_)) => {
+                        edit::line_before(self.language, self.text, at.span)
+                    }
+                    _ => at.span.line,
+                };
+                (at.labels.first().cloned().unwrap_or(l.to_string()), line)
+            }
+            SiteKind::Swap(s) => {
+                let step = &family.steps[s.index()];
+                let at = &family.locations[step.source.index()];
+                let name = at.labels.first().cloned();
+                (name.unwrap_or(step.source.to_string()), step.span.line)
+            }
+        };
+        FenceReport {
+            thread: family.name.clone(),
+            location,
+            line: Some(line).filter(|l| *l > 0),
+            kind: site.kind.keyword().to_string(),
+            why: needed.map_or(String::new(), |n| self.why(n)),
+        }
+    }
+
+    /// What goes wrong without the fence.
+    fn why(&self, needed: &Needed) -> String {
+        let Some(violation) = &needed.without else {
+            return "needed together with the others".to_string();
+        };
+        let program = &needed.fenced.program;
+        let Ok(instance) = program.instantiate(&violation.counts) else {
+            return String::new();
+        };
+        match &violation.run {
+            Run::Attack(a) => {
+                let text = |event: usize| event_text(&instance, &a.events[event]);
+                format!(
+                    "without it {} can do {} before its {} is in memory, and {} of another thread comes between",
+                    instance.thread(a.attacker).name,
+                    text(a.overtaker),
+                    text(a.store),
+                    text(a.conflict),
+                )
+            }
+            Run::Trace { trace, question } => {
+                let task = Task {
+                    instance: &instance,
+                    model: self.model,
+                    question: *question,
+                    deadlock: false,
+                };
+                let over = trace
+                    .check(&task)
+                    .map(|s| why::overtakings(&task, trace, &s));
+                let over = over.unwrap_or_default();
+                // One that the fence stops, rather than another that the run also has.
+                let mine = over.iter().find(|o| stops(needed, &instance, trace, o));
+                match mine.or(over.first()) {
+                    Some(o) => format!(
+                        "without it {} can {} {} before its store to {} is in memory, and the program fails after {} events",
+                        instance.thread(o.thread).name,
+                        if o.later_is_load { "load" } else { "store" },
+                        instance.cell(o.later_cell).name,
+                        instance.cell(o.store_cell).name,
+                        trace.events.len(),
+                    ),
+                    None => format!(
+                        "without it the program fails with {} after {} events",
+                        families::threads(instance.threads.len() as u32),
+                        trace.events.len()
+                    ),
+                }
+            }
+        }
+    }
+
+    /// A run as text and as data.
+    fn violation(
+        &self,
+        program: &Program,
+        model: MemoryModel,
+        v: &Violation,
+    ) -> (String, Option<Vec<json::EventReport>>) {
+        let Ok(instance) = program.instantiate(&v.counts) else {
+            return (String::new(), None);
+        };
+        match &v.run {
+            Run::Trace { trace, question } => {
+                let task = Task {
+                    instance: &instance,
+                    model,
+                    question: *question,
+                    deadlock: false,
+                };
+                let shown = text::trace_text(&task, trace, None, output::style());
+                (shown, json::events(&task, trace))
+            }
+            Run::Attack(_) => (String::new(), None),
+        }
+    }
+
+    /// `2 fences and 1 lock prefix`
+    fn count(&self, fix: &Fix) -> String {
+        let is_lock = |s: &&Site| matches!(s.kind, SiteKind::Lock(_));
+        let locks = fix.sites.iter().filter(is_lock).count();
+        let lock = match self.asm {
+            true => ("lock prefix", "lock prefixes"),
+            false => ("atomic statement", "atomic statements"),
+        };
+        let some = |n: usize, (one, many): (&str, &str)| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {many}")),
+        };
+        let fences = some(fix.sites.len() - locks, ("fence", "fences"));
+        let parts: Vec<String> = fences.into_iter().chain(some(locks, lock)).collect();
+        match parts.is_empty() {
+            true => "nothing is needed".to_string(),
+            false => parts.join(" and "),
+        }
+    }
+
+    fn headline(&self, fixes: &[Fix], wanted: &FenceOptions, complete: bool) -> String {
+        let goal = wanted.goal.keyword();
+        let scope = match self.any {
+            true => format!("{goal} on {} for {}", self.model, self.any_number()),
+            false => format!("{goal} on {}", self.model),
+        };
+        if fixes[0].sites.is_empty() {
+            return format!("no fence is needed for {scope}");
+        }
+        let fences = self.count(&fixes[0]);
+        match (wanted.all, complete, fixes.len()) {
+            (true, true, 1) => format!("{fences} for {scope}, and no other minimal set"),
+            (true, true, m) => {
+                format!("{m} minimal sets for {scope}, the cheapest has {fences}")
+            }
+            (true, false, m) => format!("{m} minimal sets found for {scope}"),
+            _ => format!("{fences} for {scope}, and fewer do not suffice"),
+        }
+    }
+
+    fn fence_line(&self, f: &FenceReport) -> String {
+        let place = match (f.line, f.kind.as_str()) {
+            (Some(line), "swap") => format!("the store in line {line} becomes atomic"),
+            (Some(line), "lock") if self.asm => format!("lock prefix in line {line}"),
+            (Some(line), "lock") => format!("the statement in line {line} becomes atomic"),
+            (Some(line), kind) => format!("{kind} before line {line}"),
+            (None, kind) => format!("{kind} at {}", f.location),
+        };
+        format!(
+            "  {:<10} {place} (at {})\n             {}\n",
+            f.thread, f.location, f.why
+        )
+    }
+}
+
+/// Whether the run passes the place of the fence between the late store and what overtakes it.
+fn stops(needed: &Needed, instance: &Instance, trace: &Trace, o: &why::Overtaking) -> bool {
+    let thread = instance.thread(o.thread);
+    let site = match needed.site.kind {
+        SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l,
+        SiteKind::Swap(s) => return thread.family == needed.site.family && o.store_step == s,
+    };
+    let between = trace.events.get(o.store + 1..=o.later).unwrap_or_default();
+    thread.family == needed.site.family
+        && between.iter().any(|event| match event {
+            wattle_memory::Event::Step {
+                thread: t, step, ..
+            } if *t == o.thread => {
+                let source = thread.step(*step).source;
+                needed.fenced.location(thread.family, source) == site
+            }
+            _ => false,
+        })
+}
+
+/// Whether some read-modify-write is not atomic.
+fn lockable(program: &Program) -> bool {
+    unit::units(program).iter().any(|units| !units.is_empty())
+}
+
+/// `` `x = 1` (line 3) ``
+fn event_text(instance: &Instance, event: &wattle_memory::Event) -> String {
+    match event {
+        wattle_memory::Event::Step { thread, step, .. } => {
+            let t = instance.thread(*thread);
+            let text = wattle_report::words::step(instance, t, t.step(*step));
+            match table::line(instance, event) {
+                0 => format!("`{text}`"),
+                line => format!("`{text}` (line {line})"),
+            }
+        }
+        wattle_memory::Event::Drain { .. } => "a drain".to_string(),
+    }
+}

@@ -1,0 +1,198 @@
+//! `wattle litmus`: every final state of litmus tests, with herd's summary.
+
+use super::exit::Exit;
+use super::{budget::Budget, output, units};
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use wattle::MemoryModel;
+use wattle::input::{self, InputError, InputLanguage, Source};
+use wattle_litmus::{Answer, NoAnswer, Summary, answer};
+use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
+use wattle_syntax::{Language, Severity};
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Litmus tests, or directories of them (`-` for standard input)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    model: Model,
+    /// Time for each test (60s, 5m, 500ms)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<u64>,
+    /// Print one JSON object per test
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Model {
+    Sc,
+    Tso,
+    Pso,
+}
+
+impl From<Model> for MemoryModel {
+    fn from(model: Model) -> Self {
+        match model {
+            Model::Sc => MemoryModel::Sc,
+            Model::Tso => MemoryModel::Tso,
+            Model::Pso => MemoryModel::Pso,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Exit {
+    let budget = Budget {
+        timeout: arguments.timeout,
+        memory: arguments.memory,
+    };
+    let (files, errors) = input::expand(&arguments.files);
+    let given = |f: &String| arguments.files.contains(f);
+    // A directory may hold programs in other languages too; they are no litmus tests.
+    let files: Vec<&String> = files.iter().filter(|f| given(f) || is_litmus(f)).collect();
+    let mut exit = Exit::Holds;
+    let mut objects = Vec::new();
+    for (name, error) in &errors {
+        objects.push(complain(name, error));
+        exit = Exit::Input;
+    }
+    if files.is_empty() && errors.is_empty() {
+        let none = InputError::new("there are no litmus tests here");
+        objects.push(complain(&arguments.files.join(" "), &none));
+        exit = Exit::Input;
+    }
+    let model = MemoryModel::from(arguments.model);
+    let mut first = true;
+    for name in files {
+        let parsed = match read(name) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                objects.push(complain(name, &error));
+                exit = exit.max(Exit::Input);
+                continue;
+            }
+        };
+        let found = (budget).within(name, true, |control| answer(&parsed, model, control));
+        exit = exit.max(exit_of(&found));
+        if arguments.json {
+            objects.push(object(name, model, &found));
+            continue;
+        }
+        let text = match &found {
+            Ok(found) => text(found),
+            Err(why) => {
+                output::error(name, &why.to_string(), &[]);
+                continue;
+            }
+        };
+        let gap = if std::mem::take(&mut first) { "" } else { "\n" };
+        if !output::answer(&format!("{gap}{text}")) {
+            break;
+        }
+    }
+    if arguments.json {
+        let text = match (arguments.files.as_slice(), objects.as_slice()) {
+            ([one], [object]) if !std::path::Path::new(one).is_dir() => {
+                serde_json::to_string_pretty(object)
+            }
+            (_, all) => serde_json::to_string_pretty(all),
+        };
+        output::answer(&format!("{}\n", text.unwrap_or_default()));
+    }
+    exit
+}
+
+/// Says what is wrong with an input, and gives the JSON object that stands for it.
+fn complain(name: &str, error: &InputError) -> Value {
+    output::error(name, &error.reason, &error.messages);
+    json!({ "file": name, "error": error.reason })
+}
+
+fn is_litmus(name: &str) -> bool {
+    let path = std::path::Path::new(name);
+    InputLanguage::from_path(path) == Some(InputLanguage::Program(Language::Litmus))
+}
+
+fn read(name: &str) -> Result<ParsedLitmus, InputError> {
+    let language = Some(InputLanguage::Program(Language::Litmus));
+    let Source { text, name, .. } = input::read(name, language)?;
+    let parsed = parse_test(&text);
+    let is_error = |d: &&wattle_syntax::Diagnostic| d.severity == Severity::Error;
+    let errors = parsed.diagnostics.iter().filter(is_error).count();
+    if errors == 0 && parsed.test.is_some() {
+        return Ok(parsed);
+    }
+    let rendered = parsed.diagnostics.iter().map(|d| d.render(&name, &text));
+    Err(InputError {
+        reason: match errors {
+            1 => "1 error".to_string(),
+            n => format!("{n} errors"),
+        },
+        messages: rendered.collect(),
+    })
+}
+
+fn exit_of(found: &Result<Answer, NoAnswer>) -> Exit {
+    match found {
+        Err(_) => Exit::Undecided,
+        Ok(found) if found.limits.is_some() => Exit::Undecided,
+        Ok(found) if found.summary.holds() => Exit::Holds,
+        Ok(_) => Exit::Violated,
+    }
+}
+
+/// Herd's lines; what a search that was cut off may have missed is said first.
+fn text(found: &Answer) -> String {
+    match &found.limits {
+        None => found.summary.to_string(),
+        Some(limits) => format!(
+            "only up to {} buffered stores (NOT every final state): {}\n{}",
+            limits.buffered_stores, limits.cause, found.summary
+        ),
+    }
+}
+
+fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> Value {
+    match found {
+        Err(why) => json!({ "file": file, "model": model, "error": why.to_string() }),
+        Ok(found) => {
+            let s = &found.summary;
+            json!({
+                "file": file,
+                "name": s.name,
+                "model": model,
+                "states": s.states.len(),
+                "final_states": s.states.iter().map(|row| state(s, row)).collect::<Vec<_>>(),
+                "quantifier": match s.quantifier {
+                    Quantifier::Exists => "exists",
+                    Quantifier::NotExists => "~exists",
+                    Quantifier::Forall => "forall",
+                },
+                "condition": s.condition,
+                "holds": s.holds(),
+                "observation": s.observation().to_string(),
+                "positive": s.positive,
+                "negative": s.negative,
+                "complete": found.limits.is_none(),
+            })
+        }
+    }
+}
+
+/// Numbers are numbers; an address is the name of its location.
+fn state(summary: &Summary, row: &[String]) -> Value {
+    let fields = summary.items.iter().zip(row).map(|(item, value)| {
+        let value = match value.parse::<i64>() {
+            Ok(number) => Value::from(number),
+            Err(_) => Value::from(value.as_str()),
+        };
+        (item.clone(), value)
+    });
+    Value::Object(fields.collect::<Map<_, _>>())
+}

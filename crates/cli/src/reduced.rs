@@ -1,0 +1,76 @@
+//! `wattle show --reduce` and `--as boolean-program`: what predicate abstraction works on.
+
+use super::exit::Exit;
+use super::output;
+use super::subject::File;
+use wattle::MemoryModel;
+use wattle::input::Source;
+use wattle_evidence::{Control, Task};
+use wattle_extrapolate::Extrapolate;
+use wattle_extrapolate::reduction::reduce;
+use wattle_model::{Counts, Program, print};
+
+/// A memory model and how many entries its buffers have at most.
+pub type Bound = (MemoryModel, usize);
+
+/// Longer buffers make programs nobody wants to read.
+const MOST_ENTRIES: usize = 16;
+
+/// `tso,k=2`; without a number of entries it is one.
+pub fn bound(text: &str) -> Result<Bound, String> {
+    let (model, rest) = text.split_once(',').unwrap_or((text, "k=1"));
+    let mut known = MemoryModel::ALL.into_iter();
+    let model = known.find(|m| m.keyword() == model.trim());
+    let model = model.ok_or("a memory model is expected, as in `tso,k=2`")?;
+    let k = rest.trim().strip_prefix("k=").and_then(|k| k.parse().ok());
+    match k {
+        Some(k) if (1..=MOST_ENTRIES).contains(&k) => Ok((model, k)),
+        _ => Err(format!(
+            "k is a number from 1 to {MOST_ENTRIES}, as in `tso,k=2`"
+        )),
+    }
+}
+
+fn refused(file: &File, why: &str) -> Exit {
+    output::error(&file.file, why, &[]);
+    Exit::Input
+}
+
+/// The program with its buffers as variables.
+pub fn wtl(
+    file: &File,
+    program: &Program,
+    counts: &Counts,
+    (model, k): Bound,
+) -> Result<String, Exit> {
+    let instance = file.instance(program, counts)?;
+    let reduced = reduce(program, &instance, model, k).map_err(|why| refused(file, &why.0))?;
+    Ok(print::to_wtl(&reduced))
+}
+
+/// The boolean program of the first property.
+pub fn boolean(
+    file: &File,
+    source: &Source,
+    program: &Program,
+    counts: &Counts,
+    bound: Option<Bound>,
+    control: &Control<'_>,
+) -> Result<String, Exit> {
+    let instance = file.instance(program, counts)?;
+    let (model, k) = bound.unwrap_or((MemoryModel::Sc, 1));
+    let task = Task {
+        instance: &instance,
+        model,
+        question: (!instance.questions.is_empty()).then_some(0),
+        deadlock: false,
+    };
+    let printed = Extrapolate::default().boolean_program(&task, k, control);
+    printed.map_err(|why| {
+        output::refusal(&source.name, &source.text, &why);
+        match control.stop() {
+            Some(_) => Exit::Undecided,
+            None => Exit::Input,
+        }
+    })
+}

@@ -1,0 +1,62 @@
+//! `wattle replay`: a trace, event by event, on the reference machine.
+
+use super::exit::Exit;
+use super::subject::{self, File};
+use super::{budget::Budget, output};
+use clap::Args;
+use wattle_evidence::Trace;
+use wattle_report::{json, text, why};
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    file: File,
+    /// The trace, as written by `wattle check --trace`
+    trace: String,
+    /// Print the events as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    budget: Budget,
+}
+
+pub fn run(arguments: &Arguments) -> Exit {
+    let file = &arguments.file.file;
+    match (arguments.budget).within(file, true, |_| replay(arguments)) {
+        Ok(exit) | Err(exit) => exit,
+    }
+}
+
+fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
+    let program = arguments.file.program()?;
+    let kept = subject::evidence::<Trace>(&arguments.trace)?;
+    let instance = arguments.file.instance(&program, &kept.counts())?;
+    let task = kept.task(&instance).map_err(|e| {
+        output::error(&arguments.trace, &e.to_string(), &[]);
+        Exit::Input
+    })?;
+    let trace = &kept.evidence;
+    let states = trace.check(&task).map_err(|e| {
+        let reason = format!(
+            "the trace does not replay: {e}\n\
+             If Wattle wrote this file as it is, that is a bug in Wattle: please report it."
+        );
+        output::error(&arguments.trace, &reason, &[]);
+        Exit::Unsound
+    })?;
+    if arguments.json {
+        let events = json::events(&task, trace).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&events).unwrap_or_default();
+        output::answer(&format!("{text}\n"));
+    } else {
+        let why = why::Why {
+            overtakings: why::overtakings(&task, trace, &states),
+            sc_forbids: None,
+        };
+        let n = trace.events.len();
+        let mut answer = format!("the trace replays on {} ({n} events)\n\n", task.model);
+        answer.push_str(&text::trace_text(&task, trace, Some(&why), output::style()));
+        output::answer(&answer);
+    }
+    Ok(Exit::Holds)
+}

@@ -1,0 +1,84 @@
+//! The one program a command is about: shared by the commands that take a single file.
+
+use super::exit::Exit;
+use super::output;
+use clap::Args;
+use std::io::Read;
+use wattle::input::{self, InputLanguage, Source, Subject};
+use wattle_model::{Counts, Instance, Program};
+
+#[derive(Debug, Args)]
+pub struct File {
+    /// The program (`-` for standard input)
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    /// The input language, where the file's name does not tell it
+    #[arg(long = "lang", value_name = "LANG", value_parser = language)]
+    pub language: Option<InputLanguage>,
+    /// x86 programs: mathematical integers instead of wrap-around
+    #[arg(long)]
+    pub mathematical: bool,
+}
+
+pub fn language(name: &str) -> Result<InputLanguage, String> {
+    InputLanguage::from_name(name)
+        .ok_or_else(|| format!("expected one of {}", InputLanguage::names().join(", ")))
+}
+
+impl File {
+    /// Reads and parses; errors are printed.
+    pub fn load(&self) -> Result<(Source, Subject), Exit> {
+        let failed = |e: input::InputError| {
+            output::error(&self.file, &e.reason, &e.messages);
+            Exit::Input
+        };
+        let source = Source {
+            mathematical: self.mathematical,
+            ..input::read(&self.file, self.language).map_err(failed)?
+        };
+        let (subject, warnings) = input::parse(&source).map_err(failed)?;
+        warnings.iter().for_each(|w| output::note(w));
+        Ok((source, subject))
+    }
+
+    /// The program; array-based systems are refused.
+    pub fn program(&self) -> Result<Program, Exit> {
+        match self.load()?.1 {
+            Subject::Program(program) => Ok(program),
+            Subject::System(_) => {
+                let reason = "array-based systems have no traces or certificates of this kind";
+                output::error(&self.file, reason, &[]);
+                Err(Exit::Input)
+            }
+        }
+    }
+
+    /// The program with its numbers of threads; one without threads is refused.
+    pub fn instance(&self, program: &Program, counts: &Counts) -> Result<Instance, Exit> {
+        let failed = |reason: &str| {
+            output::error(&self.file, reason, &[]);
+            Exit::Input
+        };
+        match program.instantiate(counts) {
+            Ok(instance) if instance.threads.is_empty() => {
+                Err(failed("the program has no threads"))
+            }
+            Ok(instance) => Ok(instance),
+            Err(e) => Err(failed(&e.to_string())),
+        }
+    }
+}
+
+/// Reads evidence kept in a file; errors are printed.
+pub fn evidence<E: wattle_evidence::file::Kept>(
+    path: &str,
+) -> Result<wattle_evidence::EvidenceFile<E>, Exit> {
+    let failed = |reason: String| {
+        output::error(path, &reason, &[]);
+        Exit::Input
+    };
+    let mut text = String::new();
+    let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
+    read.map_err(|e| failed(format!("cannot be read: {e}")))?;
+    wattle_evidence::EvidenceFile::from_json(&text).map_err(|e| failed(e.to_string()))
+}

@@ -1,0 +1,419 @@
+//! The domain of symbols: values are linear terms over integers, a question has both answers.
+//!
+//! [`Symbols::explore`] runs the rules once for every list of answers. What was answered, and the
+//! definitions that operators need besides (`a = m·q + r`), is the condition of the path. Operators
+//! mean what they mean for numbers, exactly, or are refused: integers are mathematical here, and a
+//! machine that overflows has no verdict. Where no linear term says it, variables that have few
+//! values are tried one by one.
+//!
+//! *Every run of the machine is a path*: give the variables the values of the machine's state; the
+//! rules ask the same questions in the same order, the path with the machine's answers has a true
+//! condition (the definitions determine the other variables), and its result has the machine's
+//! values. *Every path is a run*: the other way round. The tests of this module drive both domains
+//! with random programs.
+
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use wattle_logic::{Formula, Int, Term, Var, and, eq, ge, iff, le, lt, ne, not, or};
+use wattle_model::{ArithmeticError, Domain, NoValue, Op1, Op2, Valued};
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Value {
+    Number(Term),
+    /// 1 where the formula holds, else 0.
+    Truth(Formula),
+    /// Any of these numbers; without a bound, all on that side. One of them once it is settled.
+    OneOf(Option<i64>, Option<i64>),
+}
+
+impl From<Var> for Value {
+    fn from(v: Var) -> Self {
+        Value::Number(v.into())
+    }
+}
+
+/// An operator that the solver has no words for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotLinear(pub String);
+
+/// Something that may happen, and when.
+#[derive(Clone, Debug)]
+pub struct Path<T> {
+    pub when: Vec<Formula>,
+    pub then: T,
+}
+
+/// More answers than this on one path, or paths of one step, are refused.
+const MOST: usize = 4096;
+
+/// A range with fewer values than this may be tried one by one.
+const FEW: u64 = 32;
+
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    next: u32,
+    /// What is known, and what has been answered and defined on this path.
+    path: Vec<Formula>,
+    known: FxHashSet<Formula>,
+    few: BTreeMap<Var, Vec<i64>>,
+    /// Quotient and remainder by a number, towards zero or counted from a least remainder; and truth as a
+    /// number. The same question gets the same variables on every path.
+    quotients: BTreeMap<(Term, Int, Option<Int>), (Var, Var)>,
+    truths: BTreeMap<Formula, Var>,
+    /// The answers of this path so far; the first of them are given.
+    given: Vec<bool>,
+    answers: Vec<bool>,
+    /// No question may be asked: whoever does is noted, and what it computes thrown away.
+    straight: bool,
+    asked: bool,
+}
+
+impl Symbols {
+    pub fn fresh(&mut self) -> Var {
+        self.next += 1;
+        Var(self.next)
+    }
+
+    /// From now on this holds.
+    pub fn know(&mut self, fact: Formula) {
+        for f in fact.conjuncts() {
+            if self.known.insert(f.clone()) {
+                self.path.push(f.clone());
+            }
+        }
+    }
+
+    /// Forgets what is known; names stay.
+    pub fn forget(&mut self) {
+        self.path.clear();
+        self.known.clear();
+        self.few.clear();
+    }
+
+    /// The variable is known to have one of these values.
+    pub fn few(&mut self, v: Var, values: Vec<i64>) {
+        self.few.insert(v, values);
+    }
+
+    /// A variable between the bounds.
+    pub fn between(&mut self, bounds: Option<(i64, i64)>) -> Var {
+        let v = self.fresh();
+        if let Some((lo, hi)) = bounds {
+            self.know(and([ge(v, lo), le(v, hi)]));
+            if hi.abs_diff(lo) < FEW {
+                self.few(v, (lo..=hi).collect());
+            }
+        }
+        v
+    }
+
+    /// What is known, and on a path what has been answered.
+    pub fn facts(&self) -> &[Formula] {
+        &self.path
+    }
+
+    /// Everything that may come of it, each with its condition.
+    pub fn explore<T>(
+        &mut self,
+        mut run: impl FnMut(&mut Symbols) -> T,
+    ) -> Result<Vec<Path<T>>, NotLinear> {
+        let (path, known) = (self.path.len(), self.known.clone());
+        let mut all = Vec::new();
+        self.given.clear();
+        loop {
+            self.answers.clear();
+            let then = run(self);
+            let when = self.path.split_off(path);
+            self.known.clone_from(&known);
+            if self.answers.len() > MOST || all.len() > MOST {
+                return Err(NotLinear("a step has too many ways".into()));
+            }
+            all.push(Path { when, then });
+            self.given.clone_from(&self.answers);
+            while self.given.last() == Some(&false) {
+                self.given.pop();
+            }
+            match self.given.last_mut() {
+                Some(last) => *last = false,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Whether it holds: on this path.
+    pub fn decide(&mut self, question: Formula) -> bool {
+        let no = not(&question);
+        if question == Formula::True || self.known.contains(&question) {
+            return true;
+        }
+        if question == Formula::False || self.known.contains(&no) {
+            return false;
+        }
+        if self.straight {
+            self.asked = true;
+            return true;
+        }
+        let given = self.given.get(self.answers.len()).copied();
+        let answer = given.unwrap_or(true);
+        self.answers.push(answer);
+        self.know(if answer { question } else { no });
+        answer
+    }
+
+    pub fn formula(&mut self, v: &Value) -> Formula {
+        match v {
+            Value::Truth(f) => f.clone(),
+            Value::Number(_) | Value::OneOf(..) => ne(self.term(v.clone()), 0),
+        }
+    }
+
+    pub fn term(&mut self, v: Value) -> Term {
+        match v {
+            Value::Number(t) => t,
+            Value::Truth(Formula::True) => Term::constant(1),
+            Value::Truth(Formula::False) => Term::constant(0),
+            Value::Truth(f) => {
+                let v = match self.truths.get(&f) {
+                    Some(v) => *v,
+                    None => self.fresh(),
+                };
+                self.truths.insert(f.clone(), v);
+                self.few(v, vec![0, 1]);
+                self.know(and([ge(v, 0), le(v, 1), iff(&f, &eq(v, 1))]));
+                v.into()
+            }
+            Value::OneOf(lo, hi) => {
+                let v = self.fresh();
+                self.know(and(lo.map(|lo| ge(v, lo))));
+                self.know(and(hi.map(|hi| le(v, hi))));
+                v.into()
+            }
+        }
+    }
+
+    /// The term as a number, trying the values of its variables one by one.
+    fn number(&mut self, t: &Term) -> Option<i64> {
+        let mut rest = t.clone();
+        for (v, _) in t.coeffs() {
+            let values = self.few.get(v)?.clone();
+            let (last, others) = values.split_last()?;
+            let found = others.iter().find(|c| self.decide(eq(*v, **c)));
+            let value = *found.unwrap_or(last);
+            self.know(eq(*v, value));
+            rest = rest.subst(&|w| (w == *v).then(|| Term::constant(value)));
+        }
+        rest.as_constant().and_then(Int::to_i64)
+    }
+
+    /// `a = m·q + r`, with `r` as the caller demands.
+    fn divided(&mut self, a: &Term, m: &Int, from: Option<Int>) -> (Var, Var) {
+        let key = (a.clone(), m.clone(), from);
+        let (q, r) = match self.quotients.get(&key) {
+            Some(known) => *known,
+            None => (self.fresh(), self.fresh()),
+        };
+        self.quotients.insert(key, (q, r));
+        self.know(eq(a.clone(), Term::monomial(m.clone(), q) + Term::from(r)));
+        (q, r)
+    }
+
+    /// Quotient rounded towards zero, and remainder with the sign of the dividend.
+    fn truncated(&mut self, a: &Term, m: &Int) -> (Term, Term) {
+        let (q, r) = self.divided(a, m, None);
+        let m = m.abs();
+        self.know(or([
+            and([ge(a.clone(), 0), ge(r, 0), lt(r, m.clone())]),
+            and([lt(a.clone(), 0), le(r, 0), lt(-Term::from(r), m)]),
+        ]));
+        (q.into(), r.into())
+    }
+
+    /// Quotient rounded down, and the remainder counted from `lo`.
+    fn floored(&mut self, a: &Term, m: &Int, lo: &Int) -> (Term, Term) {
+        let (q, r) = self.divided(a, m, Some(lo.clone()));
+        self.know(and([ge(r, lo.clone()), lt(r, lo + m)]));
+        (q.into(), r.into())
+    }
+
+    fn wrapped(&mut self, a: &Term, bits: u8, signed: bool) -> Term {
+        let bits = bits.clamp(1, 64);
+        if bits == 64 {
+            return a.clone();
+        }
+        let m = power(u32::from(bits));
+        let lo = match signed {
+            true => -power(u32::from(bits) - 1),
+            false => Int::ZERO,
+        };
+        if let Some(c) = a.as_constant() {
+            return Term::constant((c - &lo).mod_floor(&m) + &lo);
+        }
+        self.floored(a, &m, &lo).1
+    }
+
+    fn arithmetic(&mut self, op: Op2, a: Term, b: Term) -> Valued<Symbols> {
+        let refused = || NoValue::Refused(NotLinear(format!("`{}` is not linear", op.symbol())));
+        let (x, y) = (a.as_constant().cloned(), b.as_constant().cloned());
+        let linear = match (op, &x, &y) {
+            (Op2::Add, ..) => Some(&a + &b),
+            (Op2::Sub, ..) => Some(&a - &b),
+            (Op2::Mul, Some(k), _) => Some(b.scaled(k)),
+            (Op2::Mul, _, Some(k)) => Some(a.scaled(k)),
+            (Op2::Div | Op2::Rem, _, _) if self.decide(eq(b.clone(), 0)) => {
+                return Err(ArithmeticError::DivisionByZero.into());
+            }
+            (Op2::Div, None, Some(m)) => Some(self.truncated(&a, m).0),
+            (Op2::Rem, None, Some(m)) => Some(self.truncated(&a, m).1),
+            (Op2::Shl | Op2::Shr, ..) if !self.within(&Value::Number(b.clone()), 0, 63) => {
+                return Err(ArithmeticError::ShiftOutOfRange.into());
+            }
+            (Op2::Shl, _, Some(s)) => Some(a.scaled(&shift(s))),
+            (Op2::Shr, None, Some(s)) => Some(self.floored(&a, &shift(s), &Int::ZERO).0),
+            (Op2::BitAnd, None, Some(k)) | (Op2::BitAnd, Some(k), None) => {
+                let other = if x.is_none() { &a } else { &b };
+                self.masked(other, k)
+            }
+            (Op2::BitOr | Op2::BitXor, _, Some(k)) if k.is_zero() => Some(a.clone()),
+            (Op2::BitOr | Op2::BitXor, Some(k), _) if k.is_zero() => Some(b.clone()),
+            _ => None,
+        };
+        if let Some(t) = linear {
+            return Ok(Value::Number(t));
+        }
+        let a = self.number(&a).ok_or_else(refused)?;
+        let b = self.number(&b).ok_or_else(refused)?;
+        Ok(Value::Number(Term::constant(op.apply(a, b)?)))
+    }
+
+    /// `a & k` where `k` is 0, −1 or 1…1 in binary.
+    fn masked(&mut self, a: &Term, k: &Int) -> Option<Term> {
+        let k = k.to_i64()?;
+        match k {
+            0 => Some(Term::constant(0)),
+            -1 => Some(a.clone()),
+            1.. if (k & (k.wrapping_add(1))) == 0 => {
+                Some(self.wrapped(a, k.trailing_ones() as u8, false))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn power(bits: u32) -> Int {
+    Int::from(1i128 << bits)
+}
+
+/// 2 to the power of a shift's amount.
+fn shift(by: &Int) -> Int {
+    power(by.to_i64().and_then(|s| u32::try_from(s).ok()).unwrap_or(0))
+}
+
+impl Domain for Symbols {
+    type Value = Value;
+    type Refusal = NotLinear;
+
+    fn constant(&mut self, c: i64) -> Value {
+        Value::Number(Term::constant(c))
+    }
+
+    fn unary(&mut self, op: Op1, a: Value) -> Valued<Self> {
+        Ok(match op {
+            Op1::Not => Value::Truth(not(&self.formula(&a))),
+            Op1::Neg => Value::Number(-self.term(a)),
+            Op1::BitNot => Value::Number(-self.term(a) - 1),
+            Op1::Wrap { bits, signed } => {
+                let a = self.term(a);
+                Value::Number(self.wrapped(&a, bits, signed))
+            }
+        })
+    }
+
+    fn binary(&mut self, op: Op2, a: Value, b: Value) -> Valued<Self> {
+        let truths = match (&a, &b) {
+            (Value::Truth(f), Value::Truth(g)) => Some((f.clone(), g.clone())),
+            _ => None,
+        };
+        Ok(Value::Truth(match (op, truths) {
+            (Op2::And, _) => and([self.formula(&a), self.formula(&b)]),
+            (Op2::Or, _) => or([self.formula(&a), self.formula(&b)]),
+            (Op2::BitAnd, Some((f, g))) => and([f, g]),
+            (Op2::BitOr, Some((f, g))) => or([f, g]),
+            (Op2::BitXor | Op2::Ne, Some((f, g))) => not(&iff(&f, &g)),
+            (Op2::Eq, Some((f, g))) => iff(&f, &g),
+            (Op2::Eq, None) => eq(self.term(a), self.term(b)),
+            (Op2::Ne, None) => ne(self.term(a), self.term(b)),
+            (Op2::Lt, _) => lt(self.term(a), self.term(b)),
+            (Op2::Le, _) => le(self.term(a), self.term(b)),
+            (Op2::Gt, _) => lt(self.term(b), self.term(a)),
+            (Op2::Ge, _) => le(self.term(b), self.term(a)),
+            (
+                Op2::Add
+                | Op2::Sub
+                | Op2::Mul
+                | Op2::Div
+                | Op2::Rem
+                | Op2::BitAnd
+                | Op2::BitOr
+                | Op2::BitXor
+                | Op2::Shl
+                | Op2::Shr,
+                _,
+            ) => {
+                let (a, b) = (self.term(a), self.term(b));
+                return self.arithmetic(op, a, b);
+            }
+        }))
+    }
+
+    fn truth(&mut self, v: &Value) -> bool {
+        let holds = self.formula(v);
+        self.decide(holds)
+    }
+
+    fn within(&mut self, v: &Value, lo: i64, hi: i64) -> bool {
+        let t = self.term(v.clone());
+        self.decide(and([ge(t.clone(), lo), le(t, hi)]))
+    }
+
+    /// The right operand is a formula beside the left one, unless it asks questions or has no value:
+    /// then the left one comes first.
+    fn lazy<E>(
+        &mut self,
+        settles: bool,
+        left: Value,
+        mut right: impl FnMut(&mut Self) -> Result<Value, E>,
+    ) -> Result<Value, E> {
+        let left = self.formula(&left);
+        let (outer, length) = ((self.straight, self.asked), self.path.len());
+        (self.straight, self.asked) = (true, false);
+        let beside = right(self);
+        let alone = !self.asked;
+        (self.straight, self.asked) = outer;
+        match beside {
+            Ok(right) if alone => {
+                let right = self.formula(&right);
+                return Ok(Value::Truth(match settles {
+                    true => or([left, right]),
+                    false => and([left, right]),
+                }));
+            }
+            _ => {
+                for f in self.path.split_off(length) {
+                    self.known.remove(&f);
+                }
+            }
+        }
+        if self.decide(left) == settles {
+            return Ok(Value::Truth(settles.into()));
+        }
+        let right = right(self)?;
+        Ok(Value::Truth(self.formula(&right)))
+    }
+
+    fn settle(&mut self, v: Value) -> Value {
+        Value::Number(self.term(v))
+    }
+}

@@ -1,0 +1,267 @@
+//! Translation validation: whether an array-based system does everything that the program does, for
+//! any number of threads, so that a proof about the system is one about the program.
+//!
+//! **The relation.** A state of the program with so many threads in each family and a state of the
+//! system are *related* if, with thread i of family f as the system's thread `base f + i`: every thread
+//! is at the location that its cell says; every register, cell and pending store has the value that
+//! its cells say, as the [`Relation`] lists them (a number, one of few constants, a thread or none);
+//! nobody is broken. The relation is a hint of whoever made the system and is checked, not trusted.
+//!
+//! **What is shown**, by running the rules of [`wattle_memory::rules`] for one thread over symbols and
+//! asking the solver:
+//!
+//! 1. every initial state of the program is related to one of the system ([`start`]);
+//! 2. from every location of a thread, every *chain* of the program — a step and the local steps after
+//!    it, or a whole atomic block with the local steps after it — is matched by transitions of the
+//!    system: where its condition holds one of them is enabled and leads to a related state; where it is
+//!    a fault, one of them breaks the thread or the state is bad already ([`chain`], [`system`]);
+//! 3. whatever the property forbids is bad in the system ([`property`]).
+//!
+//! **Why chains are enough.** Steps inside a chain after its first (or after its atomic block) are
+//! *local*: they touch registers of their own thread that the property does not see, and no label of
+//! the property is at the locations between. A local step commutes with every event of other
+//! threads and with drains, so a run that ends in a violation can be rearranged: local steps come right
+//! after the step they follow.
+//!
+//! ```text
+//!   t:  load ───── assume ───── assign        load assume assign
+//!   u:        store        load          ⇒                      store load
+//! ```
+//!
+//! A chain that is not finished when the violation happens is finished — where it is certain that some
+//! step is always enabled — or, if nobody can tell that it began (no store, no register that the
+//! property sees), left out. Neither changes what the property sees, if labels of which the property
+//! wants the absence are not met or left on the way. A chain that is stuck inside an atomic block
+//! stops everybody and is looked at by nobody.
+
+mod chain;
+mod property;
+mod start;
+mod system;
+mod table;
+mod world;
+
+use super::{AuditError, Audited, Solvers};
+use crate::control::Control;
+use std::collections::BTreeSet;
+use table::Table;
+use wattle_logic::Formula;
+use wattle_model::array::ArraySystem;
+use wattle_model::graph::Action;
+use wattle_model::{FamilyId, Place, Program, RegionId, RegisterId, Span, Type};
+
+/// How cells of the system hold a variable of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// One of these, as a constructor of [`Relation::constants`].
+    Few { cell: u16, values: Vec<i64> },
+    /// A number, within these bounds as far as there are any.
+    Number {
+        cell: u16,
+        bounds: (Option<i64>, Option<i64>),
+    },
+    /// A thread of the family, unless the flag says that there is none (−1).
+    Thread {
+        cell: u16,
+        none: u16,
+        family: FamilyId,
+    },
+    /// As many threads as elements are true.
+    Counter { cell: u16 },
+}
+
+impl Held {
+    fn cells(&self) -> Vec<u16> {
+        match self {
+            Held::Few { cell, .. } | Held::Number { cell, .. } | Held::Counter { cell } => {
+                vec![*cell]
+            }
+            Held::Thread { cell, none, .. } => vec![*cell, *none],
+        }
+    }
+}
+
+/// What the cells of a system mean in the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relation {
+    /// For each family, the cell of its threads' locations; constructors are locations.
+    pub locations: Vec<u16>,
+    /// The cell that says which family a thread is of; constructors are families.
+    pub family: Option<u16>,
+    /// The flag of threads that had a fault.
+    pub broken: Option<u16>,
+    /// The type of constants, and the number that each constructor is, if it is one.
+    pub constants: (u16, Vec<Option<i64>>),
+    /// For each family its registers, in cells indexed by threads.
+    pub registers: Vec<Vec<Held>>,
+    /// For each region its elements; one for all of them where threads index it.
+    pub regions: Vec<Vec<Held>>,
+    /// Registers and regions that are taken for unbounded numbers, on the assumption that they do
+    /// not wrap around.
+    pub mathematical: BTreeSet<Variable>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variable {
+    Register(FamilyId, RegisterId),
+    Region(RegionId),
+}
+
+/// Whether a proof about the system is one about the program's property.
+pub fn validate(
+    solvers: &Solvers,
+    program: &Program,
+    property: Option<usize>,
+    system: &ArraySystem,
+    relation: &Relation,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let mut validator = Validator {
+        solvers,
+        program,
+        property: property.and_then(|p| program.properties.get(p)),
+        system,
+        relation,
+        control,
+        asked: 0,
+    };
+    validator.fits()?;
+    validator.starts()?;
+    for f in 0..program.families.len() {
+        validator.family(FamilyId::new(f))?;
+    }
+    validator.forbidden()?;
+    Ok(Audited {
+        checked: validator.asked,
+    })
+}
+
+struct Validator<'a> {
+    solvers: &'a Solvers,
+    program: &'a Program,
+    property: Option<&'a wattle_model::Property>,
+    system: &'a ArraySystem,
+    relation: &'a Relation,
+    control: &'a Control<'a>,
+    asked: u64,
+}
+
+/// What one query may take.
+const WORK: u64 = 20_000_000;
+
+impl<'a> Validator<'a> {
+    /// Whether the conditions cannot hold together, given what is known of the table's variables.
+    fn impossible(&mut self, table: &Table<'_>, query: Vec<Formula>) -> Result<bool, AuditError> {
+        if query.contains(&Formula::False) {
+            return Ok(true);
+        }
+        self.asked += 1;
+        let progress = crate::control::Progress {
+            states: self.asked,
+            ..Default::default()
+        };
+        self.control.poll("translation", progress)?;
+        let mut all = table.facts().to_vec();
+        all.extend(query);
+        self.solvers.impossible(&all, WORK, self.control)
+    }
+
+    fn refused<T>(&self, span: Span, why: &str) -> Result<T, AuditError> {
+        Err(AuditError::Refused(format!(
+            "translation not validated: line {}: {why}",
+            span.line
+        )))
+    }
+
+    fn wrong<T>(&self, span: Span, why: &str) -> Result<T, AuditError> {
+        Err(AuditError::Refused(format!(
+            "translation not validated: line {}: {why}",
+            span.line
+        )))
+    }
+
+    /// The relation speaks of the cells that there are, each once, and of nothing that is not treated.
+    fn fits(&self) -> Result<(), AuditError> {
+        let (program, relation) = (self.program, self.relation);
+        let corrupt = "the relation does not fit the program";
+        let families = program.families.len();
+        let lengths = relation.locations.len() == families
+            && relation.registers.len() == families
+            && relation.regions.len() == program.regions.len();
+        if !lengths || (families > 1) != relation.family.is_some() {
+            return self.refused(Span::NONE, corrupt);
+        }
+        let mut cells: Vec<u16> = relation.locations.clone();
+        cells.extend(relation.family);
+        cells.extend(relation.broken);
+        let registers = program.families.iter().zip(&relation.registers);
+        for (family, held) in registers {
+            if family.registers.len() != held.len() {
+                return self.refused(family.span, corrupt);
+            }
+        }
+        let regions = program.regions.iter().zip(&relation.regions);
+        for (region, held) in regions {
+            let elements = match region.length {
+                wattle_model::Length::Array(n) => n as usize,
+                wattle_model::Length::Scalar | wattle_model::Length::PerThread(_) => 1,
+            };
+            if held.len() != elements {
+                return self.refused(region.span, corrupt);
+            }
+        }
+        let held = relation.registers.iter().chain(&relation.regions);
+        cells.extend(held.flatten().flat_map(Held::cells));
+        let count = cells.len();
+        cells.sort_unstable();
+        cells.dedup();
+        let known = cells
+            .iter()
+            .all(|c| usize::from(*c) < self.system.cells.len());
+        if cells.len() != count || !known {
+            return self.refused(Span::NONE, corrupt);
+        }
+        for family in &program.families {
+            for step in &family.steps {
+                let untreated = match &step.action {
+                    Action::Lock | Action::Unlock => Some("`lock` is not treated"),
+                    Action::Load { place, .. } | Action::Store { place, .. } => match place {
+                        Place::Memory(_) => Some("addresses are not treated"),
+                        Place::Region(..) => None,
+                    },
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin
+                    | Action::AtomicEnd => None,
+                };
+                if let Some(why) = untreated {
+                    return self.refused(step.span, why);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The type that the rules use: mathematical where that is assumed.
+    fn type_of(&self, variable: Variable) -> Type {
+        if self.relation.mathematical.contains(&variable) {
+            return Type::Int;
+        }
+        match variable {
+            Variable::Register(f, r) => self.program.family(f).registers[r.index()].ty,
+            Variable::Region(r) => self.program.region(r).ty,
+        }
+    }
+
+    /// How the variable is held; of an array its element.
+    fn held(&self, variable: Variable, element: u32) -> &'a Held {
+        match variable {
+            Variable::Register(f, r) => &self.relation.registers[f.index()][r.index()],
+            Variable::Region(r) => &self.relation.regions[r.index()][element as usize],
+        }
+    }
+}

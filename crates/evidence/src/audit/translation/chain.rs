@@ -1,0 +1,490 @@
+//! Chains of the program, each matched by transitions of the system.
+//!
+//! A list of steps is run over symbols; where it ends between two stops and no transition does just
+//! that, every way to go on is tried, if the chain may go on there.
+
+use super::super::AuditError;
+use super::super::symbols::{Path, Symbols, Value};
+use super::system::View;
+use super::table::Table;
+use super::world::Actor;
+use super::{Validator, Variable};
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
+use wattle_logic::{Formula, Term, Var, and, eq, ge, le, lt, not};
+use wattle_memory::rules::{Stuck, enabled, perform};
+use wattle_model::array::{self, Comparison, FenceKind, Literal, ThreadTerm, Transition};
+use wattle_model::graph::Action;
+use wattle_model::{FamilyId, Fence, LocationId, RegionId, RegisterId, Span, StepId, Type};
+
+/// Where a chain leads.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    pub start: LocationId,
+    pub location: LocationId,
+    pub registers: Vec<Term>,
+    pub writes: Vec<(RegionId, Term, Term)>,
+    /// The buffer was empty.
+    pub needs_empty: bool,
+    pub fenced: bool,
+    /// Stores reached memory at once.
+    pub atomic: bool,
+}
+
+/// How the last step of a list ends.
+enum End {
+    /// It is not possible, or one before it is not, or was a fault.
+    Never,
+    Fault {
+        needs_empty: bool,
+    },
+    Reached(Reached),
+    Refused(String),
+}
+
+/// A thread at a location, about to take a chain of steps.
+struct Chains<'t> {
+    family: FamilyId,
+    start: LocationId,
+    me: Term,
+    before: Vec<Term>,
+    d: Symbols,
+    table: Table<'t>,
+    /// Values chosen by the n-th step, if it chooses.
+    chosen: Vec<Option<Var>>,
+    ends: BTreeSet<LocationId>,
+}
+
+/// A chain longer than this is not followed.
+const LONGEST: usize = 64;
+/// Ways to name a transition's threads.
+const NAMES: usize = 400;
+
+impl<'a> Validator<'a> {
+    /// From every location at which a thread of the family may stop.
+    pub fn family(&mut self, family: FamilyId) -> Result<(), AuditError> {
+        let entry = self.program.family(family).entry;
+        let mut seen = BTreeSet::from([entry]);
+        let mut work = VecDeque::from([entry]);
+        while let Some(start) = work.pop_front() {
+            let mut d = Symbols::default();
+            let mut table = Table::new(self.program, &mut d);
+            let me = table.thread(&mut d, family);
+            let place = table.location(&mut d, family, &me);
+            table.know(eq(place, start.index() as i64));
+            let registers = 0..self.program.family(family).registers.len();
+            let before = registers
+                .map(|r| {
+                    let id = Variable::Register(family, RegisterId::new(r));
+                    table.value(&mut d, self, id, &me)
+                })
+                .collect();
+            let mut chains = Chains {
+                family,
+                start,
+                me,
+                before,
+                d,
+                table,
+                chosen: Vec::new(),
+                ends: BTreeSet::new(),
+            };
+            for step in self.outgoing(family, start) {
+                self.chain(&mut chains, &mut vec![step])?;
+            }
+            let new = chains.ends.into_iter().filter(|l| seen.insert(*l));
+            work.extend(new.collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    fn outgoing(&self, family: FamilyId, at: LocationId) -> Vec<StepId> {
+        let steps = self.program.family(family).steps.iter().enumerate();
+        let here = steps.filter(|(_, s)| s.source == at);
+        here.map(|(i, _)| StepId::new(i)).collect()
+    }
+
+    /// Everything that the steps may do, from the last of them on, is matched.
+    fn chain(&mut self, c: &mut Chains<'a>, steps: &mut Vec<StepId>) -> Result<(), AuditError> {
+        let family = self.program.family(c.family);
+        let last = &family.steps[steps[steps.len() - 1].index()];
+        let mut open = Vec::new();
+        for Path { when, then } in self.run(c, steps)? {
+            if when.contains(&Formula::False) {
+                continue;
+            }
+            match then {
+                End::Never => {}
+                End::Refused(why) => return self.refused(last.span, &why),
+                End::Fault { needs_empty } => {
+                    if !self.breaks(c, when, needs_empty)? {
+                        return self.wrong(last.span, "a fault that the system does not know");
+                    }
+                }
+                End::Reached(end) => open.push((when, end)),
+            }
+        }
+        let inside = self.inside(c.family, steps);
+        if !inside {
+            let mut rest = Vec::new();
+            for (when, end) in open {
+                match self.matched(c, &when, &end, last.span)? {
+                    true => {
+                        c.ends.insert(end.location);
+                    }
+                    false => rest.push((when, end)),
+                }
+            }
+            open = rest;
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        let more = self.outgoing(c.family, last.target);
+        if inside && more.is_empty() {
+            return Ok(());
+        }
+        if steps.len() >= LONGEST || !(inside || self.goes_on(c, steps)) {
+            return self.wrong(
+                last.span,
+                "no transition of the system does what this step does",
+            );
+        }
+        if !inside && !self.unnoticed(c.family, steps) {
+            self.never_stuck(c, steps, &more, &open, last.span)?;
+        }
+        for step in more {
+            steps.push(step);
+            self.chain(c, steps)?;
+            steps.pop();
+        }
+        Ok(())
+    }
+
+    /// Whether the list ends inside an atomic block.
+    fn inside(&self, family: FamilyId, steps: &[StepId]) -> bool {
+        let actions = steps
+            .iter()
+            .map(|s| &self.program.family(family).steps[s.index()].action);
+        actions.fold(false, |inside, a| match a {
+            Action::AtomicBegin => true,
+            Action::AtomicEnd => false,
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::Lock
+            | Action::Unlock => inside,
+        })
+    }
+
+    /// Whether a chain may go on where it is: only local steps follow, nobody looks, and it has not
+    /// been there.
+    fn goes_on(&self, c: &Chains<'_>, steps: &[StepId]) -> bool {
+        let family = self.program.family(c.family);
+        let at = family.steps[steps[steps.len() - 1].index()].target;
+        let outside: Vec<LocationId> = (0..steps.len())
+            .filter(|n| !self.inside(c.family, &steps[..*n]))
+            .map(|n| family.steps[steps[n].index()].source)
+            .collect();
+        let mut next = self.outgoing(c.family, at).into_iter().peekable();
+        let watched = self.absent(c.family, at) == self.absent(c.family, c.start);
+        !outside.contains(&at)
+            && !self.observed(c.family, at)
+            && watched
+            && next.peek().is_some()
+            && next.all(|s| self.local(c.family, &family.steps[s.index()].action))
+    }
+
+    fn local(&self, family: FamilyId, action: &wattle_model::program::Action) -> bool {
+        match action {
+            Action::Skip | Action::Assume(_) => true,
+            Action::Assign { register, .. } => !self.register_observed(family, *register),
+            Action::Havoc { .. }
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => false,
+        }
+    }
+
+    /// Whether nobody can tell that the steps were taken.
+    fn unnoticed(&self, family: FamilyId, steps: &[StepId]) -> bool {
+        let actions = steps
+            .iter()
+            .map(|s| &self.program.family(family).steps[s.index()].action);
+        actions.into_iter().all(|a| match a {
+            Action::Skip | Action::Assume(_) | Action::Assert { .. } => true,
+            Action::Fence(Fence::Full) | Action::AtomicBegin | Action::AtomicEnd => true,
+            Action::Assign { register, .. }
+            | Action::Havoc { register, .. }
+            | Action::Load { register, .. } => !self.register_observed(family, *register),
+            Action::Store { .. } | Action::Fence(Fence::Store) | Action::Lock | Action::Unlock => {
+                false
+            }
+        })
+    }
+
+    /// Wherever the steps lead, one of the next is enabled.
+    fn never_stuck(
+        &mut self,
+        c: &mut Chains<'a>,
+        steps: &mut Vec<StepId>,
+        more: &[StepId],
+        open: &[(Vec<Formula>, Reached)],
+        span: Span,
+    ) -> Result<(), AuditError> {
+        let mut ways = Vec::new();
+        for step in more {
+            steps.push(*step);
+            for Path { when, then } in self.run(c, steps)? {
+                match then {
+                    End::Never | End::Refused(_) => {}
+                    End::Fault { .. } | End::Reached(_) => ways.push(not(&and(when))),
+                }
+            }
+            steps.pop();
+        }
+        for (when, _) in open {
+            let query = [when.clone(), ways.clone()].concat();
+            if !self.impossible(&c.table, query)? {
+                return self.wrong(
+                    span,
+                    "what was done here could be seen, and the thread be stuck",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the steps over symbols.
+    fn run(&mut self, c: &mut Chains<'a>, steps: &[StepId]) -> Result<Vec<Path<End>>, AuditError> {
+        let family = self.program.family(c.family);
+        while c.chosen.len() < steps.len() {
+            c.chosen.push(None);
+        }
+        for (n, s) in steps.iter().enumerate() {
+            if let Action::Havoc { register, range } = &family.steps[s.index()].action {
+                let v = *c.chosen[n].get_or_insert_with(|| c.d.fresh());
+                let ty = self.type_of(Variable::Register(c.family, *register));
+                match (range, ty) {
+                    (Some((lo, hi)), _) => c.table.know(and([ge(v, *lo), le(v, *hi)])),
+                    (None, Type::Thread(f)) => {
+                        let most = c.table.counts[f.index()].clone();
+                        c.table.know(and([ge(v, -1), lt(v, most)]));
+                    }
+                    (None, ty) => {
+                        let bounds = ty.bounds();
+                        c.table.know(and(bounds
+                            .into_iter()
+                            .flat_map(|(lo, hi)| [ge(v, lo), le(v, hi)])));
+                    }
+                }
+            }
+        }
+        let validator = &*self;
+        let (table, me, before, chosen) = (&mut c.table, &c.me, &c.before, &c.chosen);
+        let (of, start) = (c.family, c.start);
+        let paths = c.d.explore(|d| {
+            let mut actor = Actor {
+                validator,
+                table: &mut *table,
+                family: of,
+                me: me.clone(),
+                registers: before.iter().cloned().map(Value::Number).collect(),
+                writes: Vec::new(),
+                needs_empty: Cell::new(false),
+                fenced: false,
+            };
+            for (n, s) in steps.iter().enumerate() {
+                let action = &family.steps[s.index()].action;
+                if !enabled(d, &actor, action) {
+                    return End::Never;
+                }
+                let value = chosen[n].map(Value::from);
+                match perform(d, &mut actor, action, value) {
+                    Ok(()) => {}
+                    Err(Stuck::Fault(_)) if n + 1 < steps.len() => return End::Never,
+                    Err(Stuck::Fault(_)) => {
+                        let needs_empty = actor.needs_empty.get();
+                        return End::Fault { needs_empty };
+                    }
+                    Err(Stuck::Full) => return End::Refused("a buffer is full".into()),
+                    Err(Stuck::Refused(why)) => return End::Refused(why.0),
+                }
+            }
+            let atomic = validator.begins(of, steps);
+            let last = &family.steps[steps[steps.len() - 1].index()];
+            End::Reached(Reached {
+                start,
+                location: last.target,
+                registers: actor.registers.into_iter().map(|v| d.term(v)).collect(),
+                writes: actor.writes,
+                needs_empty: actor.needs_empty.get(),
+                fenced: actor.fenced,
+                atomic,
+            })
+        });
+        Ok(paths?)
+    }
+
+    /// Whether the list begins with an atomic block.
+    fn begins(&self, family: FamilyId, steps: &[StepId]) -> bool {
+        let first = steps.first();
+        first.is_some_and(|s| {
+            self.program.family(family).steps[s.index()].action == Action::AtomicBegin
+        })
+    }
+
+    /// The transitions that may act from the location.
+    fn transitions(&self, c: &Chains<'_>) -> Vec<&'a Transition> {
+        let cell = self.relation.locations[c.family.index()];
+        let elsewhere = |f: &array::Formula| match f {
+            array::Formula::Atom(Literal {
+                left: array::Term::Read(a),
+                op: Comparison::Eq,
+                right: array::Term::Constructor(_, l),
+            }) => {
+                a.cell == cell
+                    && a.args == [ThreadTerm::Param(0)]
+                    && usize::from(*l) != c.start.index()
+            }
+            _ => false,
+        };
+        let all = self.system.transitions.iter();
+        all.filter(|t| t.actor == Some(0))
+            .filter(|t| match &t.guard {
+                array::Formula::And(parts) => !parts.iter().any(elsewhere),
+                f => !elsewhere(f),
+            })
+            .collect()
+    }
+
+    /// Threads for the parameters of a transition, of which the first acts.
+    fn names(&self, c: &Chains<'_>, params: usize) -> Vec<Vec<Term>> {
+        let me = c.table.number(c.family, &c.me);
+        let candidates = c.table.candidates();
+        let mut all = vec![vec![me]];
+        for _ in 1..params {
+            let longer = all.iter().flat_map(|some| {
+                let others = candidates.iter().filter(|t| !some.contains(t));
+                others.map(|t| [&some[..], std::slice::from_ref(t)].concat())
+            });
+            all = longer.take(NAMES).collect();
+        }
+        all
+    }
+
+    /// Whether the chain's end is reached by a transition, wherever its condition holds.
+    fn matched(
+        &mut self,
+        c: &mut Chains<'a>,
+        when: &[Formula],
+        end: &Reached,
+        span: Span,
+    ) -> Result<bool, AuditError> {
+        // A label of which the property wants the absence is met before it is seen.
+        let alone = end.location == c.start
+            || self.absent(c.family, end.location) == self.absent(c.family, c.start);
+        let mut query = when.to_vec();
+        let mut some = false;
+        for t in self.transitions(c) {
+            for threads in self.names(c, t.params.len()) {
+                let mut view = View {
+                    v: self,
+                    table: &mut c.table,
+                    d: &mut c.d,
+                    threads,
+                };
+                let leads = view
+                    .leads(t, c.family, &c.me, &c.before, end)
+                    .and_then(|leads| match leads {
+                        Formula::False => Ok(Formula::False),
+                        leads => Ok(and([view.different(), leads, view.formula(&t.guard)?])),
+                    });
+                match leads {
+                    Ok(Formula::False) => {}
+                    Ok(leads) => {
+                        some = true;
+                        query.push(not(&leads));
+                    }
+                    Err(why) => return self.refused(span, &why),
+                }
+            }
+        }
+        let _ = alone;
+        Ok(some && self.impossible(&c.table, query)?)
+    }
+
+    /// Whether a fault breaks the thread in the system, or the state is bad already.
+    fn breaks(
+        &mut self,
+        c: &mut Chains<'a>,
+        when: Vec<Formula>,
+        needs_empty: bool,
+    ) -> Result<bool, AuditError> {
+        let mut query = when;
+        let told = self.system.bad.iter().any(|b| self.is_broken(b));
+        for t in self.transitions(c) {
+            let empty = self.system.is_atomic(t) || t.fence == Some(FenceKind::Full);
+            if !told || (empty && !needs_empty) {
+                continue;
+            }
+            for threads in self.names(c, t.params.len()) {
+                let mut view = View {
+                    v: self,
+                    table: &mut c.table,
+                    d: &mut c.d,
+                    threads,
+                };
+                // What cannot be read does not break anybody.
+                if let Ok(true) = view.breaks(t)
+                    && let Ok(guard) = view.formula(&t.guard)
+                {
+                    query.push(not(&and([view.different(), guard])));
+                }
+            }
+        }
+        for bad in &self.system.bad {
+            for threads in self.names(c, bad.params.len().max(1)) {
+                let mut view = View {
+                    v: self,
+                    table: &mut c.table,
+                    d: &mut c.d,
+                    threads,
+                };
+                if let Ok(f) = view.formula(&bad.body) {
+                    query.push(not(&and([view.different(), f])));
+                }
+            }
+        }
+        self.impossible(&c.table, query)
+    }
+
+    /// Whether the bad condition is that a thread is broken.
+    fn is_broken(&self, bad: &array::Quantified) -> bool {
+        let Some(cell) = self.relation.broken else {
+            return false;
+        };
+        let read = array::Access {
+            cell,
+            args: vec![ThreadTerm::Param(0)],
+            reader: None,
+        };
+        bad.params.len() == 1
+            && bad.body
+                == array::Formula::Atom(Literal {
+                    left: array::Term::Read(read),
+                    op: Comparison::Eq,
+                    right: array::Term::Bool(true),
+                })
+    }
+}

@@ -1,0 +1,263 @@
+//! Small worlds: before *holds for any number of threads* is told, the program itself, with its true
+//! types and widths, is run with 1, 2, 3 … threads under the memory model. This is no proof; it catches
+//! what engine and auditor might have in common.
+//!
+//! Limits are states, not time, so that the answer is the same everywhere. Families of several kinds
+//! grow together: all numbers of threads whose largest is 1, then 2, and so on. Under TSO and PSO short
+//! buffers come first, with as many threads as possible; longer ones after that.
+//!
+//! Where a program chooses among too many values to run, a few of them are taken ([`fewer_choices`]):
+//! every run is still a run of the program.
+
+use super::program::Asked;
+use std::sync::Mutex;
+use wattle_evidence::control::Pace;
+use wattle_evidence::{Control, Progress, SmallWorlds, Stop, Task, Trace};
+use wattle_memory::reference::starts;
+use wattle_memory::{Contents, MemoryModel};
+use wattle_model::graph::Action;
+use wattle_model::{Count, Counts, Expr, Init, Instance, Program, Type};
+use wattle_search::question::{Explored, Manner, explore};
+use wattle_search::rounds::Sizes;
+use wattle_search::{Order, Reductions};
+
+/// Most threads in a family.
+pub const THREADS: u32 = 5;
+/// States of all small instances together.
+pub const STATES: u64 = 100_000;
+/// States with longer buffers than the first ones.
+const STATES_LONGER: u64 = 30_000;
+/// Pending stores of a thread that may store without end, at first and then.
+const BUFFERED: [u32; 2] = [2, 6];
+/// Values taken of a choice among too many.
+const CHOICE: (i64, i64) = (-1, 2);
+
+/// What small instances show.
+pub enum Sampled {
+    /// Nothing bad, as far as they were run.
+    Fine(SmallWorlds),
+    /// A run that ends badly.
+    Broken(Box<Shown>),
+}
+
+/// A run that ends badly, and the instance it is of.
+pub struct Shown {
+    pub instance: Instance,
+    pub trace: Trace,
+    pub effort: Progress,
+}
+
+/// Ends a search after so many states.
+struct AtMost {
+    states: u64,
+    seen: Mutex<u64>,
+}
+
+impl Pace for AtMost {
+    fn tick(&self, _: &'static str, progress: Progress) -> Result<(), Stop> {
+        if let Ok(mut seen) = self.seen.lock() {
+            *seen = (*seen).max(progress.states);
+        }
+        match progress.states > self.states {
+            true => Err(Stop::Memory),
+            false => Ok(()),
+        }
+    }
+
+    /// States are counted by ticks alone.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+impl Asked<'_> {
+    /// Runs small instances up to so many threads in each open family, and so many states.
+    pub(super) fn sample(&self, threads: u32, states: u64, control: &Control<'_>) -> Sampled {
+        let (program, few) = fewer_choices(self.program);
+        let mut worlds = SmallWorlds {
+            threads: 0,
+            states: 0,
+            complete: !few,
+            not_run: None,
+        };
+        let longer = match self.model {
+            MemoryModel::Sc => 0,
+            MemoryModel::Tso | MemoryModel::Pso => states.min(STATES_LONGER),
+        };
+        for (buffered, most) in BUFFERED.into_iter().zip([states, longer]) {
+            // Longer buffers make no difference where short ones were long enough.
+            if worlds.complete && worlds.threads > 0 || most == 0 {
+                break;
+            }
+            let mut left = most;
+            for counts in self.numbers(threads) {
+                if left == 0 {
+                    worlds.complete = false;
+                    break;
+                }
+                let instance = match program.instantiate(&counts) {
+                    Ok(instance) if instance.threads.is_empty() => continue,
+                    Ok(instance) => instance,
+                    Err(e) => {
+                        worlds.complete = false;
+                        worlds.not_run.get_or_insert(e.to_string());
+                        continue;
+                    }
+                };
+                let task = self.task(&instance);
+                let (found, effort) = match run(&task, buffered, left, control) {
+                    Ok(found) => found,
+                    Err(why) => {
+                        worlds.complete = false;
+                        worlds.not_run.get_or_insert(why);
+                        continue;
+                    }
+                };
+                left = left.saturating_sub(effort.states);
+                worlds.states += effort.states;
+                let largest = counts.0.values().max().copied().unwrap_or(0);
+                worlds.threads = worlds.threads.max(largest);
+                match found {
+                    Explored::Bad(trace) => {
+                        return Sampled::Broken(Box::new(Shown {
+                            instance,
+                            trace,
+                            effort,
+                        }));
+                    }
+                    Explored::Closed => {}
+                    Explored::Cut(_) => worlds.complete = false,
+                    Explored::Stopped(Stop::Memory) => {
+                        worlds.complete = false;
+                        left = 0;
+                    }
+                    Explored::Stopped(Stop::Time | Stop::Cancelled) => {
+                        worlds.complete = false;
+                        return Sampled::Fine(worlds);
+                    }
+                    Explored::Unclear(reason) => {
+                        worlds.complete = false;
+                        let why = wattle_report::text::reason(&reason, 0.0);
+                        worlds.not_run.get_or_insert(why);
+                    }
+                }
+            }
+        }
+        // What was run somewhere was run.
+        if worlds.threads > 0 {
+            worlds.not_run = None;
+        }
+        Sampled::Fine(worlds)
+    }
+
+    /// Numbers of threads for the open families, those with fewer threads first.
+    fn numbers(&self, threads: u32) -> Vec<Counts> {
+        let families = self.program.families.iter();
+        let open: Vec<&str> = families
+            .filter(|f| f.count == Count::Any)
+            .map(|f| f.name.as_str())
+            .collect();
+        let mut all: Vec<Vec<u32>> = vec![Vec::new()];
+        for _ in &open {
+            let longer = |row: Vec<u32>| {
+                (1..=threads).map(move |n| row.iter().copied().chain([n]).collect::<Vec<u32>>())
+            };
+            all = all.into_iter().flat_map(longer).take(MOST_WORLDS).collect();
+        }
+        all.sort_by_key(|row| (row.iter().max().copied(), row.iter().sum::<u32>()));
+        let counts = |row: Vec<u32>| {
+            let mut counts = self.options.counts();
+            let named = open.iter().map(|name| (*name).to_string());
+            counts.0.extend(named.zip(row));
+            counts
+        };
+        all.into_iter().map(counts).collect()
+    }
+}
+
+/// Combinations of numbers of threads that are looked at.
+const MOST_WORLDS: usize = 4_096;
+
+fn run(
+    task: &Task<'_>,
+    buffered: u32,
+    states: u64,
+    control: &Control<'_>,
+) -> Result<(Explored, Progress), String> {
+    starts(task.instance).map_err(|refusal| refusal.to_string())?;
+    let pace = AtMost {
+        states,
+        seen: Mutex::new(0),
+    };
+    let few = control.stage(std::time::Duration::MAX).with_pace(&pace);
+    let (threads, cells) = (task.instance.threads.len(), task.instance.cells.len());
+    let contents = Contents::uniform(wattle_memory::ContentKind::default(), threads, cells);
+    let manner = Manner {
+        name: "small worlds",
+        contents: &contents,
+        reductions: Reductions {
+            chaining: true,
+            dead_registers: true,
+        },
+        order: Order::BreadthFirst,
+        most_buffered: buffered,
+    };
+    let mut sizes = Sizes::guess(task.instance, task.model);
+    let explored = explore(task, &manner, &mut sizes, &few);
+    let (found, mut effort) = explored.map_err(|refusal| refusal.to_string())?;
+    let seen = pace.seen.lock().map_or(0, |seen| *seen);
+    effort.states = effort.states.max(seen);
+    Ok((found, effort))
+}
+
+/// The program with a few values for each choice among too many, and whether there was one.
+fn fewer_choices(program: &Program) -> (Program, bool) {
+    let mut program = program.clone();
+    let mut fewer = false;
+    let wide = |ty: Type| match ty {
+        Type::Int => true,
+        Type::Wrap { bits, .. } => bits > 8,
+        Type::Range { lo, hi } => hi.saturating_sub(lo) > 255,
+        Type::Thread(_) => false,
+    };
+    // Of two ends of a range, one end and what follows it.
+    let some = |ty: Type| match ty {
+        Type::Int => CHOICE,
+        Type::Wrap { signed: true, .. } => CHOICE,
+        Type::Wrap { .. } => (0, CHOICE.1),
+        Type::Range { lo, hi } => (lo, hi.min(lo.saturating_add(CHOICE.1 - CHOICE.0))),
+        Type::Thread(_) => (-1, 0),
+    };
+    let starts = |ty: Type, init: &mut Init, fewer: &mut bool| {
+        if *init == Init::Any && wide(ty) {
+            *init = Init::All(Expr::Const(some(ty).1));
+            *fewer = true;
+        }
+    };
+    for region in &mut program.regions {
+        starts(region.ty, &mut region.init, &mut fewer);
+    }
+    for family in &mut program.families {
+        let types: Vec<Type> = family.registers.iter().map(|r| r.ty).collect();
+        for register in &mut family.registers {
+            starts(register.ty, &mut register.init, &mut fewer);
+        }
+        for step in &mut family.steps {
+            let Action::Havoc { register, range } = &mut step.action else {
+                continue;
+            };
+            match range {
+                Some((lo, hi)) if hi.saturating_sub(*lo) > 255 => {
+                    *hi = lo.saturating_add(CHOICE.1 - CHOICE.0);
+                    fewer = true;
+                }
+                None if wide(types[register.index()]) => {
+                    *range = Some(some(types[register.index()]));
+                    fewer = true;
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    (program, fewer)
+}
