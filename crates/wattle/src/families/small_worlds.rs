@@ -125,7 +125,7 @@ impl Asked<'_> {
                             effort,
                         }));
                     }
-                    Explored::Closed => {}
+                    Explored::Closed { .. } => {}
                     Explored::Cut(_) => worlds.complete = false,
                     Explored::Stopped(Stop::Memory) => {
                         worlds.complete = false;
