@@ -87,8 +87,10 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
                 }
                 Outcome::Undecided(why) => {
                     open += 1;
+                    // With three threads in an order a run may need more than are tried.
+                    let few = !text.contains("unsafe (p q r)");
                     let exact = *model != MemoryModel::Pso && !text.contains("forall_other");
-                    if exact && why.contains("no concrete run") {
+                    if exact && few && why.contains("no concrete run") {
                         spurious += 1;
                         println!("seed {seed} {model}: {why}\n{text}");
                     }
@@ -105,7 +107,7 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
     );
     assert_eq!(
         spurious, 0,
-        "without universal guards the encoding of SC and TSO is exact"
+        "without universal guards and with two threads the encoding of SC and TSO is exact"
     );
     assert!(open * 10 <= holds + violated, "too much is undecided");
 }
