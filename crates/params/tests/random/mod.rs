@@ -24,12 +24,7 @@ pub fn random_system(seed: u64, numbers: bool) -> String {
     }
     text += &format!("init (p) {{ {init} }}\n");
     let last = format!("L{}", locations - 1);
-    text += &match r.random_range(0..9) {
-        6 => "unsafe (p q r) { p @ X = True && q @ X = False && r @ Y = True }\n".to_string(),
-        7 => format!("unsafe (p q r) {{ PC[p] = {last} && q @ A[q] = True && r < p && q < r }}\n"),
-        8 if turn => {
-            format!("unsafe (p q r) {{ T = p && PC[q] = {last} && PC[r] = {last} && r < p }}\n")
-        }
+    text += &match r.random_range(0..6) {
         0 => format!("unsafe (p) {{ PC[p] = {last} && R[p] = True }}\n"),
         1 => format!("unsafe (p q) {{ PC[p] = {last} && p @ X = True && q @ Y = False }}\n"),
         2 => format!("unsafe (p) {{ PC[p] = {last} && p @ A[p] = False && X = True }}\n"),
