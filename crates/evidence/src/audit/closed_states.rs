@@ -125,7 +125,11 @@ impl<L: Coded> Auditor<'_, L> {
         for event in self.machine.events(&state) {
             let after = match self.machine.apply(&state, &event) {
                 Outcome::Next(after) => after,
-                Outcome::Fault(fault) if self.task.ends_at(&fault) => continue,
+                // A run that ends with a fault is not stuck.
+                Outcome::Fault(fault) if self.task.ends_at(&fault) => {
+                    progress = true;
+                    continue;
+                }
                 Outcome::Fault(fault) => return Err(AuditError::Fault { state: me, fault }),
                 Outcome::Full(_) => {
                     return Err(AuditError::Other("an exact buffer was full".into()));

@@ -56,6 +56,10 @@ pub(super) fn audit_robust(
 
 /// Whether the program is robust against TSO, whatever its properties; gives the states seen.
 pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u64, AuditError> {
+    if (instance.threads.iter()).any(|t| t.buffered_section().is_some()) {
+        let why = "an atomic section that keeps its stores buffered";
+        return Err(AuditError::Refused(why.into()));
+    }
     let machine =
         Machine::<Sc, Exact>::new(instance, ()).map_err(|e| AuditError::Refused(e.to_string()))?;
     Search { machine }.run(control)
@@ -307,7 +311,7 @@ impl Search<'_> {
             let action = self.action(&event);
             if matches!(
                 action,
-                Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock
+                Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock
             ) {
                 continue;
             }
