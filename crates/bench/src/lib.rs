@@ -3,6 +3,7 @@
 pub mod abdulla;
 pub mod auto;
 pub mod cupex;
+pub mod evidence;
 pub mod explicit;
 pub mod params;
 pub mod tso;

@@ -133,6 +133,10 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             let reason = format!("the certificate cannot be audited: {why}");
             return Err(fail(reason, Exit::Undecided));
         }
+        Err(e @ AuditError::TooMany) => {
+            let reason = format!("the certificate cannot be audited: {e}");
+            return Err(fail(reason, Exit::Undecided));
+        }
         // Its header says that it is Wattle's own evidence about this very program.
         Err(e) => {
             let reason = format!(

@@ -15,7 +15,7 @@ pub struct Arguments {
     /// The programs to compare the plan on
     #[arg(long, value_name = "DIR", default_value = "examples")]
     examples: std::path::PathBuf,
-    /// Of `auto` show every row, not only the worst
+    /// Of `auto` and `evidence` show every row, not only the worst or longest
     #[arg(long)]
     all: bool,
     /// Of `explicit` measure only how 100 million states fit into one store (takes about 4 GB)
@@ -37,6 +37,8 @@ enum Suite {
     Params,
     /// Predicate and cube extrapolation beside dan-2013's Tables 1 and 2
     Cupex,
+    /// Answers with their audit beside the same without, on the examples and suites
+    Evidence,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -80,6 +82,13 @@ pub fn run(arguments: &Arguments) -> Exit {
             output::answer(&format!("{line}\n"));
         });
         expect(fine, "cupex: an answer is not the expected one");
+    }
+    if wanted(Suite::Evidence) {
+        let (examples, suites) = (&arguments.examples, &arguments.suites);
+        let fine = wattle_bench::evidence::run(examples, suites, arguments.all, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+        expect(fine, "evidence: an audit costs too much");
     }
     exit
 }

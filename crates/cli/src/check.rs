@@ -13,7 +13,8 @@ use wattle::families;
 use wattle::family_fences;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
-use wattle_evidence::{AuditPolicy, Broken, Certificate, EvidenceFile, Proof, Verdict};
+use wattle_evidence::audit::write_down;
+use wattle_evidence::{AuditPolicy, Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_memory::{ContentKind, Keeps};
 use wattle_model::Instance;
@@ -501,7 +502,13 @@ fn keep(
                 (_, None) => None,
                 (_, Some(instance)) => {
                     let task = f.task(instance);
-                    Some(EvidenceFile::new(&task, &options.counts(), c.clone()).to_json())
+                    let flags = [signals::interrupted()];
+                    let control = Control::unlimited()
+                        .with_timeout(options.timeout)
+                        .with_memory(options.memory)
+                        .with_cancel(&flags);
+                    let c = write_down(&task, c, &control);
+                    Some(EvidenceFile::new(&task, &options.counts(), c).to_json())
                 }
             };
         }

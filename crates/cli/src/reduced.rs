@@ -5,10 +5,11 @@ use super::output;
 use super::subject::File;
 use wattle::MemoryModel;
 use wattle::input::Source;
-use wattle_evidence::{Control, Task};
+use wattle_evidence::{Control, Reason, Task};
 use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;
 use wattle_model::{Counts, Program, print};
+use wattle_report::text;
 
 /// A memory model and how many entries its buffers have at most.
 pub type Bound = (MemoryModel, usize);
@@ -67,10 +68,17 @@ pub fn boolean(
     };
     let printed = Extrapolate::default().boolean_program(&task, k, control);
     printed.map_err(|why| {
-        output::refusal(&source.name, &source.text, &why);
-        match control.stop() {
-            Some(_) => Exit::Undecided,
-            None => Exit::Input,
+        let stopped = matches!(why, Reason::Stopped { .. });
+        match why {
+            Reason::Refused(refusal) => output::refusal(&source.name, &source.text, &refusal),
+            why => {
+                let seconds = control.elapsed().as_secs_f64();
+                output::error(&source.name, &text::reason(&why, seconds), &[]);
+            }
+        }
+        match stopped {
+            true => Exit::Undecided,
+            false => Exit::Input,
         }
     })
 }

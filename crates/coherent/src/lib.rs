@@ -102,7 +102,7 @@ fn decide<L: Layout, C: Kind>(
         effort.states += progress.states;
         effort.memory = effort.memory.max(progress.memory);
         let run = match found {
-            Explored::Closed => {
+            Explored::Closed { .. } => {
                 let certificate = CoherentCertificate::new(task.model, contents);
                 return Ok(Answer::Unreachable {
                     certificate: Certificate::Coherent(certificate),

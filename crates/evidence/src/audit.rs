@@ -5,7 +5,6 @@ mod alone;
 mod bad;
 mod closed_states;
 mod coherent;
-mod counted;
 mod cubes;
 mod inductive;
 mod load_buffers;
@@ -13,14 +12,15 @@ pub mod meaning;
 mod multisets;
 mod robust;
 mod solvers;
+mod space;
 mod symbols;
-mod translation;
+pub mod translation;
 mod views;
 
+pub use closed_states::write_down;
 pub use load_buffers::audit_crowd;
-pub use robust::audit_robustness;
 pub use solvers::Solvers;
-pub use translation::{Held, Relation, Variable, validate};
+pub use space::attack::audit_robustness;
 
 use crate::certificate::{Certificate, Corrupt};
 use crate::control::{Control, Stop};
@@ -72,6 +72,10 @@ pub enum AuditError {
     MissesInitial,
     /// An event leads out of it.
     NotClosed { state: u64, event: String },
+    /// What it says is taken at once may not be.
+    NotLocal(String),
+    /// There is more to go through than anyone wants to see.
+    TooMany,
     /// A state in it satisfies the target.
     Bad { state: u64 },
     /// The target has no value in a state.
@@ -86,6 +90,8 @@ pub enum AuditError {
     Stopped(Stop),
     /// The program is not robust after all.
     NotRobust,
+    /// The system that the proof is about is not shown to do what the program does.
+    Translation(String),
     /// Anything else a checker found wrong.
     Other(String),
 }
@@ -103,6 +109,13 @@ impl fmt::Display for AuditError {
                     "the set is not closed: {event} leads out of state {state}"
                 )
             }
+            AuditError::NotLocal(what) => {
+                write!(
+                    f,
+                    "an event that others may notice is taken at once: {what}"
+                )
+            }
+            AuditError::TooMany => write!(f, "there is too much to go through"),
             AuditError::Bad { state } => write!(f, "state {state} satisfies the target"),
             AuditError::NoValue { state, why } => {
                 write!(f, "the property has no value in state {state}: {why}")
@@ -111,7 +124,9 @@ impl fmt::Display for AuditError {
                 write!(f, "a fault is possible in state {state}: {}", fault.kind)
             }
             AuditError::Deadlock { state } => write!(f, "state {state} is a deadlock"),
-            AuditError::Refused(why) | AuditError::Other(why) => f.write_str(why),
+            AuditError::Refused(why) | AuditError::Translation(why) | AuditError::Other(why) => {
+                f.write_str(why)
+            }
             AuditError::Stopped(stop) => write!(f, "the audit was stopped: {stop}"),
         }
     }
@@ -169,7 +184,7 @@ pub fn audit_with(
             "it is about any number of threads, and this is one instance".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
-        Certificate::Counted(c) => counted::audit(task, c, control),
+        Certificate::Explored(c) => closed_states::audit_explored(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
         Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),

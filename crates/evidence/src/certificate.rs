@@ -4,20 +4,20 @@
 mod as_base64;
 mod closed_states;
 mod coherent;
-mod counted;
 pub mod cubes;
 mod encoding;
+mod explored;
 mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
 pub mod views;
 
-pub use closed_states::{ClosedStates, Corrupt};
+pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
-pub use counted::Counted;
 pub use cubes::Cubes;
 pub use encoding::Coded;
+pub use explored::{Explored, Unreached};
 pub use inductive::{
     Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
@@ -37,8 +37,8 @@ use wattle_memory::Keeps;
 pub enum Certificate {
     /// A set of states that contains the initial ones and is closed under every event.
     ClosedStates(ClosedStates),
-    /// All states were seen, too many to write down.
-    Counted(Counted),
+    /// All states were seen, and not written down.
+    Explored(Explored),
     /// Abstract buffers with which nothing bad is reachable.
     Coherent(Coherent),
     /// A basis of the configurations with load buffers that lead to a bad state under TSO.
@@ -65,9 +65,7 @@ impl Certificate {
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
-            Certificate::Counted(c) => {
-                format!("{} states seen, not written down: {}", c.states, c.why)
-            }
+            Certificate::Explored(c) => format!("all {} states", c.states),
             Certificate::Inductive(c) => {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",

@@ -3,7 +3,6 @@
 
 use crate::answer::{Answer, Reason};
 use crate::audit::{AuditError, audit};
-use crate::certificate::Certificate;
 use crate::control::{Control, Stop};
 use crate::minimise::minimise;
 use crate::task::Task;
@@ -73,17 +72,20 @@ impl Judged {
 pub enum Unchecked {
     /// Nobody wanted it.
     Off,
-    /// There was nothing to audit, or nobody to do it: the states were too many to write down, …
+    /// There was too much to audit, or nobody to do it.
     Unable(String),
     /// The audit ran out of its budget.
     Stopped(Stop),
+    /// The proof is about a system, which was audited; that this does what the program does, was not:
+    /// why.
+    Translation(String),
 }
 
 impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unchecked::Off => f.write_str("switched off"),
-            Unchecked::Unable(why) => f.write_str(why),
+            Unchecked::Unable(why) | Unchecked::Translation(why) => f.write_str(why),
             Unchecked::Stopped(stop) => write!(f, "{stop}"),
         }
     }
@@ -98,6 +100,8 @@ pub fn after_audit(
     match result {
         Ok(()) => Ok(Ok(None)),
         Err(AuditError::Stopped(stop)) => Ok(Ok(Some(Unchecked::Stopped(stop)))),
+        // The auditor may have more to go through than the search had.
+        Err(e @ AuditError::TooMany) => Ok(Ok(Some(Unchecked::Unable(e.to_string())))),
         Err(AuditError::Refused(why)) => Ok(Err(Reason::Other(format!(
             "{engine} has a proof, but it cannot be audited: {why}"
         )))),
@@ -160,14 +164,9 @@ pub fn judge(
             (verdict, None)
         }
         Answer::Unreachable { certificate, .. } => {
-            // States that were only counted cannot be checked without searching again; the verdict
-            // says that it was not audited, and `wattle audit` does it on request.
-            let audited = match (policy, &certificate) {
-                (AuditPolicy::Never, _) => Ok(Some(Unchecked::Off)),
-                (AuditPolicy::Always, Certificate::Counted(c)) => {
-                    Ok(Some(Unchecked::Unable(c.why.clone())))
-                }
-                (AuditPolicy::Always, _) => {
+            let audited = match policy {
+                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
+                AuditPolicy::Always => {
                     let result = audit(task, &certificate, control).map(|_| ());
                     after_audit(engine, result)?
                 }

@@ -130,15 +130,13 @@ impl Extrapolate {
         task: &Task<'_>,
         k: usize,
         control: &Control<'_>,
-    ) -> Result<String, Refusal> {
-        self.accepts(task)?;
+    ) -> Result<String, Reason> {
+        self.accepts(task).map_err(Reason::Refused)?;
         let mut work = Work::new(self, task, control);
-        work.text(k).map_err(|halt| {
-            Refusal::new(match halt {
-                Halt::Stopped(stop) => stop.to_string(),
-                Halt::Unknown(why) => why.to_string(),
-                Halt::Other(why) => why,
-            })
+        work.text(k).map_err(|halt| match halt {
+            Halt::Stopped(stop) => Reason::stopped(stop, "extrapolate"),
+            Halt::Unknown(why) => Reason::SolverUnknown(why.to_string()),
+            Halt::Other(why) => Reason::Other(why),
         })
     }
 }

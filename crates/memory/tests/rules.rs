@@ -142,6 +142,26 @@ fn several_stores_are_pending_at_once() {
 }
 
 #[test]
+fn buffers_that_have_drained_are_equal() {
+    // Whether the fence came before or after the store reached memory.
+    let instance = instance("shared x; thread p { x = 1; fence store; }");
+    let machine = Machine::<Pso, Exact>::new(&instance, ()).expect("it runs");
+    let mut work = vec![machine.initial(&machine.starts().expect("it starts")[0])];
+    let mut ends = HashSet::new();
+    while let Some(state) = work.pop() {
+        for event in machine.events(&state) {
+            if let Outcome::Next(next) = machine.apply(&state, &event) {
+                work.push(next);
+            }
+        }
+        if machine.is_final(&state) {
+            ends.insert(state);
+        }
+    }
+    assert_eq!(ends.len(), 1, "{ends:?}");
+}
+
+#[test]
 fn a_thread_sees_its_own_newest_store() {
     comes(
         "shared x; thread p { local a; x = 1; a = x; }",
@@ -470,6 +490,8 @@ fn choices_among_too_many_are_refused() {
     );
     let many = starts("shared x: u8 = any, y: u8 = any, z: u1 = any; thread p { }");
     assert!(many.is_err_and(|w| w.contains("initial states")));
+    let product = starts("shared x: u9 = any, y: u9 = any; thread p { }");
+    assert!(product.is_err_and(|w| w.contains("initial states")));
     let wide = starts("shared x: u17 = any; thread p { }");
     assert!(wide.is_err_and(|w| w.contains("`x`")));
 }

@@ -103,7 +103,7 @@ pub fn audited(unchecked: Option<&Unchecked>) -> String {
     match unchecked {
         None => "audited".into(),
         Some(Unchecked::Off) => "not audited".into(),
-        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_))) => {
+        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_) | Unchecked::Translation(_))) => {
             format!("not audited: {why}")
         }
     }

@@ -157,7 +157,7 @@ pub fn search(
             effort: outcome.effort,
         }),
         (Ended::Exhausted, Cut::Nothing, Ok(None)) => {
-            crate::certificate::proof(engine, task, control, effort)
+            Ok(crate::explicit::proof(task, outcome.effort, None))
         }
         (Ended::Exhausted, Cut::Buffers(limits), Ok(None)) => {
             Ok(Answer::Bounded { limits, effort })

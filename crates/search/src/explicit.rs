@@ -3,8 +3,8 @@
 use crate::explore::Order;
 use crate::question::{Explored, Manner, explore, realise};
 use crate::rounds::Sizes;
-use wattle_evidence::certificate::Coherent;
-use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Refusal, Task};
+use wattle_evidence::certificate::{Coherent, Explored as Proof, Unreached};
+use wattle_evidence::{Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task};
 use wattle_memory::compiled::Reductions;
 use wattle_memory::{ContentKind, Contents, MemoryModel};
 
@@ -17,8 +17,6 @@ pub struct Options {
     pub most_buffered: u32,
     /// What buffers remember. If they forget, proofs hold and runs must be found to be real.
     pub content: ContentKind,
-    /// A certificate of at most this many states is written; larger sets are only counted.
-    pub most_certified: u64,
 }
 
 impl Default for Options {
@@ -29,7 +27,6 @@ impl Default for Options {
             dead_registers: true,
             most_buffered: 6,
             content: ContentKind::default(),
-            most_certified: 1_000_000,
         }
     }
 }
@@ -70,7 +67,7 @@ impl Engine for Explicit {
         self.search(task, control)
             .unwrap_or_else(|refusal| Answer::Undecided {
                 reason: Reason::Refused(Refusal::new(refusal.to_string())),
-                effort: wattle_evidence::Progress::default(),
+                effort: Progress::default(),
             })
     }
 }
@@ -121,14 +118,26 @@ impl Explicit {
                 stage: self.name().into(),
             }),
             Explored::Cut(limits) => Answer::Bounded { limits, effort },
-            Explored::Closed if contents.keeps.is_abstract() => Answer::Unreachable {
+            Explored::Closed { .. } if contents.keeps.is_abstract() => Answer::Unreachable {
                 certificate: Certificate::Coherent(Coherent::new(task.model, contents)),
                 effort,
             },
-            Explored::Closed if task.deadlock => {
+            Explored::Closed { .. } if task.deadlock => {
                 crate::deadlock::search(self, task, control, effort)?
             }
-            Explored::Closed => crate::certificate::proof(self, task, control, effort)?,
+            Explored::Closed { unreached } => proof(task, effort, unreached),
         })
+    }
+}
+
+/// The answer when every state was seen and none was bad.
+pub(crate) fn proof(task: &Task<'_>, effort: Progress, unreached: Option<Unreached>) -> Answer {
+    Answer::Unreachable {
+        certificate: Certificate::Explored(Proof {
+            model: task.model,
+            states: effort.states,
+            unreached,
+        }),
+        effort,
     }
 }

@@ -5,7 +5,6 @@
 //! engine [`Explicit`] and [`final_states`].
 
 pub mod bench;
-pub mod certificate;
 mod clock;
 mod deadlock;
 mod expand;

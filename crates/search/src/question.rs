@@ -2,12 +2,13 @@
 
 use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Cut, Plan, Sizes};
+use wattle_evidence::certificate::Unreached;
 use wattle_evidence::{Control, End, Limits, Progress, Reason, Stop, Task, Trace};
 use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
 use wattle_memory::reference::Refusal;
 use wattle_memory::{Contents, Event, Fault, MemoryModel};
 use wattle_model::graph::Action;
-use wattle_model::instance::Question;
+use wattle_model::instance::{Fact, Question};
 use wattle_model::{Instance, StepId, ThreadId};
 
 /// How to search, beyond what the task says.
@@ -25,7 +26,7 @@ pub struct Manner<'a> {
 /// What the search found.
 pub enum Explored {
     /// Nothing bad is reachable.
-    Closed,
+    Closed { unreached: Option<Unreached> },
     /// Nothing bad is reachable within these limits.
     Cut(Limits),
     /// A run that ends badly; if the content forgets, perhaps not one of the real machine.
@@ -59,11 +60,19 @@ pub fn explore(
         question: task.question(),
         condition: None,
     };
-    let outcome = rounds::run(&plan, sizes, control, target, |search, ended, _| {
-        trace(task.model, search, ended)
-    })?;
+    let outcome = rounds::run(
+        &plan,
+        sizes,
+        control,
+        target,
+        |search, ended, _| match ended {
+            Ended::Exhausted => (None, unreached(task, search)),
+            _ => (trace(task.model, search, ended), None),
+        },
+    )?;
+    let (run, unreached) = outcome.value;
     let other = |why: String| Explored::Unclear(Reason::Other(why));
-    let explored = match (outcome.ended, outcome.value) {
+    let explored = match (outcome.ended, run) {
         (Ended::Halted(_) | Ended::Fault { .. }, Some(run)) => Explored::Bad(run),
         (Ended::Halted(_) | Ended::Fault { .. }, None) => {
             other("a run could not be rebuilt".into())
@@ -79,10 +88,32 @@ pub fn explore(
                 place: place(instance, t, s),
             }),
             (None, Cut::Buffers(limits)) => Explored::Cut(limits),
-            (None, Cut::Nothing) => Explored::Closed,
+            (None, Cut::Nothing) => Explored::Closed { unreached },
         },
     };
     Ok((explored, outcome.effort))
+}
+
+/// The places the question asks about where no thread is in any state. If only final states are
+/// looked at, threads may pass them unseen.
+fn unreached(task: &Task<'_>, search: &Search<'_, '_>) -> Option<Unreached> {
+    let question = task.question().filter(|q| !q.only_final)?;
+    let mut places: Unreached = Vec::new();
+    question.target.for_each_atom(&mut |fact| {
+        if let Fact::At(t, at) = fact
+            && !places.iter().any(|p| p.0 == *t && p.1 == *at)
+        {
+            places.push((*t, at.clone()));
+        }
+    });
+    for index in 0..search.store.len() as u32 {
+        if places.is_empty() {
+            break;
+        }
+        let state = search.store.state(index);
+        places.retain(|(t, at)| !at.contains(&search.machine.location(state, *t)));
+    }
+    Some(places)
 }
 
 /// The same run on the real machine, if it has it.

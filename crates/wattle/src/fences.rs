@@ -128,8 +128,17 @@ pub fn fences(
         all: wanted.all,
     };
     let record = Record::default();
+    // That SC keeps the properties is no part of the answer.
+    let unaudited = Options {
+        audit: AuditPolicy::Never,
+        ..options.clone()
+    };
     let safety = Safety {
         options,
+        under_sc: match wanted.model {
+            MemoryModel::Sc => options,
+            MemoryModel::Tso | MemoryModel::Pso => &unaudited,
+        },
         record: &record,
     };
     let robust = Robustness {
@@ -162,6 +171,8 @@ pub fn fences(
 #[derive(Clone, Copy)]
 pub struct Safety<'o> {
     options: &'o Options,
+    /// For SC.
+    under_sc: &'o Options,
     record: &'o Record,
 }
 
@@ -239,13 +250,19 @@ impl Checker for Safety<'_> {
                 question,
                 deadlock: false,
             };
-            let outcome = match plan::run(&task, self.options, control) {
+            let options = match model {
+                MemoryModel::Sc => self.under_sc,
+                MemoryModel::Tso | MemoryModel::Pso => self.options,
+            };
+            let outcome = match plan::run(&task, options, control) {
                 Ok(outcome) => outcome,
                 Err(unsound) => return Check::Undecided(self.record.unsound(unsound)),
             };
             match outcome.judged.verdict {
                 Verdict::Holds { scope, .. } => {
-                    self.record.unchecked(outcome.judged.unchecked);
+                    if model != MemoryModel::Sc || self.under_sc.audit == self.options.audit {
+                        self.record.unchecked(outcome.judged.unchecked);
+                    }
                     self.record.assumes(&scope);
                 }
                 Verdict::Violated {

@@ -58,13 +58,13 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         Entry { integers, ..entry }
     }
     vec![
-        entry(true, [600, 4000, 5000], explicit(options)),
-        entry(true, [1000, 4000, 1700], Robust::default()),
-        entry(true, [1000, 1200, 5000], Coherent::OldestK),
+        entry(true, [600, 4000, 2000], explicit(options)),
+        entry(true, [1000, 4000, 1000], Robust::default()),
+        entry(true, [1000, 1200, 2000], Coherent::OldestK),
         entry(true, [450, 1200, 45], Exact),
         integers(entry(true, [600, 380, 800], cegar(options))),
         integers(entry(true, [300, 180, 1100], extrapolate(options))),
-        entry(false, [1000, 1200, 5000], Coherent::NewestK),
+        entry(false, [1000, 1200, 2000], Coherent::NewestK),
         entry(false, [450, 1200, 45], Multiset),
         entry(false, [1000, 4000, 1000], Lazy::default()),
         entry(false, [6000, 6000, 1000], Reference),
@@ -260,7 +260,7 @@ impl Ended for Told {
 pub(crate) fn is_final(judged: &Judged) -> bool {
     let ended = match judged.unchecked {
         Some(Unchecked::Stopped(_)) => false,
-        Some(Unchecked::Off | Unchecked::Unable(_)) | None => true,
+        Some(Unchecked::Off | Unchecked::Unable(_) | Unchecked::Translation(_)) | None => true,
     };
     ended && !matches!(judged.verdict, Verdict::HoldsIf { .. })
 }

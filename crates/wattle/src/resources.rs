@@ -35,12 +35,22 @@ fn read(file: &str, name: &str) -> Option<u64> {
 /// Processor time of the process so far, in steps of 10 ms; time since it was first asked where the
 /// system does not say.
 pub fn processor_time() -> Duration {
+    ticks(11)
+}
+
+/// The same of the processes it has started and that have ended.
+pub fn processor_time_of_children() -> Duration {
+    ticks(13)
+}
+
+/// Two fields after the name of the program, added.
+fn ticks(first: usize) -> Duration {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let ticks = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         // The name of the program, in parentheses, may contain anything.
         let (_, rest) = stat.rsplit_once(')')?;
-        let mut fields = rest.split_whitespace().skip(11);
+        let mut fields = rest.split_whitespace().skip(first);
         let mut next = || fields.next()?.parse::<u64>().ok();
         Some(next()? + next()?)
     };

@@ -4,7 +4,8 @@ use crate::options::Options;
 use crate::plan;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use wattle_evidence::{Certificate, Control, Proof, Task, Verdict};
+use wattle_evidence::certificate::Explored;
+use wattle_evidence::{AuditPolicy, Certificate, Control, Proof, Task, Verdict};
 use wattle_model::instance::{Fact, Question};
 use wattle_model::{Expr, Instance, LocationId, Op2, PropertyKind, ThreadId};
 
@@ -38,8 +39,12 @@ pub fn warnings(
         }
     });
     labels.retain(|_, places| match certificate {
-        Certificate::ClosedStates(_) => never_in(certificate, places),
-        _ => never(task, places, options, control),
+        Certificate::Explored(Explored {
+            unreached: Some(unreached),
+            ..
+        }) => places.iter().all(|p| unreached.contains(p)),
+        // No second search for those who want none.
+        _ => options.audit == AuditPolicy::Always && never(task, places, options, control),
     });
     let sentence = |name: String| {
         format!("no thread ever reaches `{name}`, so the property may hold for no good reason")
@@ -52,22 +57,6 @@ fn label(instance: &Instance, t: ThreadId, at: &[LocationId]) -> String {
     let labels = at.first().map(|l| &thread.locations[l.index()].labels);
     let label = labels.and_then(|l| l.first());
     label.cloned().unwrap_or_else(|| "a label".into())
-}
-
-/// Whether no state of the proof has a thread there: a row begins with the threads' locations.
-fn never_in(certificate: &Certificate, places: &Places) -> bool {
-    let Certificate::ClosedStates(set) = certificate else {
-        return false;
-    };
-    let mut reached = false;
-    let all: Result<(), wattle_evidence::certificate::Corrupt> = set.for_each_row(|row| {
-        reached |= places.iter().any(|(t, at)| {
-            let here = row.get(t.index()).copied().unwrap_or(-1);
-            at.iter().any(|l| i64::from(l.0) == here)
-        });
-        Ok(())
-    });
-    all.is_ok() && !reached
 }
 
 /// Asks the engines whether a thread can get there.
@@ -91,6 +80,11 @@ fn never(task: &Task<'_>, places: &Places, options: &Options, control: &Control<
         deadlock: false,
         ..*task
     };
-    let outcome = plan::run(&asked, options, &control.stage(BUDGET));
+    // A warning needs no proof.
+    let options = Options {
+        audit: AuditPolicy::Never,
+        ..options.clone()
+    };
+    let outcome = plan::run(&asked, &options, &control.stage(BUDGET));
     outcome.is_ok_and(|o| matches!(o.judged.verdict, Verdict::Holds { .. }))
 }

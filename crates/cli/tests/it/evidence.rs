@@ -3,14 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use wattle::reference::Reference;
 use wattle::{Language, MemoryModel};
-use wattle_evidence::certificate::Corrupt;
+use wattle_evidence::audit::write_down;
+use wattle_evidence::certificate::{Corrupt, Explored, Shortened};
 use wattle_evidence::minimise::cost;
 use wattle_evidence::{
     Answer, AuditError, AuditPolicy, Certificate, ClosedStates, Control, End, Engine, Progress,
     Stop, Task, Trace, Unchecked, Verdict, audit, judge, minimise,
 };
 use wattle_memory::Event;
-use wattle_model::{Instance, StepId, ThreadId};
+use wattle_model::{CellId, Instance, LocationId, StepId, ThreadId};
 
 fn instance(text: &str) -> Instance {
     let parsed = wattle::parse(Language::Wtl, text);
@@ -145,6 +146,122 @@ fn a_set_with_a_bad_state_proves_nothing() {
     let damaged = set_of(MemoryModel::Sc, rows.iter().chain([&bad]));
     let told = audit(&sc, &damaged, &Control::unlimited());
     assert!(matches!(told, Err(AuditError::Bad { .. })), "{told:?}");
+}
+
+/// The states that have to be in a certificate, with what is taken at once.
+fn shortened(task: &Task<'_>) -> ClosedStates {
+    let explored = Certificate::Explored(Explored {
+        model: task.model,
+        states: 1,
+        unreached: None,
+    });
+    match write_down(task, &explored, &Control::unlimited()) {
+        Certificate::ClosedStates(set) => set,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_shortened_proof_is_smaller_and_needs_all_of_it() {
+    let instance = instance(MP);
+    for model in MemoryModel::ALL {
+        let task = task(&instance, model);
+        let set = shortened(&task);
+        let all = rows(&set);
+        assert!(set.len() < proof(&task).len(), "{model}");
+        let control = Control::unlimited();
+        let of = |rows: &[Vec<i64>]| {
+            let mut less = ClosedStates::new(model);
+            less.shortened = set.shortened.clone();
+            rows.iter().for_each(|r| less.push(r));
+            Certificate::ClosedStates(less.finish())
+        };
+        assert!(audit(&task, &of(&all), &control).is_ok());
+        for missing in 0..all.len() {
+            let mut less = all.clone();
+            less.remove(missing);
+            let told = audit(&task, &of(&less), &control);
+            assert!(
+                matches!(
+                    told,
+                    Err(AuditError::MissesInitial | AuditError::NotClosed { .. })
+                ),
+                "{model}: {told:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_others_may_notice_is_not_taken_at_once() {
+    // Whoever may load early never sees the store.
+    let text = "shared x, y;
+        thread p { x = 1; y = 1; loop { } }
+        thread q { local r; r = x; }
+        finally q.r != 1;";
+    let instance = instance(text);
+    let (p, q) = (&instance.threads[0], &instance.threads[1]);
+    for model in MemoryModel::ALL {
+        let task = task(&instance, model);
+        let claim = |local: Vec<Vec<LocationId>>, private: Vec<Vec<CellId>>| {
+            let mut set = ClosedStates::new(model);
+            set.shortened = Shortened { local, private };
+            let told = audit(
+                &task,
+                &Certificate::ClosedStates(set.finish()),
+                &Control::unlimited(),
+            );
+            matches!(told, Err(AuditError::NotLocal(_)))
+        };
+        let x = CellId(0);
+        assert!(
+            claim(vec![vec![], vec![q.entry]], vec![vec![]; 2]),
+            "a load"
+        );
+        assert!(claim(vec![vec![]; 2], vec![vec![x], vec![]]), "a store");
+        let far = LocationId::new(q.locations.len());
+        assert!(claim(vec![vec![], vec![far]], vec![vec![]; 2]), "nowhere");
+        assert!(claim(vec![vec![]; 2], vec![vec![CellId(9)], vec![]]));
+        assert!(claim(vec![vec![p.entry]], vec![vec![]]), "too few threads");
+        // Everything that stays where it is, or goes round: the thread would never be done.
+        let all = (0..p.locations.len()).map(LocationId::new);
+        assert!(
+            claim(vec![all.collect(), vec![]], vec![vec![]; 2]),
+            "a cycle"
+        );
+        let deadlock = Task {
+            deadlock: true,
+            ..task
+        };
+        let mut set = ClosedStates::new(model);
+        set.shortened.local = vec![vec![], vec![q.entry]];
+        set.shortened.private = vec![vec![]; 2];
+        let set = Certificate::ClosedStates(set.finish());
+        let told = audit(&deadlock, &set, &Control::unlimited());
+        assert!(matches!(told, Err(AuditError::NotLocal(_))), "{told:?}");
+    }
+}
+
+#[test]
+fn exploring_finds_what_a_claim_to_have_explored_hides() {
+    let instance = instance(SB);
+    for (model, fine) in [
+        (MemoryModel::Sc, true),
+        (MemoryModel::Tso, false),
+        (MemoryModel::Pso, false),
+    ] {
+        let task = task(&instance, model);
+        let explored = Certificate::Explored(Explored {
+            model,
+            states: 1,
+            unreached: None,
+        });
+        let told = audit(&task, &explored, &Control::unlimited());
+        match fine {
+            true => assert!(told.is_ok(), "{told:?}"),
+            false => assert!(matches!(told, Err(AuditError::Bad { .. })), "{told:?}"),
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::control::{Control, Meter, Progress};
 use crate::task::Task;
 use wattle_memory::reference::{State, evaluate};
 use wattle_model::instance::Fact;
-use wattle_model::{Expr, Op2, ThreadId};
+use wattle_model::{Expr, Op1, Op2, ThreadId};
 
 /// Takes local states, the memory looked at, and whether stores may be pending that cannot be thought of
 /// as drained: because memory is looked at, or because a lock may be held.
@@ -45,6 +45,7 @@ pub fn for_each_bad(
                     part,
                     cells: alone.cells_read(part),
                     only_final: question.only_final,
+                    early: early(part, alone.threads.len()),
                 };
                 enumeration.run(visit)?;
             }
@@ -61,6 +62,56 @@ struct Enumeration<'e> {
     part: &'e Expr<Fact>,
     cells: Vec<usize>,
     only_final: bool,
+    /// Per thread: conditions that must be true and look at no thread after it.
+    early: Vec<Vec<&'e Expr<Fact>>>,
+}
+
+/// The conditions of a conjunction, each with the last thread it looks at. None if a value may be
+/// missing somewhere: then each state has to be asked as a whole.
+fn early(part: &Expr<Fact>, threads: usize) -> Vec<Vec<&Expr<Fact>>> {
+    let mut early = vec![Vec::new(); threads];
+    let mut left = vec![part];
+    while let (true, Some(e)) = (always_has_a_value(part), left.pop()) {
+        match e {
+            Expr::Binary(Op2::And, a, b) => left.extend([&**b, &**a]),
+            Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+                let mut reads_memory = false;
+                e.for_each_atom(&mut |fact| {
+                    reads_memory |= matches!(fact, Fact::Cell(_) | Fact::CellAt { .. });
+                });
+                let last = threads_seen(e).into_iter().max();
+                if let (false, Some(last)) = (reads_memory, last) {
+                    early[last.index()].push(e);
+                }
+            }
+        }
+    }
+    early
+}
+
+fn always_has_a_value(e: &Expr<Fact>) -> bool {
+    match e {
+        Expr::Const(_) | Expr::Atom(Fact::Cell(_) | Fact::Register(..) | Fact::At(..)) => true,
+        Expr::Atom(Fact::CellAt { .. }) => false,
+        Expr::Unary(Op1::Not, a) => always_has_a_value(a),
+        Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => false,
+        Expr::Binary(op, a, b) => match op {
+            Op2::Eq | Op2::Ne | Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge | Op2::And | Op2::Or => {
+                always_has_a_value(a) && always_has_a_value(b)
+            }
+            Op2::Add
+            | Op2::Sub
+            | Op2::Mul
+            | Op2::Div
+            | Op2::Rem
+            | Op2::BitAnd
+            | Op2::BitOr
+            | Op2::BitXor
+            | Op2::Shl
+            | Op2::Shr => false,
+        },
+        Expr::Ite(c, a, b) => [c, a, b].into_iter().all(|e| always_has_a_value(e)),
+    }
 }
 
 impl<'e> Enumeration<'e> {
@@ -129,10 +180,34 @@ impl<'e> Enumeration<'e> {
         };
         for local in thread.states.iter().filter(|q| q.fault.is_none()).take(all) {
             chosen.push(local);
-            self.combinations(looks_at, chosen, visit)?;
+            if self.early[chosen.len() - 1].is_empty() || self.may_be_true(chosen)? {
+                self.combinations(looks_at, chosen, visit)?;
+            }
             chosen.pop();
         }
         Ok(())
+    }
+
+    /// Whether all conditions hold that look at no thread after the last one chosen.
+    fn may_be_true(&self, chosen: &[&'e Local]) -> Result<bool, AuditError> {
+        let state = State::<()> {
+            locations: chosen.iter().map(|q| q.location).collect(),
+            registers: chosen.iter().map(|q| q.registers.clone()).collect(),
+            memory: Vec::new(),
+            buffers: Vec::new(),
+            holder: None,
+        };
+        for e in &self.early[chosen.len() - 1] {
+            match evaluate(&state, e) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                Err(kind) => {
+                    let why = kind.to_string();
+                    return Err(AuditError::NoValue { state: 0, why });
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn memories(

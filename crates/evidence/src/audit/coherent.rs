@@ -1,14 +1,11 @@
 //! Abstract buffers: explores the reference machine with the certificate's contents, every event of
-//! every state, and looks for anything bad.
+//! every state, and looks for anything bad ([`space`]).
 
-use super::{AuditError, Audited};
+use super::{AuditError, Audited, space};
 use crate::certificate::Coherent;
-use crate::control::{Control, Progress};
+use crate::control::Control;
 use crate::task::Task;
-use std::collections::HashSet;
-use std::rc::Rc;
 use wattle_memory::content::Content;
-use wattle_memory::reference::{Machine, Outcome, evaluate};
 use wattle_memory::{Bounds, Keeps, Layout, MemoryModel, Multiset, NewestK, OldestK, Pso, Tso};
 
 pub fn audit(
@@ -59,61 +56,6 @@ fn explore<L: Layout, C: Content<Value = i64>>(
         thread: bound(*thread),
         cells: cells.iter().map(|k| bound(*k)).collect(),
     });
-    let refused = |r: wattle_memory::reference::Refusal| AuditError::Refused(r.to_string());
-    let machine = Machine::<L, C>::with_bounds(task.instance, bounds.collect()).map_err(refused)?;
-    let mut seen = HashSet::new();
-    let mut work = Vec::new();
-    for start in machine.starts().map_err(refused)? {
-        let state = Rc::new(machine.initial(&start));
-        if seen.insert(Rc::clone(&state)) {
-            work.push(state);
-        }
-    }
-    let mut count = 0u64;
-    while let Some(state) = work.pop() {
-        count += 1;
-        if count.is_multiple_of(1024) {
-            let progress = Progress {
-                states: count,
-                frontier: work.len() as u64,
-                memory: seen.len() as u64 * (size_of_val(&*state) as u64 + 512),
-            };
-            control.poll("audit", progress)?;
-        }
-        let looked_at = machine.inside_atomic(&state).is_none();
-        if let Some(question) = task.question()
-            && looked_at
-            && (!question.only_final || machine.is_final(&state))
-        {
-            match evaluate(&state, &question.target) {
-                Ok(0) => {}
-                Ok(_) => return Err(AuditError::Bad { state: count }),
-                Err(kind) => {
-                    let why = kind.to_string();
-                    return Err(AuditError::NoValue { state: count, why });
-                }
-            }
-        }
-        for event in machine.events(&state) {
-            match machine.apply(&state, &event) {
-                Outcome::Next(next) => {
-                    let next = Rc::new(next);
-                    if seen.insert(Rc::clone(&next)) {
-                        work.push(next);
-                    }
-                }
-                Outcome::Fault(fault) if task.ends_at(&fault) => {}
-                Outcome::Fault(fault) => {
-                    return Err(AuditError::Fault {
-                        state: count,
-                        fault,
-                    });
-                }
-                Outcome::Full(_) => {
-                    return Err(AuditError::Other("a buffer was full".into()));
-                }
-            }
-        }
-    }
-    Ok(Audited { checked: count })
+    let bounds: Vec<Bounds<C::Bound>> = bounds.collect();
+    space::explore::<L, C>(task, &bounds, false, u64::MAX, control)
 }

@@ -58,7 +58,7 @@ impl<'a> Meaning<'a> {
                 Ok(Some(Meaning::Views(Box::new(looks))))
             }
             Certificate::ClosedStates(_)
-            | Certificate::Counted(_)
+            | Certificate::Explored(_)
             | Certificate::Coherent(_)
             | Certificate::LoadBuffers(_)
             | Certificate::Multisets(_)

@@ -59,10 +59,12 @@ pub struct Symbols {
     path: Vec<Formula>,
     known: FxHashSet<Formula>,
     few: BTreeMap<Var, Vec<i64>>,
+    ranges: BTreeMap<Var, (i64, i64)>,
     /// Quotient and remainder by a number, towards zero or counted from a least remainder; and truth as a
     /// number. The same question gets the same variables on every path.
     quotients: BTreeMap<(Term, Int, Option<Int>), (Var, Var)>,
     truths: BTreeMap<Formula, Var>,
+    definitions: FxHashSet<Formula>,
     /// The answers of this path so far; the first of them are given.
     given: Vec<bool>,
     answers: Vec<bool>,
@@ -91,11 +93,33 @@ impl Symbols {
         self.path.clear();
         self.known.clear();
         self.few.clear();
+        self.ranges.clear();
     }
 
     /// The variable is known to have one of these values.
     pub fn few(&mut self, v: Var, values: Vec<i64>) {
+        if let (Some(lo), Some(hi)) = (values.iter().min(), values.iter().max()) {
+            self.range(v, *lo, *hi);
+        }
         self.few.insert(v, values);
+    }
+
+    /// The variable is known to lie between.
+    pub fn range(&mut self, v: Var, lo: i64, hi: i64) {
+        let (a, b) = self.ranges.get(&v).copied().unwrap_or((lo, hi));
+        self.ranges.insert(v, (lo.max(a), hi.min(b)));
+    }
+
+    /// Between which bounds the term lies, if that is known.
+    fn bounds(&self, t: &Term) -> Option<(Int, Int)> {
+        let mut sum = (t.constant_part().clone(), t.constant_part().clone());
+        for (v, a) in t.coeffs() {
+            let (lo, hi) = self.ranges.get(v)?;
+            let (x, y) = (a * &Int::from(*lo), a * &Int::from(*hi));
+            sum.0 += (&x).min(&y);
+            sum.1 += (&x).max(&y);
+        }
+        Some(sum)
     }
 
     /// A variable between the bounds.
@@ -103,11 +127,27 @@ impl Symbols {
         let v = self.fresh();
         if let Some((lo, hi)) = bounds {
             self.know(and([ge(v, lo), le(v, hi)]));
+            self.range(v, lo, hi);
             if hi.abs_diff(lo) < FEW {
                 self.few(v, (lo..=hi).collect());
             }
         }
         v
+    }
+
+    /// From now on this holds, by the choice of a variable's value.
+    fn define(&mut self, definition: Formula) {
+        self.definitions
+            .extend(definition.conjuncts().iter().cloned());
+        self.know(definition);
+    }
+
+    /// What the variables of operators are, on every path: for all values of the others there are some
+    /// for these.
+    pub fn definitions(&self) -> Vec<Formula> {
+        let mut all: Vec<Formula> = self.definitions.iter().cloned().collect();
+        all.sort_unstable();
+        all
     }
 
     /// What is known, and on a path what has been answered.
@@ -182,7 +222,7 @@ impl Symbols {
                 };
                 self.truths.insert(f.clone(), v);
                 self.few(v, vec![0, 1]);
-                self.know(and([ge(v, 0), le(v, 1), iff(&f, &eq(v, 1))]));
+                self.define(and([ge(v, 0), le(v, 1), iff(&f, &eq(v, 1))]));
                 v.into()
             }
             Value::OneOf(lo, hi) => {
@@ -216,7 +256,7 @@ impl Symbols {
             None => (self.fresh(), self.fresh()),
         };
         self.quotients.insert(key, (q, r));
-        self.know(eq(a.clone(), Term::monomial(m.clone(), q) + Term::from(r)));
+        self.define(eq(a.clone(), Term::monomial(m.clone(), q) + Term::from(r)));
         (q, r)
     }
 
@@ -224,7 +264,7 @@ impl Symbols {
     fn truncated(&mut self, a: &Term, m: &Int) -> (Term, Term) {
         let (q, r) = self.divided(a, m, None);
         let m = m.abs();
-        self.know(or([
+        self.define(or([
             and([ge(a.clone(), 0), ge(r, 0), lt(r, m.clone())]),
             and([lt(a.clone(), 0), le(r, 0), lt(-Term::from(r), m)]),
         ]));
@@ -234,7 +274,7 @@ impl Symbols {
     /// Quotient rounded down, and the remainder counted from `lo`.
     fn floored(&mut self, a: &Term, m: &Int, lo: &Int) -> (Term, Term) {
         let (q, r) = self.divided(a, m, Some(lo.clone()));
-        self.know(and([ge(r, lo.clone()), lt(r, lo + m)]));
+        self.define(and([ge(r, lo.clone()), lt(r, lo + m)]));
         (q.into(), r.into())
     }
 
@@ -250,6 +290,10 @@ impl Symbols {
         };
         if let Some(c) = a.as_constant() {
             return Term::constant((c - &lo).mod_floor(&m) + &lo);
+        }
+        let inside = |(least, most): (Int, Int)| lo <= least && most < &lo + &m;
+        if self.bounds(a).is_some_and(inside) {
+            return a.clone();
         }
         self.floored(a, &m, &lo).1
     }

@@ -41,9 +41,10 @@ mod system;
 mod table;
 mod world;
 
+use super::symbols::Symbols;
 use super::{AuditError, Audited, Solvers};
 use crate::control::Control;
-use std::collections::BTreeSet;
+use crate::verdict::Assumption;
 use table::Table;
 use wattle_logic::Formula;
 use wattle_model::array::ArraySystem;
@@ -96,32 +97,44 @@ pub struct Relation {
     pub registers: Vec<Vec<Held>>,
     /// For each region its elements; one for all of them where threads index it.
     pub regions: Vec<Vec<Held>>,
-    /// Registers and regions that are taken for unbounded numbers, on the assumption that they do
-    /// not wrap around.
-    pub mathematical: BTreeSet<Variable>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Variable {
+enum Variable {
     Register(FamilyId, RegisterId),
     Region(RegionId),
+}
+
+/// What a proof is about, and how it is said to be about the program.
+pub struct Translation<'a> {
+    pub program: &'a Program,
+    /// One of the program's properties, or its faults alone.
+    pub property: Option<usize>,
+    pub system: &'a ArraySystem,
+    pub relation: &'a Relation,
+    /// Runs in which one of these wraps around are not looked at: whoever tells the proof tells
+    /// this too.
+    pub assumptions: &'a [Assumption],
 }
 
 /// Whether a proof about the system is one about the program's property.
 pub fn validate(
     solvers: &Solvers,
-    program: &Program,
-    property: Option<usize>,
-    system: &ArraySystem,
-    relation: &Relation,
+    translation: &Translation<'_>,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
+    let program = translation.program;
+    let property = translation.property.map(|p| program.properties.get(p));
+    if property == Some(None) {
+        return Err(AuditError::Other("there is no such property".into()));
+    }
     let mut validator = Validator {
         solvers,
         program,
-        property: property.and_then(|p| program.properties.get(p)),
-        system,
-        relation,
+        property: property.flatten(),
+        system: translation.system,
+        relation: translation.relation,
+        assumptions: translation.assumptions,
         control,
         asked: 0,
     };
@@ -142,8 +155,16 @@ struct Validator<'a> {
     property: Option<&'a wattle_model::Property>,
     system: &'a ArraySystem,
     relation: &'a Relation,
+    assumptions: &'a [Assumption],
     control: &'a Control<'a>,
     asked: u64,
+}
+
+fn told(span: Span, why: &str) -> String {
+    match span.line {
+        0 => format!("translation not validated: {why}"),
+        line => format!("translation not validated: line {line}: {why}"),
+    }
 }
 
 /// What one query may take.
@@ -151,7 +172,12 @@ const WORK: u64 = 20_000_000;
 
 impl<'a> Validator<'a> {
     /// Whether the conditions cannot hold together, given what is known of the table's variables.
-    fn impossible(&mut self, table: &Table<'_>, query: Vec<Formula>) -> Result<bool, AuditError> {
+    fn impossible(
+        &mut self,
+        table: &Table<'_>,
+        d: &Symbols,
+        query: Vec<Formula>,
+    ) -> Result<bool, AuditError> {
         if query.contains(&Formula::False) {
             return Ok(true);
         }
@@ -162,22 +188,19 @@ impl<'a> Validator<'a> {
         };
         self.control.poll("translation", progress)?;
         let mut all = table.facts().to_vec();
+        all.extend(d.definitions());
         all.extend(query);
         self.solvers.impossible(&all, WORK, self.control)
     }
 
+    /// Something that is not treated here.
     fn refused<T>(&self, span: Span, why: &str) -> Result<T, AuditError> {
-        Err(AuditError::Refused(format!(
-            "translation not validated: line {}: {why}",
-            span.line
-        )))
+        Err(AuditError::Refused(told(span, why)))
     }
 
-    fn wrong<T>(&self, span: Span, why: &str) -> Result<T, AuditError> {
-        Err(AuditError::Refused(format!(
-            "translation not validated: line {}: {why}",
-            span.line
-        )))
+    /// The system does not do what the program does, as far as can be shown.
+    fn unmatched<T>(&self, span: Span, why: &str) -> Result<T, AuditError> {
+        Err(AuditError::Translation(told(span, why)))
     }
 
     /// The relation speaks of the cells that there are, each once, and of nothing that is not treated.
@@ -249,15 +272,23 @@ impl<'a> Validator<'a> {
         Ok(())
     }
 
-    /// The type that the rules use: mathematical where that is assumed.
     fn type_of(&self, variable: Variable) -> Type {
-        if self.relation.mathematical.contains(&variable) {
-            return Type::Int;
-        }
         match variable {
             Variable::Register(f, r) => self.program.family(f).registers[r.index()].ty,
             Variable::Region(r) => self.program.region(r).ty,
         }
+    }
+
+    /// Whether it is assumed that the variable does not wrap around.
+    fn assumed(&self, variable: Variable) -> bool {
+        let name = match variable {
+            Variable::Register(f, r) => &self.program.family(f).registers[r.index()].name,
+            Variable::Region(r) => &self.program.region(r).name,
+        };
+        self.assumptions.iter().any(|a| match a {
+            Assumption::NoWrap { variables } => variables.contains(name),
+            Assumption::Invariants => false,
+        })
     }
 
     /// How the variable is held; of an array its element.

@@ -4,20 +4,35 @@
 //! row before it, how many follow, and those, each a variable-length integer (seven bits a byte,
 //! least first; signs folded into the lowest bit). Sorted rows share long prefixes, so a state costs
 //! a few bytes.
+//!
+//! What is taken at once ([`Shortened`]) is claimed in the same place, for the auditor to check: the
+//! set then need not have the states before it.
 
 use super::as_base64;
 use serde::{Deserialize, Serialize};
 use wattle_memory::MemoryModel;
+use wattle_model::{CellId, LocationId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosedStates {
     pub model: MemoryModel,
+    #[serde(default)]
+    pub shortened: Shortened,
     count: u64,
     #[serde(with = "as_base64")]
     rows: Vec<u8>,
     /// The row pushed last; only needed while writing.
     #[serde(skip)]
     last: Vec<i64>,
+}
+
+/// Events that are taken at once after the one before them. Nothing if the lists are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shortened {
+    /// Per thread: locations whose step is.
+    pub local: Vec<Vec<LocationId>>,
+    /// Per thread: cells whose pending stores reach memory so.
+    pub private: Vec<Vec<CellId>>,
 }
 
 /// Why a certificate cannot be read.
@@ -37,6 +52,7 @@ impl ClosedStates {
     pub fn new(model: MemoryModel) -> Self {
         ClosedStates {
             model,
+            shortened: Shortened::default(),
             count: 0,
             rows: Vec::new(),
             last: Vec::new(),

@@ -223,6 +223,11 @@ impl Machine<'_> {
         }
     }
 
+    /// Where a thread is.
+    pub fn location(&self, state: &[u64], t: ThreadId) -> LocationId {
+        LocationId::new(self.threads[t.index()].location.index(state))
+    }
+
     /// What an observer reads off a state.
     pub fn observe(&self, observed: Observed, state: &[u64]) -> i64 {
         match observed {

@@ -21,6 +21,7 @@ mod mixed;
 mod paths;
 mod property;
 mod ranges;
+mod relation;
 mod scan;
 mod variables;
 
@@ -48,6 +49,7 @@ pub struct Lowered {
     /// assumes that they never do.
     pub may_wrap: Vec<String>,
     meaning: faithful::Meaning,
+    relation: wattle_evidence::audit::translation::Relation,
 }
 
 impl Lowered {
@@ -96,6 +98,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     lowering.bad(property)?;
     Ok(Lowered {
         meaning: faithful::Meaning::of(&lowering),
+        relation: lowering.relation(),
         system: lowering.system,
         may_wrap: lowering.may_wrap.into_inner().into_iter().collect(),
     })

@@ -134,7 +134,7 @@ impl Asked<'_> {
                             effort,
                         }));
                     }
-                    Explored::Closed => {}
+                    Explored::Closed { .. } => {}
                     Explored::Cut(_) => worlds.complete = false,
                     Explored::Stopped(Stop::Memory) => {
                         worlds.complete = false;
@@ -266,7 +266,7 @@ fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explo
     let effort = answer.effort();
     let explored = match answer {
         Answer::Reached { trace, .. } => Explored::Bad(trace),
-        Answer::Unreachable { .. } => Explored::Closed,
+        Answer::Unreachable { .. } => Explored::Closed { unreached: None },
         Answer::Bounded { limits, .. } => Explored::Cut(limits),
         Answer::Undecided { reason, .. } => match reason {
             Reason::Stopped { stop, .. } => Explored::Stopped(stop),

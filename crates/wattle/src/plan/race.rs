@@ -11,7 +11,8 @@
 //! same time once more: who has a better one by then is preferred.
 //!
 //! The first of the plan gets a head start, because most programs are small and need no race. If it
-//! has a proof by then, its audit may go on alone for a while.
+//! has a proof by then, its audit may go on alone for a while. Whoever has a proof is waited for while
+//! it is audited, up to three times as long as it was searched for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,9 @@ pub trait Ended {
 
 /// Microseconds of an audit that begins within the head start and may go on alone.
 const HEAD_START_AUDIT: u64 = 100_000;
+/// So many times the search may an audit take while the others wait: who has a proof is likely to be
+/// done before them, and what they do meanwhile would be in vain.
+const AUDIT_SHARE: u64 = 3;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
 /// Between two looks at the outside world while waiting.
@@ -63,6 +67,9 @@ struct Lane {
     clock: u64,
     /// What the engine had done at its last poll.
     done: u64,
+    /// Microseconds it has searched, and audited what it found.
+    searched: u64,
+    audited: u64,
     memory: u64,
     state: State,
 }
@@ -85,6 +92,8 @@ pub fn race<E: Sync, T: Ended + Send>(
     let waiting = Lane {
         clock: 0,
         done: 0,
+        searched: 0,
+        audited: 0,
         memory: 0,
         state: State::Waiting,
     };
@@ -225,11 +234,17 @@ impl Pace for Clock<'_> {
         let audits = worker == "audit";
         // Searches begin with a poll, and begin anew now and then.
         let spent = match audits {
-            true => self.audit,
+            true => {
+                let lane = &mut lanes[self.i];
+                lane.audited += self.audit;
+                let free = lane.audited <= AUDIT_SHARE * lane.searched;
+                if free { 0 } else { self.audit }
+            }
             false if same && lanes[self.i].done == done => 0,
             false => self.tick,
         };
         lanes[self.i].done = done;
+        lanes[self.i].searched += if audits { 0 } else { spent };
         let now = lanes[self.i].clock + spent * self.handicap;
         lanes[self.i].clock = now;
         lanes[self.i].memory = progress.memory;

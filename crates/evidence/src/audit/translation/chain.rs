@@ -10,7 +10,7 @@ use super::table::Table;
 use super::world::Actor;
 use super::{Validator, Variable};
 use std::cell::Cell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, le, lt, not};
 use wattle_memory::rules::{Stuck, enabled, perform};
 use wattle_model::array::{self, Comparison, FenceKind, Literal, ThreadTerm, Transition};
@@ -50,8 +50,8 @@ struct Chains<'t> {
     before: Vec<Term>,
     d: Symbols,
     table: Table<'t>,
-    /// Values chosen by the n-th step, if it chooses.
-    chosen: Vec<Option<Var>>,
+    /// The value that a step chooses as the n-th of its list.
+    chosen: BTreeMap<(usize, StepId), Var>,
     ends: BTreeSet<LocationId>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Validator<'a> {
                 before,
                 d,
                 table,
-                chosen: Vec::new(),
+                chosen: BTreeMap::new(),
                 ends: BTreeSet::new(),
             };
             for step in self.outgoing(family, start) {
@@ -118,7 +118,7 @@ impl<'a> Validator<'a> {
                 End::Refused(why) => return self.refused(last.span, &why),
                 End::Fault { needs_empty } => {
                     if !self.breaks(c, when, needs_empty)? {
-                        return self.wrong(last.span, "a fault that the system does not know");
+                        return self.unmatched(last.span, "a fault that the system does not know");
                     }
                 }
                 End::Reached(end) => open.push((when, end)),
@@ -128,6 +128,10 @@ impl<'a> Validator<'a> {
         if !inside {
             let mut rest = Vec::new();
             for (when, end) in open {
+                if !self.appears(c, steps, end.location) {
+                    rest.push((when, end));
+                    continue;
+                }
                 match self.matched(c, &when, &end, last.span)? {
                     true => {
                         c.ends.insert(end.location);
@@ -145,7 +149,7 @@ impl<'a> Validator<'a> {
             return Ok(());
         }
         if steps.len() >= LONGEST || !(inside || self.goes_on(c, steps)) {
-            return self.wrong(
+            return self.unmatched(
                 last.span,
                 "no transition of the system does what this step does",
             );
@@ -180,6 +184,15 @@ impl<'a> Validator<'a> {
             | Action::Lock
             | Action::Unlock => inside,
         })
+    }
+
+    /// Whether a chain may end at the location: what it left out of sight had those labels, too, of
+    /// which the property wants the absence.
+    fn appears(&self, c: &Chains<'_>, steps: &[StepId], at: LocationId) -> bool {
+        let between = (1..steps.len()).filter(|n| !self.inside(c.family, &steps[..*n]));
+        let family = self.program.family(c.family);
+        let mut between = between.map(|n| family.steps[steps[n].index()].source);
+        between.all(|l| self.absent(c.family, l) == self.absent(c.family, at))
     }
 
     /// Whether a chain may go on where it is: only local steps follow, nobody looks, and it has not
@@ -255,8 +268,8 @@ impl<'a> Validator<'a> {
         }
         for (when, _) in open {
             let query = [when.clone(), ways.clone()].concat();
-            if !self.impossible(&c.table, query)? {
-                return self.wrong(
+            if !self.impossible(&c.table, &c.d, query)? {
+                return self.unmatched(
                     span,
                     "what was done here could be seen, and the thread be stuck",
                 );
@@ -268,12 +281,12 @@ impl<'a> Validator<'a> {
     /// Runs the steps over symbols.
     fn run(&mut self, c: &mut Chains<'a>, steps: &[StepId]) -> Result<Vec<Path<End>>, AuditError> {
         let family = self.program.family(c.family);
-        while c.chosen.len() < steps.len() {
-            c.chosen.push(None);
-        }
         for (n, s) in steps.iter().enumerate() {
-            if let Action::Havoc { register, range } = &family.steps[s.index()].action {
-                let v = *c.chosen[n].get_or_insert_with(|| c.d.fresh());
+            if let Action::Havoc { register, range } = &family.steps[s.index()].action
+                && !c.chosen.contains_key(&(n, *s))
+            {
+                let v = c.d.fresh();
+                c.chosen.insert((n, *s), v);
                 let ty = self.type_of(Variable::Register(c.family, *register));
                 match (range, ty) {
                     (Some((lo, hi)), _) => c.table.know(and([ge(v, *lo), le(v, *hi)])),
@@ -303,13 +316,14 @@ impl<'a> Validator<'a> {
                 writes: Vec::new(),
                 needs_empty: Cell::new(false),
                 fenced: false,
+                assumed: Cell::new(false),
             };
             for (n, s) in steps.iter().enumerate() {
                 let action = &family.steps[s.index()].action;
                 if !enabled(d, &actor, action) {
                     return End::Never;
                 }
-                let value = chosen[n].map(Value::from);
+                let value = chosen.get(&(n, *s)).map(|v| Value::from(*v));
                 match perform(d, &mut actor, action, value) {
                     Ok(()) => {}
                     Err(Stuck::Fault(_)) if n + 1 < steps.len() => return End::Never,
@@ -369,12 +383,17 @@ impl<'a> Validator<'a> {
             .collect()
     }
 
-    /// Threads for the parameters of a transition, of which the first acts.
-    fn names(&self, c: &Chains<'_>, params: usize) -> Vec<Vec<Term>> {
+    /// Threads for so many parameters, of which the first acts. Where the guard says in which cell
+    /// of the acting thread a parameter is, it is that.
+    fn names(&self, c: &mut Chains<'a>, params: usize, guard: &array::Formula) -> Vec<Vec<Term>> {
         let me = c.table.number(c.family, &c.me);
-        let candidates = c.table.candidates();
-        let mut all = vec![vec![me]];
-        for _ in 1..params {
+        let mut all = vec![vec![me.clone()]];
+        for i in 1..params {
+            let held = self.named_by(c, &me, guard, ThreadTerm::Param(i as u8));
+            let candidates = match held {
+                Some(t) => vec![t],
+                None => c.table.candidates(),
+            };
             let longer = all.iter().flat_map(|some| {
                 let others = candidates.iter().filter(|t| !some.contains(t));
                 others.map(|t| [&some[..], std::slice::from_ref(t)].concat())
@@ -382,6 +401,35 @@ impl<'a> Validator<'a> {
             all = longer.take(NAMES).collect();
         }
         all
+    }
+
+    fn named_by(
+        &self,
+        c: &mut Chains<'a>,
+        me: &Term,
+        guard: &array::Formula,
+        param: ThreadTerm,
+    ) -> Option<Term> {
+        let array::Formula::And(parts) = guard else {
+            return None;
+        };
+        let mut view = View {
+            v: self,
+            table: &mut c.table,
+            d: &mut c.d,
+            threads: vec![me.clone()],
+        };
+        parts.iter().find_map(|part| match part {
+            array::Formula::Atom(Literal {
+                left: array::Term::Read(a),
+                op: Comparison::Eq,
+                right: array::Term::Thread(t),
+            }) if *t == param => view.held_thread(a),
+            array::Formula::Atom(_)
+            | array::Formula::And(_)
+            | array::Formula::Or(_)
+            | array::Formula::ForallOther { .. } => None,
+        })
     }
 
     /// Whether the chain's end is reached by a transition, wherever its condition holds.
@@ -392,13 +440,9 @@ impl<'a> Validator<'a> {
         end: &Reached,
         span: Span,
     ) -> Result<bool, AuditError> {
-        // A label of which the property wants the absence is met before it is seen.
-        let alone = end.location == c.start
-            || self.absent(c.family, end.location) == self.absent(c.family, c.start);
         let mut query = when.to_vec();
-        let mut some = false;
         for t in self.transitions(c) {
-            for threads in self.names(c, t.params.len()) {
+            for threads in self.names(c, t.params.len(), &t.guard) {
                 let mut view = View {
                     v: self,
                     table: &mut c.table,
@@ -413,33 +457,40 @@ impl<'a> Validator<'a> {
                     });
                 match leads {
                     Ok(Formula::False) => {}
-                    Ok(leads) => {
-                        some = true;
-                        query.push(not(&leads));
-                    }
+                    Ok(leads) => query.push(not(&leads)),
                     Err(why) => return self.refused(span, &why),
                 }
             }
         }
-        let _ = alone;
-        Ok(some && self.impossible(&c.table, query)?)
+        if self.impossible(&c.table, &c.d, query.clone())? {
+            return Ok(true);
+        }
+        query.extend(self.not_bad(c, end.needs_empty));
+        self.impossible(&c.table, &c.d, query)
     }
 
     /// Whether a fault breaks the thread in the system, or the state is bad already.
     fn breaks(
         &mut self,
         c: &mut Chains<'a>,
-        when: Vec<Formula>,
+        mut when: Vec<Formula>,
         needs_empty: bool,
     ) -> Result<bool, AuditError> {
-        let mut query = when;
+        when.extend(self.not_bad(c, needs_empty));
+        self.impossible(&c.table, &c.d, when)
+    }
+
+    /// That the system cannot break the thread here and the state is not bad. Where this is false the
+    /// system has something bad, whatever the program does.
+    fn not_bad(&self, c: &mut Chains<'a>, needs_empty: bool) -> Vec<Formula> {
+        let mut all = Vec::new();
         let told = self.system.bad.iter().any(|b| self.is_broken(b));
         for t in self.transitions(c) {
             let empty = self.system.is_atomic(t) || t.fence == Some(FenceKind::Full);
             if !told || (empty && !needs_empty) {
                 continue;
             }
-            for threads in self.names(c, t.params.len()) {
+            for threads in self.names(c, t.params.len(), &t.guard) {
                 let mut view = View {
                     v: self,
                     table: &mut c.table,
@@ -450,24 +501,32 @@ impl<'a> Validator<'a> {
                 if let Ok(true) = view.breaks(t)
                     && let Ok(guard) = view.formula(&t.guard)
                 {
-                    query.push(not(&and([view.different(), guard])));
+                    all.push(not(&and([view.different(), guard])));
                 }
             }
         }
+        // The thread's view of memory is not memory.
+        let weak = |a: &array::Access| self.system.cell(a.cell).weak;
         for bad in &self.system.bad {
-            for threads in self.names(c, bad.params.len().max(1)) {
-                let mut view = View {
-                    v: self,
-                    table: &mut c.table,
-                    d: &mut c.d,
-                    threads,
-                };
-                if let Ok(f) = view.formula(&bad.body) {
-                    query.push(not(&and([view.different(), f])));
-                }
+            let mut sees = false;
+            bad.body.for_each_access(&mut |a| sees |= weak(a));
+            // Others are nobody's fault.
+            if sees || bad.params.len() > 1 {
+                continue;
+            }
+            let threads = vec![c.table.number(c.family, &c.me)];
+            let mut view = View {
+                v: self,
+                table: &mut c.table,
+                d: &mut c.d,
+                threads,
+            };
+            if let Ok(f) = view.formula(&bad.body) {
+                all.push(not(&f));
             }
         }
-        self.impossible(&c.table, query)
+        all.retain(|f| *f != Formula::True);
+        all
     }
 
     /// Whether the bad condition is that a thread is broken.

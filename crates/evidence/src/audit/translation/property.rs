@@ -39,7 +39,7 @@ impl Validator<'_> {
 
     fn for_each_observation(&self, visit: &mut dyn FnMut(&Observation)) {
         if let Some(p) = self.property {
-            p.condition.expr.for_each_atom(&mut |o| visit(o));
+            each(&p.condition.expr, visit);
         }
     }
 
@@ -112,8 +112,8 @@ impl Validator<'_> {
                     }
                 }
             }
-            if !self.impossible(&table, when)? {
-                return self.wrong(property.span, "a violation that is none in the system");
+            if !self.impossible(&table, &d, when)? {
+                return self.unmatched(property.span, "a violation that is none in the system");
             }
         }
         Ok(())
@@ -125,8 +125,8 @@ impl Validator<'_> {
         let mut table = Table::new(self.program, &mut d);
         if let Some(n) = self.system.threads {
             let other = ne(table.total.clone(), i64::from(n));
-            if !self.impossible(&table, vec![other])? {
-                return self.wrong(Span::NONE, "another number of threads");
+            if !self.impossible(&table, &d, vec![other])? {
+                return self.unmatched(Span::NONE, "another number of threads");
             }
         }
         for axiom in &self.system.assumed {
@@ -141,8 +141,8 @@ impl Validator<'_> {
                 Ok(f) => vec![view.different(), f],
                 Err(why) => return self.refused(axiom.span, &why),
             };
-            if !self.impossible(&table, query)? {
-                return self.wrong(axiom.span, "an assumption of the system that is not true");
+            if !self.impossible(&table, &d, query)? {
+                return self.unmatched(axiom.span, "an assumption of the system that is not true");
             }
         }
         Ok(())
@@ -214,6 +214,21 @@ impl Validator<'_> {
     }
 }
 
+/// Everything that is looked at, in indexes too.
+fn each(e: &Expr<Observation>, visit: &mut dyn FnMut(&Observation)) {
+    e.for_each_atom(&mut |o| {
+        visit(o);
+        match o {
+            Observation::Cell(_, index) | Observation::Memory(index) => each(index, visit),
+            Observation::AddressOf(_)
+            | Observation::Register(..)
+            | Observation::At(..)
+            | Observation::Index(_)
+            | Observation::Count(_) => {}
+        }
+    });
+}
+
 /// Lists of different ones of the threads.
 fn orders(threads: &[Term], length: usize) -> Vec<Vec<Term>> {
     let mut all = vec![Vec::new()];
@@ -240,6 +255,9 @@ fn absent(
             if t.family == family && wanted != Some(true) {
                 found.insert(label.clone());
             }
+        }
+        Expr::Atom(Observation::Cell(_, index) | Observation::Memory(index)) => {
+            absent(index, None, family, found);
         }
         Expr::Const(_) | Expr::Atom(_) => {}
         Expr::Unary(Op1::Not, a) => absent(a, wanted.map(|w| !w), family, found),

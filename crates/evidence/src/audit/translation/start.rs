@@ -13,12 +13,24 @@ use super::{Validator, Variable};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use wattle_logic::{Formula, Term, eq, not};
-use wattle_memory::rules::{Sight, World};
+use wattle_memory::rules::{Sight, Stuck, World};
 use wattle_model::array::{self, Comparison, Literal};
-use wattle_model::{Domain, FamilyId, Init, Length, NoValue, RegionId, RegisterId, Span};
+use wattle_model::{Domain, FamilyId, Init, Length, RegionId, RegisterId, Span};
+
+/// What comes of a program's initial values.
+enum Start {
+    Related,
+    /// No instance starts like this.
+    Never,
+    /// A value that the relation does not allow.
+    Unrelated,
+}
 
 impl<'a> Validator<'a> {
     pub fn starts(&mut self) -> Result<(), AuditError> {
+        if self.system.init.params.len() > 1 {
+            return self.refused(Span::NONE, "`init` speaks of several threads");
+        }
         for f in 0..self.program.families.len() {
             self.starts_with(FamilyId::new(f))?;
         }
@@ -38,9 +50,13 @@ impl<'a> Validator<'a> {
         let others = self.others(family)?;
         for Path { mut when, then } in paths {
             match then {
-                Ok(true) => {}
+                Ok(Start::Related) => {}
                 // No instance of the program starts like this.
-                Ok(false) => continue,
+                Ok(Start::Never) => continue,
+                Ok(Start::Unrelated) => match self.impossible(&table, &d, when)? {
+                    true => continue,
+                    false => return self.unmatched(span, "a start with a value not foreseen"),
+                },
                 Err(NotLinear(why)) => return self.refused(span, &why),
             }
             let number = table.number(family, &me);
@@ -61,8 +77,8 @@ impl<'a> Validator<'a> {
                 Ok(claims) => when.push(not(&wattle_logic::and(claims))),
                 Err(why) => return self.refused(span, &why),
             }
-            if !self.impossible(&table, when)? {
-                return self.wrong(span, "an initial state that is none in the system");
+            if !self.impossible(&table, &d, when)? {
+                return self.unmatched(span, "an initial state that is none in the system");
             }
         }
         Ok(())
@@ -109,20 +125,20 @@ impl<'a> Validator<'a> {
         Ok(claimed)
     }
 
-    /// Fixes the variables that stand for what the thread sees at the start; false where there is no
-    /// such start.
+    /// Fixes the variables that stand for what the thread sees at the start.
     fn first(
         &self,
         d: &mut Symbols,
         table: &mut Table<'a>,
         family: FamilyId,
         me: &Term,
-    ) -> Result<bool, NotLinear> {
+    ) -> Result<Start, NotLinear> {
         let registers = &self.program.family(family).registers;
         for (r, register) in registers.iter().enumerate() {
             let id = Variable::Register(family, RegisterId::new(r));
-            if !self.begins_with(d, table, id, &register.init, me, me, family)? {
-                return Ok(false);
+            match self.begins_with(d, table, id, &register.init, me, family)? {
+                Start::Related => {}
+                other => return Ok(other),
             }
         }
         for (r, region) in self.program.regions.iter().enumerate() {
@@ -134,15 +150,16 @@ impl<'a> Validator<'a> {
                 Length::PerThread(_) => Vec::new(),
             };
             for index in elements {
-                if !self.begins_with(d, table, id, &region.init, &index, &index, family)? {
-                    return Ok(false);
+                match self.begins_with(d, table, id, &region.init, &index, family)? {
+                    Start::Related => {}
+                    other => return Ok(other),
                 }
             }
         }
-        Ok(true)
+        Ok(Start::Related)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one initial value has all these")]
+    /// The variable at the index starts with what the program says, where `self` is that index.
     fn begins_with(
         &self,
         d: &mut Symbols,
@@ -150,54 +167,50 @@ impl<'a> Validator<'a> {
         id: Variable,
         init: &Init,
         index: &Term,
-        own: &Term,
         family: FamilyId,
-    ) -> Result<bool, NotLinear> {
-        let e = match init {
-            Init::Any => {
-                table.value(d, self, id, index);
-                return Ok(true);
-            }
-            Init::All(e) => e,
-            Init::Each(list) => {
-                let length = u32::try_from(list.len()).unwrap_or(u32::MAX);
-                match d.position(&Value::Number(index.clone()), length) {
-                    Some(i) => &list[i as usize],
-                    None => return Ok(false),
-                }
-            }
-        };
+    ) -> Result<Start, NotLinear> {
         let mut actor = Actor {
             validator: self,
             table,
             family,
-            me: own.clone(),
+            me: index.clone(),
             registers: Vec::new(),
             writes: Vec::new(),
             needs_empty: Cell::new(false),
             fenced: false,
+            assumed: Cell::new(false),
         };
-        let value = e.evaluate(d, &mut |d: &mut Symbols, l| actor.leaf(d, l));
+        let given = match init {
+            // Any value of the type: what the type does not let through is no start.
+            Init::Any => Ok(Value::from(d.fresh())),
+            Init::All(e) => e.evaluate(d, &mut |d: &mut Symbols, l| actor.leaf(d, l)),
+            Init::Each(list) => {
+                let length = u32::try_from(list.len()).unwrap_or(u32::MAX);
+                match d.position(&Value::Number(index.clone()), length) {
+                    Some(i) => {
+                        list[i as usize].evaluate(d, &mut |d: &mut Symbols, l| actor.leaf(d, l))
+                    }
+                    None => return Ok(Start::Never),
+                }
+            }
+        };
+        let value = match given {
+            Ok(v) => actor.admit(d, self.type_of(id), v),
+            Err(e) => Err(e.into()),
+        };
         let value = match value {
-            Ok(v) => v,
-            Err(NoValue::Error(_)) => return Ok(false),
-            Err(NoValue::Refused(why)) => return Err(why),
+            Ok(v) => d.term(v),
+            Err(Stuck::Refused(why)) => return Err(why),
+            Err(Stuck::Fault(_) | Stuck::Full) => return Ok(Start::Never),
         };
-        let Ok(value) = actor.admit(d, self.type_of(id), value) else {
-            return Ok(false);
-        };
-        let value = d.term(value);
         let held = self.held(id, table.element(id, index));
-        // What the relation does not allow is no related state.
         let allowed = table.allowed(held, &value);
         if !d.decide(allowed) {
-            return Err(NotLinear(
-                "it starts with a value that was not foreseen".into(),
-            ));
+            return Ok(Start::Unrelated);
         }
         let variable = table.value(d, self, id, index);
         d.know(eq(variable, value));
-        Ok(true)
+        Ok(Start::Related)
     }
 }
 

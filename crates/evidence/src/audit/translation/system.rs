@@ -147,6 +147,21 @@ impl View<'_, '_, '_> {
         })
     }
 
+    /// The number of the thread that the program's variable names.
+    pub fn held_thread(&mut self, access: &Access) -> Option<Term> {
+        let threads = access.args.iter().map(|t| self.thread(*t).ok());
+        let threads = threads.collect::<Option<Vec<Term>>>()?;
+        let Ok(Says::Value(id, element)) = self.says(access.cell) else {
+            return None;
+        };
+        let Held::Thread { family, .. } = self.v.held(id, element) else {
+            return None;
+        };
+        let index = self.index(id, element, &threads).ok()?;
+        let value = self.table.value(self.d, self.v, id, &index);
+        Some(self.table.number(*family, &value))
+    }
+
     fn term(&mut self, term: &array::Term) -> Result<Seen, Unread> {
         Ok(match term {
             array::Term::Bool(b) => Seen::Truth((*b).into()),

@@ -128,10 +128,15 @@ impl<'a> Table<'a> {
         self.know(fact);
         if let Some((lo, hi)) = v.type_of(id).bounds() {
             self.know(and([ge(var, lo), le(var, hi)]));
+            d.range(var, lo, hi);
         }
         match held {
             Held::Few { values, .. } => d.few(var, values.clone()),
             Held::Thread { family, .. } => self.name(self.number(*family, &var.into())),
+            Held::Number {
+                bounds: (Some(lo), Some(hi)),
+                ..
+            } => d.range(var, *lo, *hi),
             Held::Number { .. } | Held::Counter { .. } => {}
         }
         let same = same(&self.values, id, index, var);

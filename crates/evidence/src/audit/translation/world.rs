@@ -4,7 +4,7 @@ use super::super::symbols::{NotLinear, Symbols, Value};
 use super::table::Table;
 use super::{Validator, Variable};
 use std::cell::Cell;
-use wattle_logic::{Term, and, eq, ge, lt};
+use wattle_logic::{Formula, Term, and, eq, ge, lt};
 use wattle_memory::FaultKind;
 use wattle_memory::rules::{Sight, Stuck, StuckIn, World};
 use wattle_model::{
@@ -23,6 +23,8 @@ pub struct Actor<'a, 'v, 't> {
     /// Something on the way needed an empty buffer.
     pub needs_empty: Cell<bool>,
     pub fenced: bool,
+    /// The variable whose type was asked for last is assumed not to wrap around.
+    pub assumed: Cell<bool>,
 }
 
 impl Sight<Symbols> for Actor<'_, '_, '_> {
@@ -97,12 +99,11 @@ impl World<Symbols> for Actor<'_, '_, '_> {
     }
 
     fn cell_type(&self, (region, _): &(RegionId, Term)) -> Type {
-        self.validator.type_of(Variable::Region(*region))
+        self.type_of(Variable::Region(*region))
     }
 
     fn register_type(&self, register: RegisterId) -> Type {
-        self.validator
-            .type_of(Variable::Register(self.family, register))
+        self.type_of(Variable::Register(self.family, register))
     }
 
     fn read(&mut self, d: &mut Symbols, (region, index): (RegionId, Term)) -> Valued<Symbols> {
@@ -154,8 +155,21 @@ impl World<Symbols> for Actor<'_, '_, '_> {
                 let fits = and([ge(v.clone(), -1), lt(v, most)]);
                 d.decide(fits).then_some(value.clone())
             }
+            Type::Wrap { .. } if self.assumed.get() => {
+                if !d.within(&value, lo, hi) {
+                    d.know(Formula::False);
+                }
+                Some(value.clone())
+            }
             Type::Int | Type::Range { .. } | Type::Wrap { .. } => ty.admit_in(d, value.clone())?,
         };
         admitted.ok_or(Stuck::Fault(FaultKind::ValueOutOfRange { value, lo, hi }))
+    }
+}
+
+impl Actor<'_, '_, '_> {
+    fn type_of(&self, variable: Variable) -> Type {
+        self.assumed.set(self.validator.assumed(variable));
+        self.validator.type_of(variable)
     }
 }
