@@ -167,7 +167,7 @@ fn is_seen(instance: &Instance, model: MemoryModel, event: &Event) -> bool {
         Event::Step { thread, step, .. } => {
             let thread = instance.thread(*thread);
             let step = thread.step(*step);
-            let at_once = model == MemoryModel::Sc || thread.atomic[step.source.index()];
+            let at_once = model == MemoryModel::Sc || thread.direct[step.source.index()];
             let stores = matches!(step.action, Action::Store { .. });
             thread.ended(step.target) || stores && at_once
         }
@@ -191,7 +191,7 @@ fn is_discarded<B>(instance: &Instance, state: &State<B>) -> bool {
             | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => false,

@@ -158,9 +158,9 @@ fn changed(program: &Program, question: Option<usize>, rng: &mut Rng) -> Program
             value: Expr::Const(rng.between(0, 2)),
         },
         // The whole block, or the programs would not be valid.
-        Action::AtomicBegin | Action::AtomicEnd | Action::Lock | Action::Unlock => {
+        Action::AtomicBegin(_) | Action::AtomicEnd | Action::Lock | Action::Unlock => {
             for step in steps.iter_mut() {
-                if let Action::AtomicBegin | Action::AtomicEnd | Action::Lock | Action::Unlock =
+                if let Action::AtomicBegin(_) | Action::AtomicEnd | Action::Lock | Action::Unlock =
                     step.action
                 {
                     step.action = Action::Skip;

@@ -24,7 +24,7 @@ pub fn is_progress(instance: &Instance, model: MemoryModel, event: &Event) -> bo
         Event::Step { thread, step, .. } => {
             let thread = instance.thread(*thread);
             let step = thread.step(*step);
-            let direct = model == MemoryModel::Sc || thread.atomic[step.source.index()];
+            let direct = model == MemoryModel::Sc || thread.direct[step.source.index()];
             thread.ended(step.target) || matches!(step.action, Action::Store { .. }) && direct
         }
     }

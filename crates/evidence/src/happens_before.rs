@@ -117,7 +117,7 @@ impl Build<'_> {
             Event::Step { thread, step, .. } => {
                 let data = self.instance.thread(thread);
                 let step = data.step(step);
-                let atomic = data.atomic[step.source.index()];
+                let atomic = data.direct[step.source.index()];
                 let holds = before.holder == Some(thread);
                 let unit = (atomic || holds).then(|| self.unit(thread));
                 match &step.action {
@@ -142,7 +142,7 @@ impl Build<'_> {
                     | Action::Assume(_)
                     | Action::Assert { .. }
                     | Action::Fence(_)
-                    | Action::AtomicBegin
+                    | Action::AtomicBegin(_)
                     | Action::AtomicEnd
                     | Action::Lock
                     | Action::Unlock => {}
@@ -151,7 +151,7 @@ impl Build<'_> {
                     Action::Lock => true,
                     _ => holds && step.action != Action::Unlock,
                 };
-                if !still_holds && !data.atomic[step.target.index()] {
+                if !still_holds && !data.direct[step.target.index()] {
                     self.open.remove(&thread);
                 }
             }

@@ -55,7 +55,7 @@ fn is_put(instance: &Instance, model: MemoryModel, event: &Event) -> bool {
         Event::Step { thread, step, .. } => {
             let thread = instance.thread(*thread);
             let step = thread.step(*step);
-            let buffered = model != MemoryModel::Sc && !thread.atomic[step.source.index()];
+            let buffered = model != MemoryModel::Sc && !thread.direct[step.source.index()];
             buffered && matches!(step.action, Action::Store { .. })
         }
     }

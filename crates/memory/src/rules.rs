@@ -8,13 +8,13 @@
 //!   where it is true; a false assertion is a fault.
 //! - **load** reads t's newest pending store of the cell if there is one, else memory; either way it
 //!   needs the lock to be free or t's.
-//! - **store** puts an entry into t's buffer. Under SC, and inside an atomic block, it writes memory
-//!   at once, which needs the lock to be free or t's.
+//! - **store** puts an entry into t's buffer. Under SC, and inside a drained atomic block, it writes
+//!   memory at once, which needs the lock to be free or t's.
 //! - **fence** is enabled when t's buffer is empty. A **store fence** is always enabled; later
 //!   entries then drain after earlier ones (PSO; nothing to do elsewhere).
-//! - **atomic begin** needs an empty buffer and the lock free or t's. From there to **atomic end**
-//!   no other thread has an event, and nobody looks: properties see only states in which no thread
-//!   is inside an atomic block.
+//! - **atomic begin** needs the lock free or t's and, unless the block is *buffered*, an empty buffer.
+//!   From there to **atomic end** no other thread has an event, and nobody looks: properties see only
+//!   states in which no thread is inside an atomic block. Entries of t may drain there.
 //! - **lock** needs an empty buffer and a free lock, and takes it; **unlock** needs an empty buffer
 //!   and t to hold it, and frees it. While t holds the lock no other thread loads and no other
 //!   thread's store reaches memory; steps on registers and stores into buffers go on.
@@ -25,7 +25,7 @@
 use crate::content::Full;
 use crate::fault::FaultKind;
 use wattle_model::graph::Action;
-use wattle_model::{Domain, Expr, Fence, NoValue, RegisterId, Type, Valued};
+use wattle_model::{Domain, Expr, Fence, NoValue, RegisterId, Section, Type, Valued};
 
 /// What the acting thread can see.
 pub trait Sight<D: Domain> {
@@ -138,7 +138,8 @@ pub fn enabled<D: Domain, W: Sight<D>, P>(
         Action::Load { .. } => world.may_access(),
         Action::Store { .. } if world.direct() => world.may_access(),
         Action::Fence(Fence::Full) => world.is_empty(),
-        Action::AtomicBegin => world.is_empty() && world.may_access(),
+        Action::AtomicBegin(Section::Drained) => world.is_empty() && world.may_access(),
+        Action::AtomicBegin(Section::Buffered) => world.may_access(),
         Action::Lock => world.is_empty() && world.lock_is_free(),
         Action::Unlock => world.is_empty() && world.holds_lock(),
         Action::Skip
@@ -159,7 +160,7 @@ pub fn perform<D: Domain, W: World<D>>(
     chosen: Option<D::Value>,
 ) -> Result<(), StuckIn<D>> {
     match action {
-        Action::Skip | Action::AtomicBegin | Action::AtomicEnd | Action::Fence(Fence::Full) => {}
+        Action::Skip | Action::AtomicBegin(_) | Action::AtomicEnd | Action::Fence(Fence::Full) => {}
         Action::Fence(Fence::Store) => world.store_fence(),
         Action::Assign { register, value: e } => {
             let v = value(d, world, e)?;

@@ -193,7 +193,7 @@ impl Alike<'_> {
                 Action::Skip
                 | Action::Havoc { .. }
                 | Action::Fence(_)
-                | Action::AtomicBegin
+                | Action::AtomicBegin(_)
                 | Action::AtomicEnd
                 | Action::Lock
                 | Action::Unlock => {}

@@ -17,7 +17,7 @@ impl<A, P> Action<A, P> {
             | Action::Assert { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => None,
@@ -34,7 +34,7 @@ impl<A, P> Action<A, P> {
             | Action::Assume(_)
             | Action::Assert { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => None,
@@ -50,7 +50,7 @@ impl<A, P> Action<A, P> {
             | Action::Havoc { .. }
             | Action::Load { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => None,

@@ -51,14 +51,14 @@ pub enum Action<A, P> {
         register: RegisterId,
         place: P,
     },
-    /// A buffered store; inside an atomic block it writes memory directly.
+    /// A buffered store; inside a drained atomic block it writes memory directly.
     Store {
         place: P,
         value: Expr<A>,
     },
     Fence(Fence),
-    /// Needs an empty buffer; until the matching end no other thread has an event.
-    AtomicBegin,
+    /// Until the matching end no other thread has an event.
+    AtomicBegin(Section),
     AtomicEnd,
     /// Needs an empty buffer and nobody holding the lock; until `Unlock` no other thread loads and no
     /// other thread's store reaches memory. The others may compute on registers and put stores into
@@ -66,6 +66,16 @@ pub enum Action<A, P> {
     Lock,
     /// Needs an empty buffer; enabled only for the holder.
     Unlock,
+}
+
+/// What an atomic block does with the thread's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Section {
+    /// It begins with an empty buffer and its stores write memory at once (x86's `lock` prefix).
+    Drained,
+    /// It waits for no buffer, and stores inside are buffered like any other (dan-2013, Semantics 1
+    /// and 2). The thread's own entries may drain inside.
+    Buffered,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -8,7 +8,7 @@
 mod locks;
 
 use crate::expr::Expr;
-use crate::graph::{self, Action, Location};
+use crate::graph::{self, Action, Location, Section};
 use crate::ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program};
 use crate::property::{Condition, Observation, PropertyKind, ThreadIndex, ThreadRef};
@@ -70,6 +70,8 @@ pub struct Thread {
     /// Locations inside an atomic block (after its begin, before its end).
     #[serde(skip)]
     pub atomic: Vec<bool>,
+    /// Those inside a drained one: stores write memory at once.
+    pub direct: Vec<bool>,
 }
 
 pub type Register = graph::Register<Initial>;
@@ -148,6 +150,12 @@ pub enum InstanceError {
 }
 
 impl Thread {
+    /// A step that begins a buffered atomic block, which not every engine treats.
+    pub fn buffered_section(&self) -> Option<&Step> {
+        let begins = |s: &&Step| s.action == Action::AtomicBegin(Section::Buffered);
+        self.steps.iter().find(begins)
+    }
+
     pub fn step(&self, id: StepId) -> &Step {
         &self.steps[id.index()]
     }
@@ -362,7 +370,7 @@ impl<'p> Builder<'p> {
         for (i, s) in steps.iter().enumerate() {
             outgoing[s.source.index()].push(StepId::new(i));
         }
-        let atomic = atomic_locations(f.locations.len(), f.entry, &steps, &outgoing);
+        let sections = sections(f.locations.len(), f.entry, &steps, &outgoing);
         Ok(Thread {
             name: match f.count {
                 Count::One => f.name.clone(),
@@ -375,7 +383,10 @@ impl<'p> Builder<'p> {
             steps,
             entry: f.entry,
             outgoing,
-            atomic,
+            atomic: sections.iter().map(Option::is_some).collect(),
+            direct: (sections.iter())
+                .map(|s| *s == Some(Section::Drained))
+                .collect(),
         })
     }
 
@@ -479,7 +490,7 @@ impl<'p> Builder<'p> {
                 value: self.local(value, me),
             },
             Action::Fence(f) => Action::Fence(*f),
-            Action::AtomicBegin => Action::AtomicBegin,
+            Action::AtomicBegin(section) => Action::AtomicBegin(*section),
             Action::AtomicEnd => Action::AtomicEnd,
             Action::Lock => Action::Lock,
             Action::Unlock => Action::Unlock,
@@ -622,14 +633,14 @@ fn junction(or: bool, mut parts: Vec<Expr<Fact>>) -> Expr<Fact> {
     parts.swap_remove(0)
 }
 
-/// Locations between an atomic block's begin and its end.
-fn atomic_locations(
+/// The atomic block each location is in.
+fn sections(
     locations: usize,
     entry: LocationId,
     steps: &[Step],
     outgoing: &[Vec<StepId>],
-) -> Vec<bool> {
-    let mut inside = vec![false; locations];
+) -> Vec<Option<Section>> {
+    let mut inside = vec![None; locations];
     let mut seen = vec![false; locations];
     let mut work = vec![entry];
     if let Some(s) = seen.get_mut(entry.index()) {
@@ -642,8 +653,8 @@ fn atomic_locations(
             if !seen[target] {
                 seen[target] = true;
                 inside[target] = match step.action {
-                    Action::AtomicBegin => true,
-                    Action::AtomicEnd => false,
+                    Action::AtomicBegin(section) => Some(section),
+                    Action::AtomicEnd => None,
                     _ => inside[l.index()],
                 };
                 work.push(step.target);

@@ -24,7 +24,7 @@ pub mod validate;
 pub use crowd::{Crowd, NotAlike, Roles};
 pub use domain::{Domain, NoValue, Numbers, Valued};
 pub use expr::{ArithmeticError, Expr, Op1, Op2};
-pub use graph::{Fence, Location};
+pub use graph::{Fence, Location, Section};
 pub use ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};
 pub use instance::{Counts, Instance, InstanceError};
 pub use program::{Count, Family, Init, Length, Local, Place, Program, Region};

@@ -5,7 +5,7 @@
 //! keeps out of the model; a location with several steps is a `choose`, or an `if` where the steps
 //! are a condition and its negation. Names that are no identifiers stand in backquotes.
 
-use crate::graph::{Action, Fence};
+use crate::graph::{Action, Fence, Section};
 use crate::ids::{FamilyId, LocationId, RegionId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program, Step};
 use crate::property::{Condition, IndexVariable, Observation, ThreadIndex, ThreadRef};
@@ -216,7 +216,8 @@ pub fn action(program: &Program, family: &Family, action: &crate::program::Actio
         }
         Action::Fence(Fence::Full) => "fence".to_string(),
         Action::Fence(Fence::Store) => "fence store".to_string(),
-        Action::AtomicBegin => "atomic begin".to_string(),
+        Action::AtomicBegin(Section::Drained) => "atomic begin".to_string(),
+        Action::AtomicBegin(Section::Buffered) => "atomic buffered begin".to_string(),
         Action::AtomicEnd => "atomic end".to_string(),
         Action::Lock => "lock".to_string(),
         Action::Unlock => "unlock".to_string(),

@@ -36,7 +36,7 @@
 //! 19. No table has 2³² entries or more (ids would be ambiguous).
 
 use crate::expr::{Expr, Op1};
-use crate::graph::Action;
+use crate::graph::{Action, Section};
 use crate::ids::{FamilyId, LocationId, RegionId, RegisterId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program, Region, Step};
 use crate::property::{Condition, Observation, ThreadIndex, ThreadRef};
@@ -357,7 +357,7 @@ impl Validator<'_> {
             }
             Action::Skip
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => {}
@@ -370,32 +370,32 @@ impl Validator<'_> {
         for s in &f.steps {
             outgoing[s.source.index()].push(s);
         }
-        let mut inside: Vec<Option<bool>> = vec![None; f.locations.len()];
-        inside[f.entry.index()] = Some(false);
+        let mut inside: Vec<Option<Option<Section>>> = vec![None; f.locations.len()];
+        inside[f.entry.index()] = Some(None);
         let mut work = vec![f.entry];
         while let Some(at) = work.pop() {
-            let here = inside[at.index()] == Some(true);
-            if here && outgoing[at.index()].is_empty() {
+            let here: Option<Section> = inside[at.index()].flatten();
+            if here.is_some() && outgoing[at.index()].is_empty() {
                 self.span = f.locations[at.index()].span;
                 self.broken(15, format!("`{}` ends inside an atomic block", f.name));
             }
             for s in &outgoing[at.index()] {
                 self.span = s.span;
                 let after = match (&s.action, here) {
-                    (Action::AtomicBegin, true) => {
+                    (Action::AtomicBegin(_), Some(_)) => {
                         self.broken(15, "an atomic block begins inside another");
-                        true
+                        here
                     }
-                    (Action::AtomicEnd, false) => {
+                    (Action::AtomicEnd, None) => {
                         self.broken(15, "an atomic block ends that never began");
-                        false
+                        None
                     }
-                    (Action::Lock | Action::Unlock, true) => {
+                    (Action::Lock | Action::Unlock, Some(_)) => {
                         self.broken(16, "lock and unlock may not stand in an atomic block");
-                        true
+                        here
                     }
-                    (Action::AtomicBegin, _) => true,
-                    (Action::AtomicEnd, _) => false,
+                    (Action::AtomicBegin(section), None) => Some(*section),
+                    (Action::AtomicEnd, Some(_)) => None,
                     _ => here,
                 };
                 match inside[s.target.index()] {

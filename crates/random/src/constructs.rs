@@ -4,7 +4,7 @@
 //! named here before anything compiles.
 
 use std::collections::BTreeSet;
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::{
     Count, Expr, FamilyId, Fence, Init, Length, Local, Observation, Op1, Place, Program, Property,
     PropertyKind, ThreadIndex, Type,
@@ -27,6 +27,7 @@ pub const CONSTRUCTS: &[&str] = &[
     "fence",
     "fence store",
     "atomic",
+    "atomic buffered",
     "lock",
     "unlock",
     // Operators.
@@ -259,7 +260,8 @@ fn action(action: &wattle_model::program::Action, found: &mut Constructs) {
         }
         Action::Fence(Fence::Full) => "fence",
         Action::Fence(Fence::Store) => "fence store",
-        Action::AtomicBegin | Action::AtomicEnd => "atomic",
+        Action::AtomicBegin(Section::Buffered) => "atomic buffered",
+        Action::AtomicBegin(Section::Drained) | Action::AtomicEnd => "atomic",
         Action::Lock => "lock",
         Action::Unlock => "unlock",
     };

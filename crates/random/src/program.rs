@@ -324,7 +324,11 @@ impl<'m> Maker<'m> {
     }
 
     fn atomic(&mut self, at: LocationId) -> LocationId {
-        let at = self.step(at, Action::AtomicBegin);
+        let section = match self.rng.one_in(3) {
+            true => wattle_model::Section::Buffered,
+            false => wattle_model::Section::Drained,
+        };
+        let at = self.step(at, Action::AtomicBegin(section));
         let place = self.place();
         let register = self.register();
         let value = match self.rng.below(3) {

@@ -133,7 +133,7 @@ fn fewer_threads(p: &Program, n: usize) -> Option<Program> {
 fn without_atomic(p: &Program, n: usize) -> Option<Program> {
     let mut q = p.clone();
     for s in &mut q.families.get_mut(n)?.steps {
-        if matches!(s.action, Action::AtomicBegin | Action::AtomicEnd) {
+        if matches!(s.action, Action::AtomicBegin(_) | Action::AtomicEnd) {
             s.action = Action::Skip;
         }
     }

@@ -5,7 +5,7 @@ use crate::rng::Rng;
 use wattle_model::program::{Action, Register, Step};
 use wattle_model::{
     Condition, Count, Expr, Family, FamilyId, Fence, Init, Length, Local, Location, LocationId,
-    Op1, Op2, Place, Program, Region, RegionId, RegisterId, Span, Type, validate,
+    Op1, Op2, Place, Program, Region, RegionId, RegisterId, Section, Span, Type, validate,
 };
 
 const NAMES: &[&str] = &[
@@ -289,7 +289,10 @@ fn action(rng: &mut Rng, program: &Program, registers: &[Register], families: us
         1 => Action::Fence(Fence::Store),
         2 => Action::Lock,
         3 => Action::Unlock,
-        4 if rng.one_in(2) => Action::AtomicBegin,
+        4 if rng.one_in(2) => Action::AtomicBegin(match rng.one_in(2) {
+            true => Section::Drained,
+            false => Section::Buffered,
+        }),
         4 => Action::AtomicEnd,
         5 => Action::Assert {
             condition: value(rng),

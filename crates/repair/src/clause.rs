@@ -209,7 +209,7 @@ fn moments(instance: &Instance, trace: &Trace, states: &[Snapshot]) -> Vec<Momen
                 let stores = matches!(action, Action::Store { .. });
                 let place = action.place();
                 let access = place.and_then(|p| Some((cell(&states[i], thread, p)?, stores)));
-                let direct = t.atomic[t.step(step).source.index()];
+                let direct = t.direct[t.step(step).source.index()];
                 let mut drained = i;
                 if let Some((c, true)) = access
                     && !direct

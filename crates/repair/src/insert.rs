@@ -110,7 +110,7 @@ fn swap(family: &mut Family, s: StepId, origin: &mut Origin) {
         family,
         step.source,
         begun,
-        Action::AtomicBegin,
+        Action::AtomicBegin(wattle_model::Section::Drained),
         span,
         None,
         origin,
@@ -142,7 +142,7 @@ fn lock(family: &mut Family, unit: &Unit, origin: &mut Origin) {
             push(family, done, target, end, unit.span, None, origin);
         }
     }
-    let begin = Action::AtomicBegin;
+    let begin = Action::AtomicBegin(wattle_model::Section::Drained);
     push(family, unit.entry, begun, begin, unit.span, None, origin);
 }
 

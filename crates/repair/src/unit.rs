@@ -131,7 +131,7 @@ fn ends(family: &Family, unit: &Unit) -> bool {
 /// Locations inside atomic blocks and between `lock` and `unlock`.
 fn held(family: &Family) -> BTreeSet<LocationId> {
     let begins =
-        |a: &wattle_model::program::Action| matches!(a, Action::AtomicBegin | Action::Lock);
+        |a: &wattle_model::program::Action| matches!(a, Action::AtomicBegin(_) | Action::Lock);
     let ends = |a: &wattle_model::program::Action| matches!(a, Action::AtomicEnd | Action::Unlock);
     let first = family.steps.iter().filter(|s| begins(&s.action));
     let mut work: Vec<LocationId> = first.map(|s| s.target).collect();

@@ -385,7 +385,7 @@ pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
                     Action::Assume(_) => ("assume", None, None),
                     Action::Assert { .. } => ("assert", None, None),
                     Action::Fence(_) => ("fence", None, None),
-                    Action::AtomicBegin => ("atomic-begin", None, None),
+                    Action::AtomicBegin(_) => ("atomic-begin", None, None),
                     Action::AtomicEnd => ("atomic-end", None, None),
                     Action::Lock => ("lock", None, None),
                     Action::Unlock => ("unlock", None, None),

@@ -72,7 +72,7 @@ fn block_end(instance: &Instance, events: &[Event], i: usize) -> usize {
         Event::Step { thread, step, .. } => Some(&instance.thread(*thread).step(*step).action),
         Event::Drain { .. } => None,
     };
-    if !matches!(action(&events[i]), Some(Action::AtomicBegin)) {
+    if !matches!(action(&events[i]), Some(Action::AtomicBegin(_))) {
         return i;
     }
     let end = events[i..]
@@ -105,7 +105,7 @@ fn shown(
     let worth = match &step.action {
         Action::Assign { register, .. } | Action::Havoc { register, .. } => named(register),
         Action::Skip | Action::Assume(_) | Action::Assert { .. } => false,
-        Action::AtomicBegin | Action::AtomicEnd => false,
+        Action::AtomicBegin(_) | Action::AtomicEnd => false,
         _ => true,
     };
     let labels = &thread.locations[step.target.index()].labels;

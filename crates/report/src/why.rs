@@ -157,7 +157,7 @@ fn accesses(task: &Task<'_>, trace: &Trace, states: &[Snapshot]) -> Vec<Option<(
                     Some((words::cell(&states[i], *thread, place)?, Kind::Load))
                 }
                 Action::Store { place, .. } => {
-                    let kind = match t.atomic[step.source.index()] {
+                    let kind = match t.direct[step.source.index()] {
                         true => Kind::Drain,
                         false => Kind::Store,
                     };

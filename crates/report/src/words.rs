@@ -2,7 +2,7 @@
 
 use wattle_memory::Event;
 use wattle_memory::reference::Snapshot;
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Initial, Step, Thread};
 use wattle_model::{CellId, Expr, Fence, Instance, RegisterId, ThreadId};
 
@@ -52,7 +52,8 @@ pub fn step(instance: &Instance, thread: &Thread, step: &Step) -> String {
         Action::Store { place, value } => format!("{} = {}", p(place), e(value)),
         Action::Fence(Fence::Full) => "fence".into(),
         Action::Fence(Fence::Store) => "fence store".into(),
-        Action::AtomicBegin => "atomic begin".into(),
+        Action::AtomicBegin(Section::Drained) => "atomic begin".into(),
+        Action::AtomicBegin(Section::Buffered) => "atomic buffered begin".into(),
         Action::AtomicEnd => "atomic end".into(),
         Action::Lock => "lock".into(),
         Action::Unlock => "unlock".into(),

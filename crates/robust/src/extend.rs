@@ -55,7 +55,7 @@ impl Extended {
             !matches!(
                 thread.step(*s).action,
                 Action::Fence(_)
-                    | Action::AtomicBegin
+                    | Action::AtomicBegin(_)
                     | Action::AtomicEnd
                     | Action::Lock
                     | Action::Unlock
@@ -88,6 +88,7 @@ impl Extended {
     fn finish(&mut self, t: ThreadId) {
         let thread = &mut self.instance.threads[t.index()];
         thread.atomic.resize(thread.locations.len(), false);
+        thread.direct.resize(thread.locations.len(), false);
         thread.outgoing = vec![Vec::new(); thread.locations.len()];
         for (i, s) in thread.steps.iter().enumerate() {
             thread.outgoing[s.source.index()].push(StepId::new(i));

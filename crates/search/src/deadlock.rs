@@ -77,9 +77,10 @@ fn first_deadlock(search: &Search<'_, '_>, control: &Control<'_>) -> Result<Opti
         let state = search.store.state(source);
         found.alive = machine.is_discarded(state);
         found.targets.clear();
-        // A fault would have been found before.
+        // A run that ends with a fault is not stuck; one that matters would have been found before.
+        notes.fault = false;
         let cut = machine.expand(state, &mut scratch, &mut notes, &mut found);
-        alive[source as usize] = found.alive || cut.is_err();
+        alive[source as usize] = found.alive || notes.fault || cut.is_err();
         if !alive[source as usize] {
             edges.extend(found.targets.iter().map(|t| (*t, source)));
         }

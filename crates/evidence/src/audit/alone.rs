@@ -6,7 +6,7 @@ use crate::control::{Control, Meter, Progress};
 use crate::task::Task;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_memory::{Fault, FaultKind};
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Fact, Initial, Thread};
 use wattle_model::{
     CellId, Expr, Fence, Instance, LocationId, RegisterId, Roles, StepId, ThreadId, Type,
@@ -388,7 +388,11 @@ impl Unfolding<'_> {
         let same = || Ok(registers.clone());
         let one = |after, effect| vec![self.go(at, s, after, at.holds, effect)];
         Ok(match &self.thread.step(s).action {
-            Action::AtomicBegin => self.block(at, s)?,
+            Action::AtomicBegin(Section::Buffered) => {
+                let why = "an atomic section that keeps its stores buffered";
+                return Err(AuditError::Refused(why.into()));
+            }
+            Action::AtomicBegin(Section::Drained) => self.block(at, s)?,
             Action::Fence(Fence::Full) => one(same(), Effect::Wait),
             Action::Fence(Fence::Store) => one(same(), Effect::Nothing),
             Action::Lock if !at.holds => vec![self.go(at, s, same(), true, Effect::Lock)],
@@ -503,7 +507,7 @@ impl Unfolding<'_> {
                             ways.push((Ok(registers.clone()), found.clone(), left));
                         }
                     },
-                    Action::Lock | Action::Unlock | Action::AtomicBegin => {
+                    Action::Lock | Action::Unlock | Action::AtomicBegin(_) => {
                         return Err(AuditError::Refused("a lock inside an atomic block".into()));
                     }
                     Action::AtomicEnd | Action::Fence(_) => {

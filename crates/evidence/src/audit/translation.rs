@@ -48,7 +48,7 @@ use crate::verdict::Assumption;
 use table::Table;
 use wattle_logic::Formula;
 use wattle_model::array::ArraySystem;
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::{FamilyId, Place, Program, RegionId, RegisterId, Span, Type};
 
 /// How cells of the system hold a variable of the program.
@@ -248,6 +248,9 @@ impl<'a> Validator<'a> {
             for step in &family.steps {
                 let untreated = match &step.action {
                     Action::Lock | Action::Unlock => Some("`lock` is not treated"),
+                    Action::AtomicBegin(Section::Buffered) => {
+                        Some("an atomic section that keeps its stores buffered is not treated")
+                    }
                     Action::Load { place, .. } | Action::Store { place, .. } => match place {
                         Place::Memory(_) => Some("addresses are not treated"),
                         Place::Region(..) => None,
@@ -258,7 +261,7 @@ impl<'a> Validator<'a> {
                     | Action::Assume(_)
                     | Action::Assert { .. }
                     | Action::Fence(_)
-                    | Action::AtomicBegin
+                    | Action::AtomicBegin(Section::Drained)
                     | Action::AtomicEnd => None,
                 };
                 if let Some(why) = untreated {

@@ -97,6 +97,15 @@ fn refuse(thread: &wattle_model::instance::Thread, model: MemoryModel) -> Result
             thread.name
         )));
     }
+    if model != MemoryModel::Sc
+        && let Some(step) = thread.buffered_section()
+    {
+        return Err(Unreduced(format!(
+            "`{}` has an atomic section that keeps its stores buffered (line {}), which is not written \
+             as a program under SC; `atomic {{ … }}` would work",
+            thread.name, step.span.line
+        )));
+    }
     Ok(())
 }
 

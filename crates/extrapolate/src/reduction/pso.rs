@@ -50,7 +50,7 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
     let none = |b: &Buffer| binary(Op2::Eq, read(b.count), 0);
     let empty = joined(Op2::And, buffers.values().map(none));
     for step in &thread.steps {
-        let direct = thread.atomic[step.source.index()];
+        let direct = thread.direct[step.source.index()];
         match &step.action {
             Action::Load {
                 register,
@@ -73,7 +73,7 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
             let (region, element) = located(maker.regions, *c);
             let mut actions = vec![
                 Action::Assume(binary(Op2::Gt, read(buffer.count), 0)),
-                Action::AtomicBegin,
+                Action::AtomicBegin(wattle_model::Section::Drained),
             ];
             actions.extend(buffer.drain(Place::Region(region, Expr::Const(element))));
             actions.push(Action::AtomicEnd);

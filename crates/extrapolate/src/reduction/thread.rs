@@ -1,7 +1,7 @@
 //! One thread of the reduced program, step by step.
 
 use super::{Cells, OVERFLOW, Unreduced, place, unique};
-use wattle_model::graph::{Action, Location};
+use wattle_model::graph::{Action, Location, Section};
 use wattle_model::instance::{Address, Initial, Instance, Thread};
 use wattle_model::program::{Action as Written, Register, Step};
 use wattle_model::{CellId, Expr, Init, Local, LocationId, Op2, RegisterId, Span, ThreadId, Type};
@@ -156,7 +156,7 @@ impl<'m> Maker<'m> {
                 value: local(value),
             },
             Action::Fence(f) => Action::Fence(*f),
-            Action::AtomicBegin => Action::AtomicBegin,
+            Action::AtomicBegin(section) => Action::AtomicBegin(*section),
             Action::AtomicEnd => Action::AtomicEnd,
             Action::Lock => Action::Lock,
             Action::Unlock => Action::Unlock,
@@ -178,7 +178,13 @@ impl<'m> Maker<'m> {
             Action::Fence(wattle_model::Fence::Full) => self.step(source, wait, target),
             Action::Fence(wattle_model::Fence::Store) => self.step(source, Action::Skip, target),
             // Who gets stuck inside has only gone where it need not have gone.
-            Action::AtomicBegin => self.steps(source, vec![Action::AtomicBegin, wait], target),
+            Action::AtomicBegin(Section::Buffered) => {
+                self.step(source, Action::AtomicBegin(Section::Buffered), target);
+            }
+            Action::AtomicBegin(Section::Drained) => {
+                let begin = Action::AtomicBegin(Section::Drained);
+                self.steps(source, vec![begin, wait], target);
+            }
             Action::Lock => self.steps(source, vec![wait, Action::Lock], target),
             Action::Unlock => self.steps(source, vec![wait, Action::Unlock], target),
             _ => return false,

@@ -44,7 +44,7 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
     };
     let empty = binary(Op2::Eq, read(buffer.count), 0);
     for step in &thread.steps {
-        let direct = thread.atomic[step.source.index()];
+        let direct = thread.direct[step.source.index()];
         match &step.action {
             Action::Load {
                 register,
@@ -65,7 +65,7 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
         maker.end(location, &empty);
         let mut actions = vec![
             Action::Assume(binary(Op2::Gt, read(buffer.count), 0)),
-            Action::AtomicBegin,
+            Action::AtomicBegin(wattle_model::Section::Drained),
         ];
         actions.extend(buffer.drain());
         actions.push(Action::AtomicEnd);

@@ -54,6 +54,7 @@ fn wait_for(thread: &mut Thread, s: usize, condition: Expr<wattle_model::Registe
     let source: Location = thread.locations[step.source.index()].clone();
     thread.locations.push(source);
     thread.atomic.push(thread.atomic[step.source.index()]);
+    thread.direct.push(thread.direct[step.source.index()]);
     let mut wait = step.clone();
     wait.target = middle;
     wait.action = Action::Assume(condition);

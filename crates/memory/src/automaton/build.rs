@@ -5,7 +5,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::reference::MAX_CHOICE;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Initial, Thread};
 use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId, ThreadId, Type};
 
@@ -204,7 +204,13 @@ impl<'i> Builder<'i> {
         let from = self.threads[t].states[q as usize].clone();
         let mut edges = Vec::new();
         for &s in thread.outgoing(from.location) {
-            if matches!(thread.step(s).action, Action::AtomicBegin) {
+            if thread.step(s).action == Action::AtomicBegin(Section::Buffered) {
+                return Err(NotFinite(format!(
+                    "`{}` has an atomic section that keeps its stores buffered, which is not unfolded",
+                    thread.name
+                )));
+            }
+            if matches!(thread.step(s).action, Action::AtomicBegin(_)) {
                 self.block(t, q, &from, s, &mut edges)?;
             } else {
                 self.step(t, q, &from, s, &mut edges)?;
@@ -437,7 +443,7 @@ impl<'i> Builder<'i> {
                 }
             },
             Action::Fence(_) | Action::AtomicEnd => vec![same(Ok(at.registers.clone()))],
-            Action::Lock | Action::Unlock | Action::AtomicBegin => {
+            Action::Lock | Action::Unlock | Action::AtomicBegin(_) => {
                 let name = &thread.name;
                 return Err(NotFinite(format!("`{name}` locks inside an atomic block")));
             }

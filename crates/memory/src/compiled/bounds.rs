@@ -2,7 +2,7 @@
 //! where the buffer is known to be empty (printz-2015's static buffer size, for both models).
 
 use rustc_hash::FxHashSet;
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::Thread;
 use wattle_model::{Fence, Instance, StepId, ThreadId};
 
@@ -32,10 +32,13 @@ pub fn pending(thread: &Thread) -> Pending {
     let waits = |a: &Action<_, _>| {
         matches!(
             a,
-            Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock
+            Action::Fence(Fence::Full)
+                | Action::AtomicBegin(Section::Drained)
+                | Action::Lock
+                | Action::Unlock
         )
     };
-    let puts = |l: usize, a: &Action<_, _>| matches!(a, Action::Store { .. }) && !thread.atomic[l];
+    let puts = |l: usize, a: &Action<_, _>| matches!(a, Action::Store { .. }) && !thread.direct[l];
     // Components of the graph without the waiting steps, in reverse topological order.
     let edges: Vec<Vec<(usize, bool)>> = (0..n)
         .map(|l| {

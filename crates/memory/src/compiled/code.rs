@@ -295,7 +295,9 @@ pub enum Op {
     /// Waits until the buffer is empty.
     Fence,
     StoreFence,
-    AtomicBegin,
+    AtomicBegin {
+        drained: bool,
+    },
     AtomicEnd,
     Lock,
     Unlock,

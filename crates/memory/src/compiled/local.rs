@@ -11,7 +11,7 @@
 //! - stores that reach memory at once, if no other thread touches the cell, the view does not see
 //!   it and no other thread ever locks;
 //! - full fences, as soon as the buffer is empty;
-//! - everything inside an atomic block.
+//! - everything inside an atomic block (but fences in one that keeps its stores buffered).
 //!
 //! A view of final states only needs none of the invisibility conditions. The cycle proviso is kept
 //! by construction: every cycle of local locations is cut (one of them is made not local), so that
@@ -22,7 +22,7 @@ use crate::MemoryModel;
 use rustc_hash::FxHashSet;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Step, Thread};
-use wattle_model::{Instance, StepId};
+use wattle_model::{Fence, Instance, StepId};
 
 /// Which threads touch a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,17 +122,27 @@ pub fn local(
     let mut local: Vec<bool> = (0..thread.locations.len())
         .map(|l| {
             let out = &thread.outgoing[l];
+            let free = |s: &StepId| {
+                let step = thread.step(*s);
+                independent(model, t as u32, step, view, sharing)
+                    && (view.only_final || invisible(t, step, view))
+            };
             deterministic(thread, out)
-                && (thread.atomic[l]
-                    || out.iter().all(|s| {
-                        let step = thread.step(*s);
-                        independent(model, t as u32, step, view, sharing)
-                            && (view.only_final || invisible(t, step, view))
-                    }))
+                && match thread.atomic[l] {
+                    true => !out.iter().any(|s| waits_inside(thread, *s)),
+                    false => out.iter().all(free),
+                }
         })
         .collect();
     cut_cycles(thread, &mut local);
     local
+}
+
+/// A fence inside a buffered atomic block: entries must drain there. Elsewhere inside a block the
+/// thread's own drains may as well come after it: nobody else acts, and own loads find the same.
+fn waits_inside(thread: &Thread, s: StepId) -> bool {
+    let step = thread.step(s);
+    !thread.direct[step.source.index()] && step.action == Action::Fence(Fence::Full)
 }
 
 /// At most one step is enabled at a time, with one outcome.
@@ -172,7 +182,7 @@ fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &S
                 .all(|c| sharing.private(t, c) && (view.only_final || !view.cells[c]))
         }
         // An end outside an atomic block cannot be reached.
-        Action::AtomicBegin | Action::AtomicEnd | Action::Lock | Action::Unlock => false,
+        Action::AtomicBegin(_) | Action::AtomicEnd | Action::Lock | Action::Unlock => false,
     }
 }
 

@@ -43,7 +43,7 @@ use buffer::Buffer;
 use code::{Edge, Node, Op, Place, Register};
 use local::Sharing;
 use pack::{Request, pack};
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Fact, Step};
 use wattle_model::{Expr, Fence, Instance, RegisterId, Type};
 
@@ -338,7 +338,7 @@ impl<'i> Machine<'i> {
             },
             Action::Store { place: p, value } => {
                 let (place, value) = (place(p), code(value));
-                if sc || thread.atomic[step.source.index()] {
+                if sc || thread.direct[step.source.index()] {
                     Op::Write {
                         place,
                         value,
@@ -353,7 +353,9 @@ impl<'i> Machine<'i> {
             Action::Fence(Fence::Store) if self.model == MemoryModel::Tso => Op::Nothing,
             Action::Fence(Fence::Store) if !self.threads[t].buffer.has_epochs() => Op::Nothing,
             Action::Fence(Fence::Store) => Op::StoreFence,
-            Action::AtomicBegin => Op::AtomicBegin,
+            Action::AtomicBegin(section) => Op::AtomicBegin {
+                drained: *section == Section::Drained,
+            },
             Action::AtomicEnd => Op::AtomicEnd,
             Action::Lock => Op::Lock,
             Action::Unlock => Op::Unlock,
@@ -441,7 +443,7 @@ fn stored_cells(thread: &wattle_model::instance::Thread) -> Vec<u32> {
     let mut seen = rustc_hash::FxHashSet::default();
     for step in &thread.steps {
         if let Action::Store { place, .. } = &step.action
-            && !thread.atomic[step.source.index()]
+            && !thread.direct[step.source.index()]
         {
             let (first, length) = local::extent(place);
             if seen.insert((first, length)) {

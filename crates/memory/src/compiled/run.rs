@@ -51,6 +51,8 @@ pub struct Notes {
     pub full: Vec<bool>,
     /// A step whose arithmetic outgrew the machine.
     pub overflow: Option<(ThreadId, StepId)>,
+    /// A step was a fault that nobody minds: its run ends there.
+    pub fault: bool,
 }
 
 /// Where successors go.
@@ -71,6 +73,7 @@ impl Machine<'_> {
         Notes {
             full: vec![false; self.threads.len()],
             overflow: None,
+            fault: false,
         }
     }
 
@@ -162,7 +165,7 @@ impl Machine<'_> {
                 choice += 1;
             }
         }
-        // Inside an atomic block the buffer is empty.
+        // Inside a drained atomic block the buffer is empty.
         if self.may_access(state, t) {
             let buffer = &thread.buffer;
             if buffer.blur.is_some() {
@@ -306,7 +309,10 @@ impl Machine<'_> {
                 notes.overflow.get_or_insert((ThreadId::new(t), edge.step));
                 Ok(())
             }
-            Stuck::Flaw(_) if !self.faults => Ok(()),
+            Stuck::Flaw(_) if !self.faults => {
+                notes.fault = true;
+                Ok(())
+            }
             Stuck::Flaw(flaw) => {
                 sink.event(|| event(t, edge, choice));
                 Err(Found::Fault {
@@ -430,8 +436,9 @@ impl Machine<'_> {
             }
             Op::Fence => require(thread.buffer.is_empty(state))?,
             Op::StoreFence => thread.buffer.store_fence(state),
-            Op::AtomicBegin => {
-                require(thread.buffer.is_empty(state) && self.may_access(state, t))?;
+            Op::AtomicBegin { drained } => {
+                let ready = !drained || thread.buffer.is_empty(state);
+                require(ready && self.may_access(state, t))?;
             }
             Op::Lock => {
                 require(thread.buffer.is_empty(state) && self.holder.raw(state) == 0)?;

@@ -15,8 +15,8 @@ pub struct Acting<'a, 'i, L: Layout, C: Content, S> {
     machine: &'a Machine<'i, L, C>,
     id: ThreadId,
     thread: &'a Thread,
-    /// The step is inside an atomic block.
-    atomic: bool,
+    /// The step is inside a drained atomic block.
+    drained: bool,
     state: S,
 }
 
@@ -27,7 +27,7 @@ impl<'a, 'i, L: Layout, C: Content, S> Acting<'a, 'i, L, C, S> {
             machine,
             id,
             thread,
-            atomic: thread.atomic[thread.step(step).source.index()],
+            drained: thread.direct[thread.step(step).source.index()],
             state,
         }
     }
@@ -105,7 +105,7 @@ where
     }
 
     fn write(&mut self, d: &mut D, cell: CellId, value: C::Value) -> Result<(), StuckIn<D>> {
-        let at_once = if self.atomic {
+        let at_once = if self.drained {
             Some((cell, value))
         } else {
             let me = self.id.index();

@@ -175,7 +175,7 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
         Ok(next)
     }
 
-    /// The drains of the thread, which may act and is in no atomic block.
+    /// The drains of the thread, which may act.
     pub fn drains(
         &self,
         state: &StateOf<L, C>,
@@ -223,15 +223,13 @@ impl<L: Layout, C: Content<Value = i64>> Machine<'_, L, C> {
                     self.step_events(t, s, &mut events);
                 }
             }
-            if alone.is_none() {
-                for d in self.drains(state, t) {
-                    events.push(Event::Drain {
-                        thread: t,
-                        cell: d.entry.0,
-                        value: d.entry.1,
-                        keep: d.keep,
-                    });
-                }
+            for d in self.drains(state, t) {
+                events.push(Event::Drain {
+                    thread: t,
+                    cell: d.entry.0,
+                    value: d.entry.1,
+                    keep: d.keep,
+                });
             }
         }
         events
@@ -259,7 +257,7 @@ impl<L: Layout, C: Content<Value = i64>> Machine<'_, L, C> {
             | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => events.push(event(None)),

@@ -36,7 +36,7 @@ fn family(name: &str, count: Count) -> Family {
             Location::default(),
         ],
         steps: vec![
-            step(0, 1, Action::AtomicBegin),
+            step(0, 1, Action::AtomicBegin(crate::graph::Section::Drained)),
             step(
                 1,
                 1,
@@ -262,7 +262,11 @@ fn rule_14_locations_exist() {
 #[test]
 fn rule_15_atomic_blocks() {
     breaks(15, |p| {
-        p.families[0].steps.push(step(1, 1, Action::AtomicBegin))
+        p.families[0].steps.push(step(
+            1,
+            1,
+            Action::AtomicBegin(crate::graph::Section::Drained),
+        ))
     });
     breaks(15, |p| {
         p.families[0].steps.push(step(2, 2, Action::AtomicEnd))

@@ -26,7 +26,7 @@ impl Lowering<'_> {
                     | Action::Havoc { .. }
                     | Action::Load { .. }
                     | Action::Fence(_)
-                    | Action::AtomicBegin
+                    | Action::AtomicBegin(_)
                     | Action::AtomicEnd
                     | Action::Lock
                     | Action::Unlock => continue,

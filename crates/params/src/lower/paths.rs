@@ -8,7 +8,7 @@ use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, refuse};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wattle_model::array::{Access, FenceKind, Formula, ThreadTerm};
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::program::Local;
 use wattle_model::{Expr, FamilyId, LocationId, Place, RegionId, RegisterId, Span};
 
@@ -142,7 +142,7 @@ impl Lowering<'_> {
             | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => false,
@@ -295,7 +295,12 @@ impl Lowering<'_> {
                 path.fence = Some((*kind).into());
                 Ok(vec![path])
             }
-            Action::AtomicBegin => {
+            Action::AtomicBegin(Section::Buffered) => Err(refuse(
+                span,
+                "an atomic section that keeps its stores buffered is not treated for any number of threads",
+                "use `atomic { … }`, which waits for an empty buffer",
+            )),
+            Action::AtomicBegin(Section::Drained) => {
                 path.atomic = true;
                 path.inside = true;
                 Ok(vec![path])

@@ -239,7 +239,7 @@ impl Ranges {
             | Action::Assume(_)
             | Action::Assert { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => {}

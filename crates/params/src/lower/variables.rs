@@ -242,7 +242,7 @@ impl Variables {
             | Action::Assume(_)
             | Action::Assert { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => Ok(()),

@@ -5,7 +5,7 @@
 //! stores without such a point has no bound.
 
 use wattle_memory::MemoryModel;
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Thread};
 use wattle_model::{CellId, Fence};
 
@@ -54,11 +54,11 @@ fn longest(thread: &Thread, counts: &dyn Fn(&Address) -> bool) -> Option<usize> 
             let step = thread.step(s);
             let after = match &step.action {
                 Action::Fence(Fence::Full)
-                | Action::AtomicBegin
+                | Action::AtomicBegin(Section::Drained)
                 | Action::Lock
                 | Action::Unlock => 0,
                 Action::Store { place, .. }
-                    if !thread.atomic[step.source.index()] && counts(place) =>
+                    if !thread.direct[step.source.index()] && counts(place) =>
                 {
                     now + 1
                 }

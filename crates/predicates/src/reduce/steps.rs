@@ -6,7 +6,7 @@ use std::cell::Cell;
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
 use wattle_memory::MemoryModel;
 use wattle_memory::reference::MAX_CHOICE;
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::instance::Address;
 use wattle_model::{CellId, Fence, RegisterId, StepId, ThreadId, Type};
 
@@ -26,7 +26,7 @@ impl System<'_> {
             for &s in self.instance.thread(t).outgoing(at) {
                 self.step(shape, t, s, &mut moves)?;
             }
-            if alone.is_none() && shape.holder.is_none_or(|h| h == t) {
+            if shape.holder.is_none_or(|h| h == t) {
                 self.drains(shape, t, &mut moves);
             }
         }
@@ -119,7 +119,9 @@ impl System<'_> {
                 add(Formula::True, vec![], Next::To(next));
             }
             Action::Fence(Fence::Full) if quiet => add(Formula::True, vec![], Next::To(next)),
-            Action::AtomicBegin if quiet && may_access => {
+            Action::AtomicBegin(section)
+                if (quiet || *section == Section::Buffered) && may_access =>
+            {
                 add(Formula::True, vec![], Next::To(next));
             }
             Action::Lock if quiet && shape.holder.is_none() => {
@@ -130,7 +132,8 @@ impl System<'_> {
                 next.holder = None;
                 add(Formula::True, vec![], Next::To(next));
             }
-            Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock => {}
+            Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => {
+            }
             Action::Assume(e) => add(truth(e, &leaf)?, vec![], Next::To(next)),
             Action::Assert { condition, .. } => {
                 let holds = truth(condition, &leaf)?;
@@ -173,7 +176,7 @@ impl System<'_> {
                 if self.model == MemoryModel::Sc && !may_access {
                     return Ok(());
                 }
-                let direct = self.model == MemoryModel::Sc || thread.atomic[step.source.index()];
+                let direct = self.model == MemoryModel::Sc || thread.direct[step.source.index()];
                 let (cells, outside) = self.place(t, place)?;
                 add(outside, vec![], Next::Fault);
                 let value = values(value, &leaf)?;

@@ -165,12 +165,17 @@ impl Writer {
         let plain = ["cas(", "swap(", "fetch_add("]
             .iter()
             .all(|x| !body.contains(x));
+        // An exchange wants to write memory at once.
+        let section = match plain && self.one_in(3) {
+            true => "atomic buffered",
+            false => "atomic",
+        };
         match plain && self.one_in(4) {
             true => {
                 self.note("atomic begin, end");
-                format!("atomic begin; {body} atomic end;")
+                format!("{section} begin; {body} atomic end;")
             }
-            false => format!("atomic {{ {body} }}"),
+            false => format!("{section} {{ {body} }}"),
         }
     }
 

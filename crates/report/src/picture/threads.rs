@@ -269,7 +269,7 @@ fn class(step: &Step) -> &'static str {
     match step.action {
         Action::Load { .. } | Action::Store { .. } => "touch",
         Action::Fence(_)
-        | Action::AtomicBegin
+        | Action::AtomicBegin(_)
         | Action::AtomicEnd
         | Action::Lock
         | Action::Unlock => "wait",

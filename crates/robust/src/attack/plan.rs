@@ -93,7 +93,7 @@ fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
 pub(super) fn drains(action: &Action<wattle_model::RegisterId, Address>) -> bool {
     matches!(
         action,
-        Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock
+        Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock
     )
 }
 

@@ -9,6 +9,7 @@ use super::witness::{self, Attack};
 use wattle_evidence::{Control, Progress, Reason};
 use wattle_memory::{Exact, MemoryModel, Start, Tso, reference};
 use wattle_model::Instance;
+use wattle_model::instance::Thread;
 
 /// What the search says.
 #[derive(Clone, Debug)]
@@ -74,6 +75,14 @@ pub fn search_many(
             unfinished: None,
             effort,
         };
+    }
+    let buffered = |t: &Thread| t.buffered_section().map(|s| s.span.line);
+    if let Some(line) = instance.threads.iter().find_map(buffered) {
+        let why = format!(
+            "the atomic section that keeps its stores buffered (line {line}) is not treated; \
+             `atomic {{ … }}` would work"
+        );
+        return refused(why, effort);
     }
     // The machine's constructor looks for choices that are too wide to list.
     if let Err(e) = reference::Machine::<Tso, Exact>::new(instance, ()) {

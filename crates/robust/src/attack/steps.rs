@@ -204,7 +204,7 @@ impl Steps<'_, '_> {
                     return Err(Stuck::Fault);
                 }
             }
-            Action::AtomicBegin | Action::AtomicEnd => {}
+            Action::AtomicBegin(_) | Action::AtomicEnd => {}
             Action::Lock => {
                 if state.holder().is_some() {
                     return Ok(None);

@@ -108,7 +108,7 @@ impl Thread<'_> {
                 }
             }
             16..=17 if shape.atomic => {
-                self.push(Action::AtomicBegin);
+                self.push(Action::AtomicBegin(wattle_model::Section::Drained));
                 for _ in 0..self.rng.random_range(1..4) {
                     self.access();
                 }
@@ -131,7 +131,7 @@ impl Thread<'_> {
                 };
                 for i in 0..accesses {
                     if i == begin {
-                        self.push(Action::AtomicBegin);
+                        self.push(Action::AtomicBegin(wattle_model::Section::Drained));
                     }
                     self.access();
                 }

@@ -87,7 +87,8 @@ fn run<L: Coded>(instance: &Instance, most: usize, everything: bool) -> Option<E
                         work.push(next);
                     }
                 }
-                Outcome::Fault(_) => found.fault = true,
+                // A run that ends with a fault is not stuck.
+                Outcome::Fault(_) => (found.fault, progress) = (true, true),
                 Outcome::Full(_) => return None,
             }
         }

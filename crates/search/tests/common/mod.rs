@@ -8,7 +8,7 @@ use wattle_model::graph::Action;
 use wattle_model::program::{Family, Local, Place, Program, Region, Register, Step};
 use wattle_model::{
     Condition, Count, Expr, FamilyId, Fence, Init, Length, Location, LocationId, Observation, Op2,
-    Property, PropertyKind, RegionId, RegisterId, Span, ThreadIndex, ThreadRef, Type,
+    Property, PropertyKind, RegionId, RegisterId, Section, Span, ThreadIndex, ThreadRef, Type,
 };
 
 /// A thread's text, small enough to shrink by leaving statements out.
@@ -18,7 +18,7 @@ pub enum Stmt {
     If(Expr<Local>, Vec<Stmt>, Vec<Stmt>),
     Choose(Vec<Stmt>, Vec<Stmt>),
     While(Expr<Local>, Vec<Stmt>),
-    Atomic(Vec<Stmt>),
+    Atomic(Section, Vec<Stmt>),
     Locked(Vec<Stmt>),
 }
 
@@ -220,11 +220,16 @@ impl Gen<'_> {
                 let n = self.rng.random_range(1..=2);
                 let body = self.block(n, depth - 1);
                 self.atomic = false;
-                Stmt::Atomic(body)
+                let section = match self.rng.random_bool(0.5) {
+                    true => Section::Drained,
+                    false => Section::Buffered,
+                };
+                Stmt::Atomic(section, body)
             }
             _ if !self.atomic && !self.locked => {
                 self.locked = true;
-                let body = self.block(1, depth - 1);
+                let n = self.rng.random_range(1..=3);
+                let body = self.block(n, depth - 1);
                 self.locked = false;
                 Stmt::Locked(body)
             }
@@ -397,7 +402,10 @@ impl Lower {
                 self.step(head, next, Action::Assume(c.clone().negate()));
                 next
             }
-            Stmt::Atomic(body) => self.between(at, Action::AtomicBegin, body, Action::AtomicEnd),
+            Stmt::Atomic(section, body) => {
+                let begin = Action::AtomicBegin(*section);
+                self.between(at, begin, body, Action::AtomicEnd)
+            }
             Stmt::Locked(body) => self.between(at, Action::Lock, body, Action::Unlock),
         }
     }
@@ -455,7 +463,8 @@ impl Sample {
                     Stmt::If(c, a, b) => Stmt::If(c.clone(), walk(a), walk(b)),
                     Stmt::Choose(a, b) => Stmt::Choose(walk(a), walk(b)),
                     Stmt::While(c, a) => Stmt::While(c.clone(), walk(a)),
-                    Stmt::Atomic(a) => Stmt::Atomic(a.clone()),
+                    Stmt::Atomic(Section::Drained, a) => Stmt::Atomic(Section::Drained, a.clone()),
+                    Stmt::Atomic(Section::Buffered, a) => Stmt::Atomic(Section::Buffered, walk(a)),
                     Stmt::Locked(a) => Stmt::Locked(walk(a)),
                 });
                 if matches!(s, Stmt::Do(Action::Store { .. })) {
@@ -514,9 +523,9 @@ impl Sample {
                             out.push(with(vec![Stmt::While(c.clone(), v)]));
                         }
                     }
-                    Stmt::Atomic(a) => {
+                    Stmt::Atomic(s, a) => {
                         for v in variants(a) {
-                            out.push(with(vec![Stmt::Atomic(v)]));
+                            out.push(with(vec![Stmt::Atomic(*s, v)]));
                         }
                     }
                     Stmt::Locked(a) => {

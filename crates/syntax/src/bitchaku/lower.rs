@@ -204,7 +204,7 @@ impl Lower<'_, '_> {
         let action = match &s.statement {
             Statement::Nop | Statement::Flush => Some(Action::Skip),
             Statement::Fence => Some(Action::Fence(Fence::Full)),
-            Statement::AtomicBegin => Some(Action::AtomicBegin),
+            Statement::AtomicBegin => Some(Action::AtomicBegin(wattle_model::Section::Buffered)),
             Statement::AtomicEnd => Some(Action::AtomicEnd),
             Statement::Goto((label, at)) => {
                 self.flow.jump(from, label, *at);

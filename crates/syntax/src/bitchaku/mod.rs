@@ -8,6 +8,7 @@
 //! - `pc(i) = l` is true while process `i` stands at its label `l`. A local variable of a process
 //!   can be named in the same way, `x(i)`: the invariant of the alternating bit protocol needs it.
 //! - `begin_atomic … end_atomic` and `assume` appear in the paper's own output, so they are read too.
+//!   A section keeps its stores buffered (dan-2013, Semantics 1 and 2).
 
 mod ast;
 mod lower;

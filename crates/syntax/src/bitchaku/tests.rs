@@ -48,7 +48,7 @@ fn every_statement() {
                 stop;
                 11: choice0 = any 0..1;
                 if choice0 && l > 0 { }
-                atomic begin;
+                atomic buffered begin;
                 m = Y;
                 Y = m + 1;
                 atomic end;

@@ -1,6 +1,6 @@
 //! The text as a tree, names not yet resolved.
 
-use wattle_model::{Op1, Op2, PropertyKind, Span};
+use wattle_model::{Op1, Op2, PropertyKind, Section, Span};
 
 #[derive(Clone, Debug)]
 pub(super) struct Name {
@@ -142,7 +142,9 @@ pub(super) enum StatementKind {
     Fence,
     FenceStore,
     Atomic(Block),
-    AtomicBegin,
+    /// `atomic buffered { … }`
+    AtomicBuffered(Block),
+    AtomicBegin(Section),
     AtomicEnd,
     Lock,
     Unlock,

@@ -335,7 +335,7 @@ impl Translation<'_> {
 
 fn begin(locked: bool, actions: &mut Vec<Action>) {
     if locked {
-        actions.push(Action::AtomicBegin);
+        actions.push(Action::AtomicBegin(wattle_model::Section::Drained));
     }
 }
 

@@ -117,9 +117,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             for &s in instance.thread(t).outgoing(state.locations[t.index()]) {
                 self.step(state, t, s, &mut ways)?;
             }
-            if self.rules.inside_atomic(state).is_none() {
-                self.drains(state, t, &mut ways)?;
-            }
+            self.drains(state, t, &mut ways)?;
         }
         Ok(ways)
     }
@@ -145,7 +143,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => None,

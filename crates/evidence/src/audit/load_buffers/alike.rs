@@ -68,7 +68,7 @@ fn said(action: &Action<Local, Place>) -> Vec<&Expr<Local>> {
         Action::Skip
         | Action::Havoc { .. }
         | Action::Fence(_)
-        | Action::AtomicBegin
+        | Action::AtomicBegin(_)
         | Action::AtomicEnd
         | Action::Lock
         | Action::Unlock => Vec::new(),

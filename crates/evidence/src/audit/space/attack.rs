@@ -38,6 +38,10 @@ const POLL: usize = 1 << 10;
 
 /// Whether the program is robust against TSO, whatever its properties; gives the states seen.
 pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u64, AuditError> {
+    if (instance.threads.iter()).any(|t| t.buffered_section().is_some()) {
+        let why = "an atomic section that keeps its stores buffered";
+        return Err(AuditError::Refused(why.into()));
+    }
     let task = Task {
         instance,
         model: MemoryModel::Sc,
@@ -569,7 +573,7 @@ fn overflow() -> Stuck {
 /// Whether it needs an empty buffer.
 fn waits(action: &Action<RegisterId, Address>) -> bool {
     match action {
-        Action::Fence(Fence::Full) | Action::AtomicBegin | Action::Lock | Action::Unlock => true,
+        Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => true,
         Action::Skip
         | Action::Assign { .. }
         | Action::Havoc { .. }
@@ -718,7 +722,7 @@ impl Ahead {
                     | Action::Assume(_)
                     | Action::Assert { .. }
                     | Action::Fence(_)
-                    | Action::AtomicBegin
+                    | Action::AtomicBegin(_)
                     | Action::AtomicEnd
                     | Action::Lock
                     | Action::Unlock => (0..0, false, false),

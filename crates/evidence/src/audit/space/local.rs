@@ -191,7 +191,7 @@ impl<'i> Terms<'i> {
                     | Action::Assume(_)
                     | Action::Assert { .. }
                     | Action::Fence(_)
-                    | Action::AtomicBegin
+                    | Action::AtomicBegin(_)
                     | Action::AtomicEnd
                     | Action::Unlock => continue,
                 };
@@ -226,12 +226,13 @@ impl<'i> Terms<'i> {
         let thread = &self.instance.threads[t];
         let out = &thread.outgoing[l];
         let unseen = |step: &Step| self.only_final() || self.is_unseen(t, step);
+        let mut steps = out.iter().map(|s| thread.step(*s));
         is_determined(thread, out)
-            && (thread.atomic[l]
-                || out.iter().all(|s| {
-                    let step = thread.step(*s);
-                    self.is_nobodys_business(t, &step.action) && unseen(step)
-                }))
+            && match thread.atomic[l] {
+                // In a buffered block entries must drain before a fence.
+                true => thread.direct[l] || steps.all(|s| s.action != Action::Fence(Fence::Full)),
+                false => steps.all(|s| self.is_nobodys_business(t, &s.action) && unseen(s)),
+            }
     }
 
     /// Nothing another thread or the own buffer does enables, disables or changes it, but that a
@@ -253,7 +254,7 @@ impl<'i> Terms<'i> {
                 MemoryModel::Sc => extent(place).all(|c| self.may_be_private(t, CellId::new(c))),
                 MemoryModel::Tso | MemoryModel::Pso => true,
             },
-            Action::AtomicBegin | Action::AtomicEnd | Action::Lock | Action::Unlock => false,
+            Action::AtomicBegin(_) | Action::AtomicEnd | Action::Lock | Action::Unlock => false,
         }
     }
 
@@ -268,7 +269,7 @@ impl<'i> Terms<'i> {
             | Action::Assert { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => None,
@@ -300,7 +301,7 @@ fn on_registers(action: &Action<RegisterId, Address>) -> bool {
         Action::Load { .. }
         | Action::Store { .. }
         | Action::Fence(Fence::Full)
-        | Action::AtomicBegin
+        | Action::AtomicBegin(_)
         | Action::AtomicEnd
         | Action::Lock
         | Action::Unlock => false,
@@ -364,7 +365,7 @@ fn is_determined(thread: &Thread, out: &[StepId]) -> bool {
             | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => true,
@@ -487,7 +488,7 @@ fn before_step(action: &Action<RegisterId, Address>, live: &mut [bool]) {
         }
         Action::Skip
         | Action::Fence(_)
-        | Action::AtomicBegin
+        | Action::AtomicBegin(_)
         | Action::AtomicEnd
         | Action::Lock
         | Action::Unlock => {}

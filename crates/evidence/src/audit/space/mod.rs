@@ -40,7 +40,9 @@
 //! reached without a. ∎ By (4) only finitely many events are taken at once in a row, so by induction
 //! over the length of the run, then over what is yet to be taken at once, every bad state or fault
 //! shows in the set. Inside an atomic block nobody else has events and nobody looks, so its steps are
-//! taken at once if (1) and (4) hold; a run that is stuck there has no end that anyone sees.
+//! taken at once if (1) and (4) hold; a run that is stuck there has no end that anyone sees. In a
+//! buffered block the thread's own drains may as well come after it, for its loads find the same
+//! values; but a fence there waits for them, and is not taken at once.
 //!
 //! Buffers that forget ([`Content`]) are explored in the same way. There the lemma is applied to the
 //! exact machine, whose runs of this kind are followed step by step by the one that forgets; only
@@ -154,6 +156,8 @@ struct Space<'a, L: Layout, C: Content<Value = i64>> {
     /// One row to work in.
     next: Vec<u64>,
     batch: Batch,
+    /// A run ended with a fault that the question does not mind: it is not stuck.
+    ended: bool,
     work: usize,
 }
 
@@ -220,6 +224,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             looked: Looked::new(task),
             next: Vec::new(),
             batch: Batch::default(),
+            ended: false,
             work: 0,
         })
     }
@@ -404,6 +409,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
     /// All events of a state; whether one is progress.
     fn expand(&mut self, i: usize) -> Result<bool, Stuck> {
         let mut progress = false;
+        self.ended = false;
         let n = self.threads();
         let alone = (0..n).find(|t| {
             let part = self.rows.get(self.rows.row(i), *t);
@@ -433,7 +439,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             }
         }
         self.next = next;
-        Ok(progress)
+        Ok(progress || self.ended)
     }
 
     /// Takes an event, if it is enabled.
@@ -477,10 +483,11 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
     }
 
     /// A step that is a fault: not taken if the question does not mind.
-    fn fault(&self, number: u32, state: usize) -> Result<bool, Stuck> {
+    fn fault(&mut self, number: u32, state: usize) -> Result<bool, Stuck> {
         let (thread, step, kind) = self.moves.faults[number as usize].clone();
         let fault = Fault { thread, step, kind };
         if self.task.ends_at(&fault) {
+            self.ended = true;
             return Ok(false);
         }
         let state = state as u64;

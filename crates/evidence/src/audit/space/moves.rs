@@ -484,7 +484,7 @@ fn accessed(thread: &Thread, s: StepId, registers: &[i64]) -> Option<usize> {
         | Action::Assume(_)
         | Action::Assert { .. }
         | Action::Fence(_)
-        | Action::AtomicBegin
+        | Action::AtomicBegin(_)
         | Action::AtomicEnd
         | Action::Lock
         | Action::Unlock => return None,

@@ -8,7 +8,7 @@ use wattle_memory::layout::Epochs;
 use wattle_memory::reference::{Machine, State, StateOf};
 use wattle_memory::rules::Stuck;
 use wattle_memory::{Bounds, Exact, FaultKind, Layout, Pso, Sc, Tso};
-use wattle_model::graph::Action;
+use wattle_model::graph::{Action, Section};
 use wattle_model::{
     ArithmeticError, Count, Counts, Domain, Expr, Instance, Numbers, Op1, Op2, ThreadId, Type,
 };
@@ -123,7 +123,8 @@ fn constructs(
             "store"
         }
         Action::Fence(_) => "fence",
-        Action::AtomicBegin => "begin",
+        Action::AtomicBegin(Section::Drained) => "begin",
+        Action::AtomicBegin(Section::Buffered) => "begin buffered",
         Action::AtomicEnd => "end",
         Action::Lock => "lock",
         Action::Unlock => "unlock",

@@ -171,7 +171,7 @@ impl<'a> Validator<'a> {
             .iter()
             .map(|s| &self.program.family(family).steps[s.index()].action);
         actions.fold(false, |inside, a| match a {
-            Action::AtomicBegin => true,
+            Action::AtomicBegin(_) => true,
             Action::AtomicEnd => false,
             Action::Skip
             | Action::Assign { .. }
@@ -222,7 +222,7 @@ impl<'a> Validator<'a> {
             | Action::Load { .. }
             | Action::Store { .. }
             | Action::Fence(_)
-            | Action::AtomicBegin
+            | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => false,
@@ -236,7 +236,7 @@ impl<'a> Validator<'a> {
             .map(|s| &self.program.family(family).steps[s.index()].action);
         actions.into_iter().all(|a| match a {
             Action::Skip | Action::Assume(_) | Action::Assert { .. } => true,
-            Action::Fence(Fence::Full) | Action::AtomicBegin | Action::AtomicEnd => true,
+            Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::AtomicEnd => true,
             Action::Assign { register, .. }
             | Action::Havoc { register, .. }
             | Action::Load { register, .. } => !self.register_observed(family, *register),
@@ -354,7 +354,8 @@ impl<'a> Validator<'a> {
     fn begins(&self, family: FamilyId, steps: &[StepId]) -> bool {
         let first = steps.first();
         first.is_some_and(|s| {
-            self.program.family(family).steps[s.index()].action == Action::AtomicBegin
+            let action = &self.program.family(family).steps[s.index()].action;
+            matches!(action, Action::AtomicBegin(_))
         })
     }
 

@@ -378,7 +378,11 @@ impl Lower<'_> {
                 .hint("Memorax does not drain the buffer for locked blocks without a write"),
             );
         }
-        let inside = self.flow.then(from, Action::AtomicBegin, span);
+        let inside = self.flow.then(
+            from,
+            Action::AtomicBegin(wattle_model::Section::Drained),
+            span,
+        );
         let end = self.flow.location();
         self.locked = true;
         self.choice(branches, inside, end);
@@ -494,7 +498,11 @@ impl Lower<'_> {
         let at = self.guard(from, target.exists, span);
         let mut at = self.guard(at, fits, span);
         if !self.locked {
-            at = self.flow.then(at, Action::AtomicBegin, span);
+            at = self.flow.then(
+                at,
+                Action::AtomicBegin(wattle_model::Section::Drained),
+                span,
+            );
         }
         let load = Action::Load {
             register: seen,

@@ -74,7 +74,7 @@ impl Body<'_, '_> {
     /// Inside an atomic block there is nothing more to do.
     pub(super) fn enter_atomic(&mut self, span: Span) {
         if self.atomic == 0 {
-            self.emit(Action::AtomicBegin, span);
+            self.emit(Action::AtomicBegin(wattle_model::Section::Drained), span);
         }
         self.atomic += 1;
     }

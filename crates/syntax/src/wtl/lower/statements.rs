@@ -9,7 +9,7 @@ use super::temporaries::Temporaries;
 use crate::Diagnostic;
 use std::collections::HashMap;
 use wattle_model::program::{Action, Register, Step};
-use wattle_model::{Expr, Fence, Local, Location, LocationId, RegisterId, Span};
+use wattle_model::{Expr, Fence, Local, Location, LocationId, RegisterId, Section, Span};
 
 /// Constants are put in wherever they are used: large ones would multiply.
 const MAX_CONSTANT: usize = 64;
@@ -166,7 +166,8 @@ impl Body<'_, '_> {
                     StatementKind::While(_, b)
                     | StatementKind::Loop(b)
                     | StatementKind::Block(b)
-                    | StatementKind::Atomic(b) => work.push(&b.statements),
+                    | StatementKind::Atomic(b)
+                    | StatementKind::AtomicBuffered(b) => work.push(&b.statements),
                     StatementKind::Choose(bs) => {
                         work.extend(bs.iter().map(|b| &b.statements[..]));
                     }
@@ -313,7 +314,15 @@ impl Body<'_, '_> {
                 self.block(b);
                 self.leave_atomic(b.close);
             }
-            StatementKind::AtomicBegin => self.emit(Action::AtomicBegin, s.span),
+            // Whatever begins inside is refused, drained or not.
+            StatementKind::AtomicBuffered(b) => {
+                self.emit(Action::AtomicBegin(Section::Buffered), s.span);
+                self.block(b);
+                self.emit(Action::AtomicEnd, b.close);
+            }
+            StatementKind::AtomicBegin(section) => {
+                self.emit(Action::AtomicBegin(*section), s.span);
+            }
             StatementKind::AtomicEnd => self.emit(Action::AtomicEnd, s.span),
             StatementKind::Lock => self.emit(Action::Lock, s.span),
             StatementKind::Unlock => self.emit(Action::Unlock, s.span),

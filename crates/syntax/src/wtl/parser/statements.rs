@@ -5,6 +5,7 @@ use super::{MAX_BLOCKS, Parser, RESERVED, Result};
 use crate::Diagnostic;
 use crate::diagnostics::did_you_mean;
 use crate::tokens::{Kind, unescape};
+use wattle_model::Section;
 
 impl Parser<'_, '_> {
     pub(super) fn block(&mut self) -> Result<Block> {
@@ -145,15 +146,26 @@ impl Parser<'_, '_> {
             }
             "atomic" => {
                 self.advance();
+                let buffered = self.eat("buffered");
+                let section = match buffered {
+                    true => Section::Buffered,
+                    false => Section::Drained,
+                };
                 if self.at("{") {
-                    return Ok(StatementKind::Atomic(self.block()?));
+                    let block = self.block()?;
+                    return Ok(match buffered {
+                        true => StatementKind::AtomicBuffered(block),
+                        false => StatementKind::Atomic(block),
+                    });
                 }
                 if self.eat("begin") {
-                    StatementKind::AtomicBegin
-                } else if self.eat("end") {
+                    StatementKind::AtomicBegin(section)
+                } else if !buffered && self.eat("end") {
                     StatementKind::AtomicEnd
+                } else if buffered {
+                    return Err(self.unexpected("`{` or `begin;`"));
                 } else {
-                    return Err(self.unexpected("`{`, `begin;` or `end;`"));
+                    return Err(self.unexpected("`{`, `buffered`, `begin;` or `end;`"));
                 }
             }
             "let" => {
