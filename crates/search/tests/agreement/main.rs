@@ -11,7 +11,7 @@ use wattle_evidence::audit::write_down;
 use wattle_evidence::certificate::Explored;
 use wattle_evidence::{Answer, Certificate, ClosedStates, Control, Engine, Task, audit};
 use wattle_memory::MemoryModel;
-use wattle_model::{Instance, PropertyKind, RegisterId, ThreadId};
+use wattle_model::{Instance, RegisterId, ThreadId};
 use wattle_random::setting;
 use wattle_search::rounds::Cut;
 use wattle_search::{Explicit, NoFinals, Observed, Options, Order, Reductions, final_states_with};
@@ -223,7 +223,8 @@ fn verdicts_differ(s: &Sample) -> Option<String> {
             deadlock: false,
         };
         for deadlock in [false, true] {
-            let bad = found.fault || found.target || deadlock && found.deadlock;
+            let fault = found.fault && task.minds_faults();
+            let bad = fault || found.target || deadlock && found.deadlock;
             let task = Task { deadlock, ..task };
             if let Some(why) = auditor_differs(&task, bad, found.states.len()) {
                 return Some(format!("{model}, deadlock {deadlock}: {why}"));
@@ -231,9 +232,7 @@ fn verdicts_differ(s: &Sample) -> Option<String> {
         }
         for (options, deadlock) in all_options() {
             let task = Task { deadlock, ..task };
-            // A fault is no hindrance for other runs to reach what is wanted.
-            let wanted = instance.questions[0].kind == PropertyKind::Reachable;
-            let fault = found.fault && !wanted;
+            let fault = found.fault && task.minds_faults();
             let bad = fault || found.target || deadlock && found.deadlock;
             let answer = Explicit { options }.run(&task, &Control::unlimited());
             match &answer {
