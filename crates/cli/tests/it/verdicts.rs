@@ -267,3 +267,17 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     assert_eq!(r.code, 2, "{}", r.err);
     assert!(r.err.contains("could not be written"), "{}", r.err);
 }
+
+/// A run that is wanted, found with another number of threads than the violation of another property.
+#[test]
+fn what_is_reachable_with_more_threads_is_no_violation() {
+    let text = "thread p[*] { local r; } never 1; reachable for p[i], p[j]: 1 || p[j].r;";
+    let r = check(text, &["--model", "sc"]);
+    assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    assert_eq!(r.out.matches("violated").count(), 1, "{}", r.out);
+    assert!(
+        r.out.contains("a run with 2 threads gets there"),
+        "{}",
+        r.out
+    );
+}

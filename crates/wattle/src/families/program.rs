@@ -402,13 +402,30 @@ impl Asked<'_> {
             return Ok((finding, Some(instance)));
         }
         // Traces of several properties are told about one instance; this one has another.
+        let with = super::threads(instance.threads.len() as u32);
         if let Some(trace) = finding.trace() {
             let style = wattle_report::text::Style::PLAIN;
             let text = wattle_report::text::trace_text(&task, trace, finding.why.as_ref(), style);
-            let first = format!("with {}:", super::threads(instance.threads.len() as u32));
+            let first = format!("with {with}:");
             let lines = std::iter::once(first).chain(text.lines().map(str::to_string));
-            let because = Broken::Run(lines.collect());
-            finding.judged.verdict = Verdict::Violated { because };
+            let lines: Vec<String> = lines.collect();
+            // A run that is wanted to be there is no violation.
+            finding.judged.verdict = match finding.judged.verdict {
+                Verdict::Holds { .. } | Verdict::HoldsIf { .. } => {
+                    let why = format!(
+                        "a run with {with} gets there, but another property is shown with another \
+                         number of threads; ask for this one in a file of its own"
+                    );
+                    let reason = Reason::Other(why);
+                    let so_far = effort;
+                    Verdict::Undecided { reason, so_far }
+                }
+                Verdict::Violated { .. } => {
+                    let because = Broken::Run(lines);
+                    Verdict::Violated { because }
+                }
+                same @ (Verdict::Bounded { .. } | Verdict::Undecided { .. }) => same,
+            };
         }
         Ok((finding, None))
     }
