@@ -7,9 +7,10 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use wattle_evidence::judge::scope;
-use wattle_evidence::{Control, Task, Unsound, Verdict};
+use wattle_evidence::{Broken, Control, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
+use wattle_model::instance::Fact;
 use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
 use wattle_report::Finding;
 
@@ -138,7 +139,7 @@ pub fn check_with(
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
-            let control = control(left, options.memory, &flags, &over, run);
+            let control = control(left, options, &flags, &over, run);
             let options = &Options {
                 deadlock: options.deadlock && !is_reachable(program, *question),
                 ..options.clone()
@@ -228,6 +229,7 @@ pub(crate) fn tell(
         judged: outcome.judged,
     };
     finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
+    finding.warnings.extend(too_early(task, &finding));
     if let (true, Some(trace)) = (options.explain, finding.trace()) {
         let same = before.iter().flatten();
         let sc = same
@@ -239,6 +241,28 @@ pub(crate) fn tell(
         }
     }
     finding
+}
+
+/// A `never` about registers alone that nothing has happened to yet: most likely the end of runs was
+/// meant.
+fn too_early(task: &Task<'_>, finding: &Finding) -> Option<String> {
+    let question = task.question()?;
+    let Verdict::Violated {
+        because: Broken::Trace(trace),
+    } = &finding.judged.verdict
+    else {
+        return None;
+    };
+    let mut registers = true;
+    question
+        .target
+        .for_each_atom(&mut |f| registers &= matches!(f, Fact::Register(..)));
+    let meant = question.kind == PropertyKind::Never && trace.events.is_empty() && registers;
+    meant.then(|| {
+        "the initial state already violates it: `never` is about every state of every run. Where \
+         threads have ended, write `finally !(…)`"
+            .to_string()
+    })
 }
 
 /// Array-based systems, for any number of threads.
@@ -253,7 +277,7 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
                 rest / u32::try_from(options.models.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
-            let control = control(left, options.memory, &flags, &over, run);
+            let control = control(left, options, &flags, &over, run);
             families::system(system, *model, options, &control)
         });
         each.collect()
@@ -298,14 +322,15 @@ pub fn property_text(program: &Program, question: usize) -> String {
 /// The budget of one question.
 fn control<'c>(
     timeout: Option<Duration>,
-    memory: Option<u64>,
+    options: &Options,
     cancel: &'c [&'c AtomicBool],
     over: &'c AtomicBool,
     run: &Run<'c>,
 ) -> Control<'c> {
     let control = Control::unlimited()
         .with_timeout(timeout)
-        .with_memory(memory)
+        .with_memory(options.memory)
+        .with_budget(options.budget)
         .with_cancel(cancel)
         .with_alarm(over);
     match run.sink {

@@ -20,6 +20,8 @@
 //! ([`plan`]) is run, what they answer is replayed or audited, and a [`Finding`] says the rest.
 
 pub mod check;
+pub mod existing;
+pub mod expect;
 mod explain;
 pub mod families;
 pub mod family_fences;

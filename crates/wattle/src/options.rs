@@ -17,6 +17,8 @@ pub struct Options {
     /// For the whole program; its questions share it.
     pub timeout: Option<Duration>,
     pub memory: Option<u64>,
+    /// Work for each engine and question, in virtual microseconds: the same on every machine.
+    pub budget: Option<u64>,
     pub deadlock: bool,
     pub order: Order,
     /// What buffers remember in the engine `explicit`, and at first in `cegar`.
@@ -38,6 +40,7 @@ impl Default for Options {
             threads: BTreeMap::new(),
             timeout: None,
             memory: None,
+            budget: None,
             deadlock: false,
             order: Order::default(),
             content: ContentKind::default(),

@@ -107,7 +107,7 @@ fn written(language: Language, text: &str, wanted: &FenceOptions) -> String {
         language, text, &program, &found[0], wanted, &options, &control,
     )
     .unwrap();
-    diff("program", text, &new.text)
+    diff("program", "program (fenced)", text, &new.text)
 }
 
 const SAFETY: Goal = Goal::Safety;

@@ -1,12 +1,14 @@
 //! Everything that needs the whole line from text to verdict.
 
 mod agree;
+mod beginners;
 mod budgets;
 mod cli;
 mod evidence;
 mod examples;
 mod families;
 mod fences;
+mod formats;
 mod integers;
 mod json;
 mod robust;

@@ -12,7 +12,7 @@ mod facts;
 mod replay;
 
 pub use facts::{evaluate, evaluate_in};
-pub use replay::{ReplayError, Snapshot, replay};
+pub use replay::{Chosen, ReplayError, Snapshot, choices_of, choose, replay};
 
 use crate::content::{Content, Drained};
 use crate::event::{Event, Start};

@@ -3,6 +3,7 @@
 
 mod expressions;
 mod items;
+mod slips;
 mod statements;
 
 use super::Collector;
@@ -119,8 +120,8 @@ impl<'t> Parser<'t, '_> {
             return Ok(place);
         }
         let failed = self.unexpected(&format!("`{sign}`"));
-        if sign == "{" && self.at("=") {
-            self.diagnostics.hint_last("equality is `==`");
+        if let Some(hint) = self.slip(sign) {
+            self.diagnostics.hint_last(hint);
         }
         Err(failed)
     }
