@@ -14,12 +14,12 @@ fn slips() -> Vec<(String, &'static str, &'static str)> {
         (
             body("for (i = 0; i < 3; i++) { x = 1; }"),
             "a `for` counts",
-            "for i in 0..3",
+            "for i in 0..2",
         ),
         (
             body("for (int i = 0; i < 3; i++) x = 1;"),
             "a `for` counts",
-            "for i in 0..3",
+            "for i in 0..2",
         ),
         (body("x++;"), "no operator `++`", "x = x + 1"),
         (body("++x;"), "no operator `++`", "fetch_add(x, 1)"),

@@ -96,7 +96,7 @@ impl Parser<'_, '_> {
             let _ = self.block();
         }
         Diagnostic::error(span, "a `for` counts over a range").hint(
-            "write `for i in 0..3 { … }` for 0, 1, 2 (the bounds are constants), or `while … { … }`",
+            "write `for i in 0..2 { … }` for 0, 1 and 2 (constants, both ends included), or `while … { … }`",
         )
     }
 
