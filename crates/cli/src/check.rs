@@ -226,12 +226,28 @@ pub fn run(arguments: &Arguments) -> Exit {
     let rest = batch.in_order(arguments.files.jobs, work, |name, a| shown.add(name, a));
     let mut exit = shown.finish().max(not_begun(rest));
     if let Some(path) = &arguments.report
-        && let Err(e) = std::fs::write(path, html::page(&shown.sections))
+        && let Err(e) = std::fs::write(path, html::page(&shown.sections, &made()))
     {
         output::note(&format!("error: {}: {e}\n", path.display()));
         exit = exit.max(Exit::Input);
     }
     exit
+}
+
+/// What the page of `--report` says of itself.
+fn made() -> html::Made {
+    let words = std::env::args().skip(1).map(|word| {
+        let plain = |c: char| c.is_alphanumeric() || "-_./=*,:+@".contains(c);
+        match word.chars().all(plain) && !word.is_empty() {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    });
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    html::Made {
+        command: format!("wattle {}", words.collect::<Vec<_>>().join(" ")),
+        seconds: now.map_or(0, |d| d.as_secs()),
+    }
 }
 
 /// What was shown so far, and what is shown when all is known.
