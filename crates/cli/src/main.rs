@@ -14,6 +14,7 @@ mod finals;
 mod format;
 mod generate;
 mod litmus;
+mod lsp;
 mod man;
 mod output;
 mod progress;
@@ -92,6 +93,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
+    /// Serve editors: errors, verdicts and fences, over standard input and output
+    Lsp,
     /// Write the manual pages
     Man(man::Arguments),
 }
@@ -112,6 +115,7 @@ impl Command {
             Command::Audit(a) => audit::run(&a),
             Command::Bench(a) => bench::run(&a),
             Command::Completions(a) => completions::run(&a),
+            Command::Lsp => lsp::run(),
             Command::Man(a) => man::run(&a),
         }
     }

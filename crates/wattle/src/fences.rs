@@ -49,6 +49,18 @@ pub struct FenceOptions {
     pub all: bool,
 }
 
+impl FenceOptions {
+    /// The cheapest set that keeps the properties under a memory model.
+    pub fn new(model: MemoryModel) -> Self {
+        FenceOptions {
+            model,
+            goal: Goal::Safety,
+            costs: Costs::default(),
+            all: false,
+        }
+    }
+}
+
 /// Why there is no outcome at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceError {

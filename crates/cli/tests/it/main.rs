@@ -13,6 +13,7 @@ mod fences;
 mod formats;
 mod integers;
 mod json;
+mod lsp;
 mod robust;
 mod show;
 mod soundness;
