@@ -23,6 +23,7 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// What was found, where evidence checked.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.results.iter().filter_map(|r| r.as_ref().ok())
     }
@@ -32,16 +33,24 @@ impl Checked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckError {
+    /// There is nothing to run.
     NoThreads,
+    /// The engine asked for does not exist.
     NoEngine {
+        /// As asked for.
         name: String,
+        /// Those there are.
         known: Vec<&'static str>,
     },
+    /// The numbers of threads do not fit the program.
     Instance(InstanceError),
     /// Any number of threads cannot be treated; the place, why, and what to do instead.
     AnyNumber {
+        /// Where.
         span: Span,
+        /// Why.
         message: String,
+        /// What would work.
         hint: String,
     },
 }

@@ -15,22 +15,27 @@ use wattle_repair::{Existing, Fix, Judged, Outcome, Violation, judge};
 /// What there is, and what became of the program without it.
 #[derive(Clone, Debug)]
 pub struct Inventory {
+    /// Everything there is, in the order of the text.
     pub items: Vec<Item>,
     /// Items that can go together, by number: what is left is proved.
     pub together: Vec<usize>,
     /// The cheapest fences for the program without any fence of its own, if that was asked for and
     /// found out.
     pub from_zero: Option<Fix>,
+    /// What the proofs rest on.
     pub rests: Rests,
 }
 
 /// One fence, lock or exchange.
 #[derive(Clone, Debug)]
 pub struct Item {
+    /// What it is and where.
     pub existing: Existing,
+    /// What it does.
     pub role: Role,
 }
 
+/// What became of the program without it.
 #[derive(Clone, Debug)]
 pub enum Role {
     /// Without it there is this run of this program.
@@ -46,9 +51,11 @@ pub enum Role {
 /// Why there is no inventory.
 #[derive(Clone, Debug)]
 pub enum NoInventory {
+    /// The question cannot be asked.
     Fences(FenceError),
     /// The program misses the goal as it is.
     Violated(Box<Violation>),
+    /// Not even the program as it is was decided.
     Undecided(Reason),
 }
 

@@ -14,13 +14,16 @@ use wattle_memory::MemoryModel;
 /// The true answer about a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// It holds.
     Holds,
+    /// It does not.
     Violated,
 }
 
 /// What is expected of one property under one memory model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
+    /// The true answer.
     pub answer: Answer,
     /// What engines may say instead, as written.
     pub notes: Vec<String>,

@@ -35,7 +35,9 @@ use wattle_params::small::Small;
 use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
 
+/// The engine for any number of threads.
 pub const PARAMS: &str = "params";
+/// The engine that also treats any number of threads that nothing tells apart.
 pub const EXACT: &str = "exact";
 
 /// Whether the program as such can be treated for any number of threads; what cannot be said of one of

@@ -25,12 +25,14 @@ pub enum Goal {
     /// Its properties.
     #[default]
     Safety,
+    /// Every relaxed run is one of SC in disguise.
     Robustness,
     /// Freedom from triangular races.
     Triangular,
 }
 
 impl Goal {
+    /// As on the command line.
     pub fn keyword(self) -> &'static str {
         match self {
             Goal::Safety => "safety",
@@ -40,10 +42,14 @@ impl Goal {
     }
 }
 
+/// What is looked for.
 #[derive(Clone, Debug)]
 pub struct FenceOptions {
+    /// The memory model to be repaired for.
     pub model: MemoryModel,
+    /// What the fences are for.
     pub goal: Goal,
+    /// What each kind costs.
     pub costs: Costs,
     /// All minimal sets.
     pub all: bool,
@@ -64,6 +70,7 @@ impl FenceOptions {
 /// Why there is no outcome at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceError {
+    /// The numbers of threads do not fit the program.
     Instance(InstanceError),
     /// An engine's evidence did not check.
     Unsound(Unsound),
@@ -74,7 +81,9 @@ pub enum FenceError {
 /// What came out, and what the proofs on the way rest on.
 #[derive(Clone, Debug)]
 pub struct Repaired {
+    /// The sets, or why there are none.
     pub outcome: Outcome,
+    /// What the proofs rest on.
     pub rests: Rests,
 }
 
@@ -328,7 +337,9 @@ pub(crate) fn cannot_repair(verdict: Verdict) -> Reason {
 /// A fenced source text that was parsed and proved again.
 #[derive(Clone, Debug)]
 pub struct Written {
+    /// The whole text.
     pub text: String,
+    /// How fences that have no store before them were placed.
     pub placing: Placing,
 }
 

@@ -14,11 +14,14 @@ pub const MAX_BYTES: u64 = 8 << 20;
 /// The language of an input. Array-based systems are a model of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputLanguage {
+    /// One of the languages for programs.
     Program(Language),
+    /// Cubicle's: array-based systems.
     Cubicle,
 }
 
 impl InputLanguage {
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             InputLanguage::Program(l) => l.name(),
@@ -26,6 +29,7 @@ impl InputLanguage {
         }
     }
 
+    /// The language called so, or with this extension.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "cubicle" | "cub" => Some(InputLanguage::Cubicle),
@@ -35,6 +39,7 @@ impl InputLanguage {
         }
     }
 
+    /// The language of a file, by its extension.
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "cub" => Some(InputLanguage::Cubicle),
@@ -61,7 +66,9 @@ impl InputLanguage {
 pub struct Source {
     /// As given on the command line; `-` for standard input.
     pub name: String,
+    /// The whole text.
     pub text: String,
+    /// The language it is read in.
     pub language: InputLanguage,
     /// x86 programs: mathematical integers instead of wrap-around.
     pub mathematical: bool,
@@ -70,7 +77,9 @@ pub struct Source {
 /// What a text means.
 #[derive(Clone, Debug)]
 pub enum Subject {
+    /// Threads over shared memory.
     Program(Program),
+    /// An array-based system.
     System(Box<ArraySystem>),
 }
 
@@ -88,12 +97,14 @@ pub struct InputError {
 /// A message and its place in the text.
 #[derive(Clone, Debug)]
 pub struct Located {
+    /// The message.
     pub diagnostic: Diagnostic,
     /// Line and column, from 1.
     pub place: Option<(usize, usize)>,
 }
 
 impl InputError {
+    /// One sentence, about no place.
     pub fn new(reason: impl Into<String>) -> Self {
         InputError {
             reason: reason.into(),

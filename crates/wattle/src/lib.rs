@@ -63,6 +63,8 @@
 //! One program goes through [`check`]: for every memory model and every property a plan of engines
 //! ([`plan`]) is run, what they answer is replayed or audited, and a [`Finding`] says the rest.
 
+#![deny(missing_docs)]
+
 pub mod check;
 pub mod existing;
 pub mod expect;
