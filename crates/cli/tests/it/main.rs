@@ -14,6 +14,7 @@ mod formats;
 mod integers;
 mod json;
 mod lsp;
+mod places;
 mod robust;
 mod show;
 mod soundness;
