@@ -41,12 +41,15 @@ const LEXIS: Lexis = Lexis {
 };
 
 pub(super) fn parse(text: &str, diagnostics: &mut Collector) -> File {
+    let before = diagnostics.errors;
     let tokens = LEXIS.tokens(text, &mut |d| diagnostics.push(d));
+    // A name that could not be read is not unknown as well.
+    let odd = diagnostics.errors > before;
     let mut parser = Parser {
         cursor: Cursor::new(tokens),
         blocks: 0,
         depth: 0,
-        broken_declaration: false,
+        broken_declaration: odd,
         diagnostics,
     };
     parser.file()
