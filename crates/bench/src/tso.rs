@@ -70,7 +70,9 @@ impl Total {
 
     pub(super) fn report(&self, suite: &str, line: &mut dyn FnMut(&str)) {
         if self.compared == 0 {
-            line(&format!("{suite}: nothing was compared: the suite is not here (--suites DIR)"));
+            line(&format!(
+                "{suite}: nothing was compared: the suite is not here (--suites DIR)"
+            ));
             return;
         }
         let ratio = self.ours / self.peer.max(1e-9);

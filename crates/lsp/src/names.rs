@@ -12,17 +12,44 @@ pub struct Named {
 
 /// The words of the language that are worth a sentence.
 const WORDS: &[(&str, &str)] = &[
-    ("fence", "waits until the thread's buffers are empty (`mfence`); `fence store;` keeps earlier stores before later ones (PSO)"),
-    ("atomic", "waits for empty buffers; nobody comes between; its stores go to memory at once"),
-    ("swap", "`swap(x, v)`: stores `v` and gives the old value, atomically (`xchg`)"),
-    ("cas", "`cas(x, old, new)`: stores `new` if `x` is `old`, and says whether it did, atomically (`lock cmpxchg`)"),
-    ("fetch_add", "`fetch_add(x, v)`: adds `v` and gives the old value, atomically (`lock xadd`)"),
+    (
+        "fence",
+        "waits until the thread's buffers are empty (`mfence`); `fence store;` keeps earlier stores before later ones (PSO)",
+    ),
+    (
+        "atomic",
+        "waits for empty buffers; nobody comes between; its stores go to memory at once",
+    ),
+    (
+        "swap",
+        "`swap(x, v)`: stores `v` and gives the old value, atomically (`xchg`)",
+    ),
+    (
+        "cas",
+        "`cas(x, old, new)`: stores `new` if `x` is `old`, and says whether it did, atomically (`lock cmpxchg`)",
+    ),
+    (
+        "fetch_add",
+        "`fetch_add(x, v)`: adds `v` and gives the old value, atomically (`lock xadd`)",
+    ),
     ("never", "a property: no state of any run is like that"),
-    ("always", "a property: every state of every run is like that"),
-    ("finally", "a property: where all threads have ended and all buffers are empty, it is like that"),
+    (
+        "always",
+        "a property: every state of every run is like that",
+    ),
+    (
+        "finally",
+        "a property: where all threads have ended and all buffers are empty, it is like that",
+    ),
     ("reachable", "a property: some run ends like that"),
-    ("await", "evaluates its condition again and again until it is true"),
-    ("assume", "evaluates its condition once, and blocks for ever unless it is true"),
+    (
+        "await",
+        "evaluates its condition again and again until it is true",
+    ),
+    (
+        "assume",
+        "evaluates its condition once, and blocks for ever unless it is true",
+    ),
     ("self", "the number of the thread in its family, from 0"),
     ("any", "any value of the range or type"),
 ];
@@ -45,7 +72,9 @@ fn declared(program: &Program, word: &str, label: bool, at: usize) -> Option<Nam
     families.sort_by_key(|f| {
         let family = &program.families[*f];
         let spans = family.steps.iter().map(|s| s.span).filter(|s| s.is_some());
-        !spans.into_iter().any(|s| (s.start as usize..=s.end as usize).contains(&at))
+        !spans
+            .into_iter()
+            .any(|s| (s.start as usize..=s.end as usize).contains(&at))
     });
     for family in families.iter().map(|f| &program.families[*f]) {
         let mut places = family.locations.iter();
@@ -65,7 +94,9 @@ fn declared(program: &Program, word: &str, label: bool, at: usize) -> Option<Nam
         let length = match region.length {
             Length::Scalar => String::new(),
             Length::Array(n) => format!(", {n} elements"),
-            Length::PerThread(f) => format!(", one for each thread of `{}`", program.family(f).name),
+            Length::PerThread(f) => {
+                format!(", one for each thread of `{}`", program.family(f).name)
+            }
         };
         let what = format!("**{word}** shared memory: {}{length}", ty(region.ty));
         return Some(Named {

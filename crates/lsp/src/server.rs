@@ -53,7 +53,9 @@ fn talk(connection: &Connection) -> Result<(), ServerError> {
     let (id, _) = connection.initialize_start().map_err(|e| failed(&e))?;
     let info = json!({ "name": "wattle", "version": wattle_report::json::VERSION });
     let reply = json!({ "capabilities": capabilities(), "serverInfo": info });
-    connection.initialize_finish(id, reply).map_err(|e| failed(&e))?;
+    connection
+        .initialize_finish(id, reply)
+        .map_err(|e| failed(&e))?;
     let mut server = Server {
         connection,
         documents: BTreeMap::new(),
@@ -63,7 +65,10 @@ fn talk(connection: &Connection) -> Result<(), ServerError> {
     for message in &connection.receiver {
         match message {
             Message::Request(request) => {
-                if connection.handle_shutdown(&request).map_err(|e| failed(&e))? {
+                if connection
+                    .handle_shutdown(&request)
+                    .map_err(|e| failed(&e))?
+                {
                     break;
                 }
                 server.request(request);
@@ -170,7 +175,10 @@ impl Server<'_> {
     /// Begins to work on a document, and answers when it is done.
     fn execute(&mut self, id: RequestId, params: &Value) {
         let command = params["command"].as_str().unwrap_or_default().to_string();
-        let uri = params["arguments"][0].as_str().unwrap_or_default().to_string();
+        let uri = params["arguments"][0]
+            .as_str()
+            .unwrap_or_default()
+            .to_string();
         let model = params["arguments"][1].as_str().unwrap_or("tso");
         let model = MemoryModel::ALL.into_iter().find(|m| m.keyword() == model);
         let refuse = |why: &str| {
@@ -213,12 +221,16 @@ impl Server<'_> {
             }
             let _ = sender.send(Response::new_ok(id, json!(said)).into());
         });
-        self.work.insert(document_uri(params), Work { stop, thread });
+        self.work
+            .insert(document_uri(params), Work { stop, thread });
     }
 }
 
 fn document_uri(params: &Value) -> String {
-    params["arguments"][0].as_str().unwrap_or_default().to_string()
+    params["arguments"][0]
+        .as_str()
+        .unwrap_or_default()
+        .to_string()
 }
 
 fn published(uri: &str, diagnostics: &[Value]) -> Message {
@@ -264,9 +276,7 @@ fn lenses(document: &Document) -> Value {
     let Some(program) = document.program() else {
         return json!([]);
     };
-    let command = |title: &str, command: &str, model: &str| {
-        json!({ "title": title, "command": command, "arguments": [document.uri, model] })
-    };
+    let command = |title: &str, command: &str, model: &str| json!({ "title": title, "command": command, "arguments": [document.uri, model] });
     let mut all = Vec::new();
     for property in &program.properties {
         let range = document.range(property.span);

@@ -47,7 +47,11 @@ pub fn check(document: &Document, model: MemoryModel, stop: &AtomicBool) -> (Vec
                 let property = finding.question.and_then(|q| program.properties.get(q));
                 let span = property.map_or(wattle_model::Span::NONE, |p| p.span);
                 let instance = checked.instance.as_ref();
-                (severity, span, text::finding(instance, finding, Style::PLAIN))
+                (
+                    severity,
+                    span,
+                    text::finding(instance, finding, Style::PLAIN),
+                )
             }
         };
         marks.push(json!({
@@ -62,7 +66,11 @@ pub fn check(document: &Document, model: MemoryModel, stop: &AtomicBool) -> (Vec
 }
 
 /// The text with the cheapest fences in, proved; or why there is none.
-pub fn fenced(document: &Document, model: MemoryModel, stop: &AtomicBool) -> Result<String, String> {
+pub fn fenced(
+    document: &Document,
+    model: MemoryModel,
+    stop: &AtomicBool,
+) -> Result<String, String> {
     let program = document.program().ok_or("the text has errors")?;
     let language = document
         .program_language()

@@ -189,7 +189,11 @@ fn matrix(sections: &[Section]) -> String {
             let file = escape(&section.file);
             let _ = match properties.len() {
                 1 => write!(out, "<tr><td>{file}</td>"),
-                _ => write!(out, "<tr><td>{file}<br><code>{}</code></td>", escape(property)),
+                _ => write!(
+                    out,
+                    "<tr><td>{file}<br><code>{}</code></td>",
+                    escape(property)
+                ),
             };
             if let Some(entry) = mine().find(|e| e.model.is_none()) {
                 let (span, why) = (models.len().max(1), escape(&entry.headline));
@@ -227,7 +231,11 @@ fn date(seconds: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute) = (rest / 3600, rest % 3600 / 60);
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
@@ -404,7 +412,10 @@ mod tests {
             command: "wattle check '<x>.wtl'".into(),
             seconds: 0,
         };
-        let page = page(&[Section::failed("<x>.wtl", "<script>", &["</pre>".into()])], &made);
+        let page = page(
+            &[Section::failed("<x>.wtl", "<script>", &["</pre>".into()])],
+            &made,
+        );
         assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
         assert_eq!(page.matches("</pre>").count(), 1);
     }

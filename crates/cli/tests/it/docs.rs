@@ -37,7 +37,13 @@ fn command(line: &str) -> Option<(Vec<String>, i32)> {
         .strip_prefix("wattle ")
         .or_else(|| text.strip_prefix("cargo run --release -- "))?;
     let code = comment.split("exit ").nth(1);
-    let code = code.and_then(|c| c.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    let code = code.and_then(|c| {
+        c.trim()
+            .split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    });
     let words = rest.split_whitespace().map(str::to_string).collect();
     Some((words, code.unwrap_or(0)))
 }
@@ -71,7 +77,10 @@ fn follow(page: &str, directory: &Path) -> usize {
             ["text"] => {
                 for line in lines.iter().filter(|l| !["", "…"].contains(&l.trim())) {
                     let line = squeezed(line);
-                    assert!(said.contains(&line), "`{line}` is not in what was printed: {said}");
+                    assert!(
+                        said.contains(&line),
+                        "`{line}` is not in what was printed: {said}"
+                    );
                 }
                 said.clear();
             }

@@ -49,7 +49,10 @@ fn a_walk_in_the_terminal() {
     let out = terminal(&[&file, "--trace", &kept], "q\n");
     assert!(out.contains("this state answers: finally"), "{out}");
     let out = terminal(&[&file], "99\nnonsense\n");
-    assert!(out.contains("there are 2 choices") && out.contains("is no command"), "{out}");
+    assert!(
+        out.contains("there are 2 choices") && out.contains("is no command"),
+        "{out}"
+    );
 }
 
 /// The page's server, ended when dropped.
@@ -68,9 +71,13 @@ impl Web {
             .expect("the binary runs");
         let mut line = String::new();
         let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("an address");
+        BufReader::new(out)
+            .read_line(&mut line)
+            .expect("an address");
         let port = line.trim().trim_end_matches('/').rsplit(':').next();
-        let port = port.and_then(|p| p.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+        let port = port
+            .and_then(|p| p.parse().ok())
+            .unwrap_or_else(|| panic!("{line}"));
         Web { child, port }
     }
 }
@@ -85,7 +92,9 @@ impl Drop for Web {
 /// One request; the body of the answer.
 fn http(port: u16, method: &str, path: &str, host: &str, body: &str) -> (String, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("a timeout");
     let length = body.len();
     write!(
         stream,
@@ -122,7 +131,10 @@ fn the_server_answers_this_machine_only() {
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(head.contains("default-src 'none'"), "{head}");
     // Nothing is fetched from anywhere else.
-    assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "{page}"
+    );
     let (_, view) = get("/view?s=0&p=0", &ours);
     let view: Value = serde_json::from_str(&view).expect("JSON");
     assert_eq!(view["threads"][0]["buffer"][0]["name"], "x", "{view:#}");
@@ -135,7 +147,12 @@ fn the_server_answers_this_machine_only() {
     assert!(head.contains("405"), "{head}");
     let (_, found) = get("/find", &ours);
     let found: Value = serde_json::from_str(&found).expect("JSON");
-    assert!(found["way"]["choices"].as_array().is_some_and(|c| c.len() >= 4), "{found:#}");
+    assert!(
+        found["way"]["choices"]
+            .as_array()
+            .is_some_and(|c| c.len() >= 4),
+        "{found:#}"
+    );
 }
 
 /// A browser, driven through its WebDriver; gone when dropped.
@@ -148,7 +165,11 @@ struct Browser {
 impl Browser {
     /// None if there is no browser here.
     fn new() -> Option<Self> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .ok()?
+            .local_addr()
+            .ok()?
+            .port();
         let driver = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .stdout(Stdio::null())
@@ -167,7 +188,13 @@ impl Browser {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        let arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1200,900"];
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--window-size=1200,900",
+        ];
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
             "goog:loggingPrefs": { "browser": "ALL" },
@@ -180,13 +207,21 @@ impl Browser {
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let host = format!("127.0.0.1:{}", self.port);
-        let body = if method == "GET" { String::new() } else { body.to_string() };
+        let body = if method == "GET" {
+            String::new()
+        } else {
+            body.to_string()
+        };
         let (_, reply) = http(self.port, method, path, &host, &body);
         serde_json::from_str(&reply).unwrap_or(Value::Null)
     }
 
     fn post(&self, command: &str, body: &Value) -> Value {
-        self.ask("POST", &format!("/session/{}/{command}", self.session), body)
+        self.ask(
+            "POST",
+            &format!("/session/{}/{command}", self.session),
+            body,
+        )
     }
 
     fn open(&self, address: &str) {
@@ -198,9 +233,17 @@ impl Browser {
     }
 
     fn keys(&self, keys: &[&str]) {
-        let press = |k: &&str| [json!({ "type": "keyDown", "value": k }), json!({ "type": "keyUp", "value": k })];
+        let press = |k: &&str| {
+            [
+                json!({ "type": "keyDown", "value": k }),
+                json!({ "type": "keyUp", "value": k }),
+            ]
+        };
         let actions: Vec<Value> = keys.iter().flat_map(press).collect();
-        self.post("actions", &json!({ "actions": [{ "type": "key", "id": "keys", "actions": actions }] }));
+        self.post(
+            "actions",
+            &json!({ "actions": [{ "type": "key", "id": "keys", "actions": actions }] }),
+        );
     }
 
     /// Waits until a script says true.
@@ -217,8 +260,14 @@ impl Browser {
     fn is_clean(&self) {
         assert_eq!(self.script("return document.body.dataset.errors"), "0");
         let log = self.post("se/log", &json!({ "type": "browser" }));
-        let severe = |e: &&Value| e["level"] == "SEVERE" && !e["message"].to_string().contains("favicon");
-        let bad: Vec<&Value> = log["value"].as_array().into_iter().flatten().filter(severe).collect();
+        let severe =
+            |e: &&Value| e["level"] == "SEVERE" && !e["message"].to_string().contains("favicon");
+        let bad: Vec<&Value> = log["value"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(severe)
+            .collect();
         assert!(bad.is_empty(), "{bad:#?}");
     }
 }
@@ -254,7 +303,10 @@ fn the_page_in_a_browser() {
     browser.until("return document.querySelector('.answers') !== null");
     let steps = browser.script("return document.body.dataset.step");
     browser.keys(&["\u{e012}"]);
-    let one_back = format!("return document.body.dataset.step === String({} - 1)", steps.as_str().unwrap_or("0"));
+    let one_back = format!(
+        "return document.body.dataset.step === String({} - 1)",
+        steps.as_str().unwrap_or("0")
+    );
     browser.until(&one_back);
     browser.keys(&["\u{e011}"]);
     browser.until("return document.body.dataset.step === '0'");

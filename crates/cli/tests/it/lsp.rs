@@ -57,7 +57,10 @@ impl Editor {
         let mut length = 0;
         loop {
             let mut line = String::new();
-            assert!(self.output.read_line(&mut line).expect("it writes") > 0, "it is gone");
+            assert!(
+                self.output.read_line(&mut line).expect("it writes") > 0,
+                "it is gone"
+            );
             match line.trim().strip_prefix("Content-Length: ") {
                 Some(n) => length = n.parse().expect("a length"),
                 None if line.trim().is_empty() => break,
@@ -107,7 +110,10 @@ impl Editor {
 
     fn at(&mut self, method: &str, line: u64, character: u64) -> Value {
         let position = json!({ "line": line, "character": character });
-        self.ask(method, json!({ "textDocument": { "uri": URI }, "position": position }))
+        self.ask(
+            method,
+            json!({ "textDocument": { "uri": URI }, "position": position }),
+        )
     }
 }
 
@@ -124,11 +130,17 @@ fn errors_as_they_are_typed() {
     let mut editor = Editor::new();
     let told = editor.open("shared x;\nthread p { y = 1; }\n");
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert_eq!(told[0]["range"]["start"], json!({ "line": 1, "character": 11 }));
+    assert_eq!(
+        told[0]["range"]["start"],
+        json!({ "line": 1, "character": 11 })
+    );
     assert_eq!(told[0]["severity"], 1);
     let text = json!([{ "text": "shared y;\nthread p { y = 1; }\n" }]);
     let version = json!({ "uri": URI, "version": 2 });
-    editor.tell("textDocument/didChange", json!({ "textDocument": version, "contentChanges": text }));
+    editor.tell(
+        "textDocument/didChange",
+        json!({ "textDocument": version, "contentChanges": text }),
+    );
     let told = editor.next("textDocument/publishDiagnostics");
     assert_eq!(told["diagnostics"], json!([]));
 }
@@ -138,11 +150,25 @@ fn what_names_are_and_where() {
     let mut editor = Editor::new();
     assert!(editor.open(SB).is_empty());
     let hover = editor.at("textDocument/hover", 1, 20);
-    assert!(hover["contents"]["value"].as_str().is_some_and(|v| v.contains("shared memory")), "{hover}");
+    assert!(
+        hover["contents"]["value"]
+            .as_str()
+            .is_some_and(|v| v.contains("shared memory")),
+        "{hover}"
+    );
     let to = editor.at("textDocument/definition", 1, 20);
-    assert_eq!(to["range"]["start"], json!({ "line": 0, "character": 7 }), "{to}");
+    assert_eq!(
+        to["range"]["start"],
+        json!({ "line": 0, "character": 7 }),
+        "{to}"
+    );
     let hover = editor.at("textDocument/hover", 3, 1);
-    assert!(hover["contents"]["value"].as_str().is_some_and(|v| v.contains("a property")), "{hover}");
+    assert!(
+        hover["contents"]["value"]
+            .as_str()
+            .is_some_and(|v| v.contains("a property")),
+        "{hover}"
+    );
     assert_eq!(editor.at("textDocument/hover", 0, 6), Value::Null);
 }
 
@@ -152,20 +178,36 @@ fn a_lens_checks_and_an_action_fences() {
     assert!(editor.open(SB).is_empty());
     let document = json!({ "textDocument": { "uri": URI } });
     let lenses = editor.ask("textDocument/codeLens", document);
-    let lens = lenses.as_array().and_then(|l| l.first()).cloned().expect("a lens");
+    let lens = lenses
+        .as_array()
+        .and_then(|l| l.first())
+        .cloned()
+        .expect("a lens");
     assert_eq!(lens["range"]["start"]["line"], 3);
     let said = editor.ask("workspace/executeCommand", lens["command"].clone());
-    assert!(said.as_str().is_some_and(|s| s.starts_with("violated on TSO")), "{said}");
+    assert!(
+        said.as_str()
+            .is_some_and(|s| s.starts_with("violated on TSO")),
+        "{said}"
+    );
     let told = editor.next("textDocument/publishDiagnostics");
     assert_eq!(told["diagnostics"][0]["source"], "wattle check", "{told:#}");
-    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 } });
-    let asked = json!({ "textDocument": { "uri": URI }, "range": range, "context": { "diagnostics": [] } });
+    let range =
+        json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 } });
+    let asked =
+        json!({ "textDocument": { "uri": URI }, "range": range, "context": { "diagnostics": [] } });
     let actions = editor.ask("textDocument/codeAction", asked);
     let said = editor.ask("workspace/executeCommand", actions[0]["command"].clone());
-    assert!(said.as_str().is_some_and(|s| s.contains("proved")), "{said}");
+    assert!(
+        said.as_str().is_some_and(|s| s.contains("proved")),
+        "{said}"
+    );
     let edit = editor.next("workspace/applyEdit");
     let text = edit["edit"]["documentChanges"][0]["edits"][0]["newText"].as_str();
-    assert!(text.is_some_and(|t| t.matches("fence;").count() == 2), "{edit:#}");
+    assert!(
+        text.is_some_and(|t| t.matches("fence;").count() == 2),
+        "{edit:#}"
+    );
     editor.ask("shutdown", Value::Null);
     editor.tell("exit", Value::Null);
     assert!(editor.child.wait().is_ok_and(|s| s.success()));
@@ -179,12 +221,21 @@ fn the_grammar_knows_every_word() {
     let grammar: Value = serde_json::from_str(&read("syntaxes/wtl.tmLanguage.json")).expect("JSON");
     let text = grammar.to_string();
     for word in wattle_model::print::RESERVED {
-        let known = text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == *word);
+        let known = text
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|w| w == *word);
         assert!(known, "`{word}` is not in the grammar");
     }
     let package: Value = serde_json::from_str(&read("package.json")).expect("JSON");
-    for pointer in ["/main", "/contributes/grammars/0/path", "/contributes/languages/0/configuration"] {
-        let file = package.pointer(pointer).and_then(Value::as_str).expect(pointer);
+    for pointer in [
+        "/main",
+        "/contributes/grammars/0/path",
+        "/contributes/languages/0/configuration",
+    ] {
+        let file = package
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .expect(pointer);
         assert!(folder.join(file).is_file(), "{file}");
     }
     let _: Value = serde_json::from_str(&read("language-configuration.json")).expect("JSON");

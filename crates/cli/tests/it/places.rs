@@ -53,20 +53,54 @@ fn useless_fences_are_found() {
     let s = Scratch::new();
     let file = s.file("spsc.wtl", SPSC);
     let r = run(&["fences", &file]);
-    assert!(r.out.starts_with("no further fence is needed for safety on TSO"), "{}", r.out);
+    assert!(
+        r.out
+            .starts_with("no further fence is needed for safety on TSO"),
+        "{}",
+        r.out
+    );
     let r = run(&["fences", &file, "--existing"]);
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
-    assert!(r.out.starts_with("4 of 4 superfluous for safety on TSO (proved, audited)"), "{}", r.out);
-    assert_eq!(r.out.matches("superfluous (proved)").count(), 4, "{}", r.out);
-    assert!(r.out.contains("without these 4 together it still holds (proved)"), "{}", r.out);
-    assert!(r.out.contains("without any fence of its own it needs none"), "{}", r.out);
+    assert!(
+        r.out
+            .starts_with("4 of 4 superfluous for safety on TSO (proved, audited)"),
+        "{}",
+        r.out
+    );
+    assert_eq!(
+        r.out.matches("superfluous (proved)").count(),
+        4,
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out
+            .contains("without these 4 together it still holds (proved)"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out.contains("without any fence of its own it needs none"),
+        "{}",
+        r.out
+    );
     // On PSO the one between the two stores is needed, and a store fence would do.
     let r = run(&["fences", &file, "--existing", "--model", "pso", "--json"]);
     let v: Value = serde_json::from_str(&r.out).expect("JSON");
     let roles: Vec<(u64, &str)> = (v["existing"].as_array().into_iter().flatten())
-        .map(|e| (e["line"].as_u64().unwrap_or(0), e["role"].as_str().unwrap_or("")))
+        .map(|e| {
+            (
+                e["line"].as_u64().unwrap_or(0),
+                e["role"].as_str().unwrap_or(""),
+            )
+        })
         .collect();
-    let expected = [(6, "superfluous"), (8, "weaker-suffices"), (16, "superfluous"), (19, "superfluous")];
+    let expected = [
+        (6, "superfluous"),
+        (8, "weaker-suffices"),
+        (16, "superfluous"),
+        (19, "superfluous"),
+    ];
     assert_eq!(roles, expected, "{v:#}");
 }
 
@@ -77,14 +111,41 @@ fn needed_fences_come_with_their_run() {
     let r = run(&["fences", &s.file("sb.wtl", text), "--existing"]);
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
     assert!(r.out.starts_with("1 of 3 superfluous"), "{}", r.out);
-    assert!(r.out.contains("needed: without it p can load y before its store to x"), "{}", r.out);
-    assert!(r.out.contains("atomic statement in line 3: `swap(y, 1)"), "{}", r.out);
-    assert!(r.out.contains("needed: without it q can load x before its store to y"), "{}", r.out);
-    assert!(r.out.contains("from none: 1 fence, fence after line 2 in p, and fewer do not suffice"), "{}", r.out);
+    assert!(
+        r.out
+            .contains("needed: without it p can load y before its store to x"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out.contains("atomic statement in line 3: `swap(y, 1)"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out
+            .contains("needed: without it q can load x before its store to y"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out
+            .contains("from none: 1 fence, fence after line 2 in p, and fewer do not suffice"),
+        "{}",
+        r.out
+    );
     // What is broken as it is has no inventory.
-    let r = run(&["fences", &s.file("bare.wtl", text.replace("fence; ", "")), "--existing"]);
+    let r = run(&[
+        "fences",
+        &s.file("bare.wtl", text.replace("fence; ", "")),
+        "--existing",
+    ]);
     assert_eq!(r.code, 1, "{}{}", r.out, r.err);
-    assert!(r.out.starts_with("safety is missed on TSO as it is"), "{}", r.out);
+    assert!(
+        r.out.starts_with("safety is missed on TSO as it is"),
+        "{}",
+        r.out
+    );
 }
 
 #[test]
@@ -93,8 +154,17 @@ fn rounds_of_a_for_are_one_place() {
     let (file, out) = (s.file("rounds.wtl", ROUNDS), s.path("fenced.wtl"));
     let r = run(&["fences", &file, "--write", &out]);
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
-    assert!(r.out.starts_with("2 fences for safety on TSO, and fewer do not suffice"), "{}", r.out);
-    assert!(r.out.contains("p          fence after line 5\n"), "{}", r.out);
+    assert!(
+        r.out
+            .starts_with("2 fences for safety on TSO, and fewer do not suffice"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out.contains("p          fence after line 5\n"),
+        "{}",
+        r.out
+    );
     assert!(r.out.contains(&format!("+++ {out}\n")), "{}", r.out);
     let written = std::fs::read_to_string(&out).expect("the fenced program");
     let expected = ROUNDS
@@ -151,7 +221,10 @@ never p[i]@critical && p[j]@critical;
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
     let written = std::fs::read_to_string(&out).expect("the fenced program");
     let mine = "turn = other;      // mine is set\r\n";
-    assert_eq!(written, text.replace(mine, &format!("{mine}        fence;\r\n")));
+    assert_eq!(
+        written,
+        text.replace(mine, &format!("{mine}        fence;\r\n"))
+    );
 }
 
 /// In litmus tests too the fence is behind the store and not behind the label of the loop.
@@ -164,17 +237,32 @@ fn litmus_loops_that_wait() {
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
     let written = std::fs::read_to_string(&out).expect("the fenced test");
     let lines: Vec<&str> = written.lines().collect();
-    let label = lines.iter().position(|l| l.contains("LC00:")).expect("the label");
-    let fence = lines.iter().position(|l| l.starts_with(" MFENCE") || l.starts_with("MFENCE"));
+    let label = lines
+        .iter()
+        .position(|l| l.contains("LC00:"))
+        .expect("the label");
+    let fence = lines
+        .iter()
+        .position(|l| l.starts_with(" MFENCE") || l.starts_with("MFENCE"));
     assert!(fence.is_some_and(|f| f < label), "{written}");
 }
 
 #[test]
 fn loops_cost() {
     let s = Scratch::new();
-    let r = run(&["fences", &s.file("rounds.wtl", ROUNDS), "--cost", "loop=5", "--json"]);
+    let r = run(&[
+        "fences",
+        &s.file("rounds.wtl", ROUNDS),
+        "--cost",
+        "loop=5",
+        "--json",
+    ]);
     let v: Value = serde_json::from_str(&r.out).expect("JSON");
     assert_eq!(v["number_of_fences"], 2, "{v:#}");
-    assert_eq!((&v["fences"][0]["line"], &v["fences"][0]["place"]), (&5.into(), &"fence after line 5".into()), "{v:#}");
+    assert_eq!(
+        (&v["fences"][0]["line"], &v["fences"][0]["place"]),
+        (&5.into(), &"fence after line 5".into()),
+        "{v:#}"
+    );
     assert!(v["fences"][0]["column"].is_number(), "{v:#}");
 }
