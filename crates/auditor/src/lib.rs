@@ -20,7 +20,7 @@ pub mod translation;
 mod views;
 
 pub use closed_states::write_down;
-pub use judge::{AuditPolicy, after_audit, judge};
+pub use judge::{AuditPolicy, after_audit, judge, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -30,7 +30,8 @@ use std::fmt;
 use views::audit_views;
 use wattle_evidence::certificate::{Certificate, Corrupt};
 use wattle_evidence::control::{Control, Stop};
-use wattle_evidence::task::Task;
+use wattle_evidence::related::Translated;
+use wattle_evidence::{AnyNumber, OpenTask, Task};
 use wattle_memory::{Fault, MemoryModel};
 use wattle_model::array::ArraySystem;
 
@@ -155,6 +156,32 @@ pub fn audit(
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
     audit_with(&Solvers::own(), task, certificate, control)
+}
+
+/// The same for any number of threads; `translated` is what the certificate is about, where that is not
+/// the program itself.
+pub fn audit_open(
+    solvers: &Solvers,
+    task: &OpenTask<'_>,
+    certificate: &Certificate,
+    translated: Option<&Translated>,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let model = task.model;
+    match (certificate, task.of, translated) {
+        (Certificate::LoadBuffers(basis), AnyNumber::Program(program), _) => {
+            audit_crowd(program, model, task.question, basis, control)
+        }
+        (_, AnyNumber::System(system), _) => {
+            audit_system(solvers, system, model, certificate, control)
+        }
+        (_, AnyNumber::Program(_), Some(t)) => {
+            audit_system(solvers, &t.system, model, certificate, control)
+        }
+        (_, AnyNumber::Program(_), None) => Err(AuditError::Refused(
+            "it is not about any number of threads".into(),
+        )),
+    }
 }
 
 /// The same for what is told about any number of threads of an array-based system.

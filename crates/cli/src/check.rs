@@ -10,7 +10,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::families;
-use wattle::family_fences;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
@@ -388,7 +387,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     if arguments.report.is_some() {
         let instance = checked.instance.as_ref();
         let findings: Vec<_> = (checked.findings())
-            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .map(|f| (f, f.instance(instance).and_then(|i| drawing(f, i))))
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
@@ -482,10 +481,10 @@ fn keep(
     let mut notes = String::new();
     if let Some(path) = &arguments.trace {
         let run = |f: &Finding| {
-            let instance = checked.instance.as_ref()?;
+            let instance = f.instance(checked.instance.as_ref())?;
             // A run of some number of threads has to say which.
             let counts = match subject {
-                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::Program(program) => families::counts_of(program, options, instance),
                 Subject::System(_) => options.counts(),
             };
             let task = f.task(instance);

@@ -17,13 +17,13 @@ pub mod trace;
 mod unfold;
 pub mod verdict;
 
-pub use answer::{Answer, Engine, Limits, Reason, Refusal};
+pub use answer::{Answer, Engine, Limits, OpenAnswer, OpenProof, Reason, Refusal};
 pub use certificate::{Certificate, ClosedStates};
 pub use control::{Control, Meter, Pace, Progress, Stop};
 pub use file::{EvidenceFile, FileError};
 pub use fingerprint::fingerprint;
 pub use minimise::minimise;
-pub use task::Task;
+pub use task::{AnyNumber, Asked, OpenTask, Task};
 pub use trace::{End, Trace, TraceError};
 pub use verdict::{
     Assumption, Broken, Judged, Proof, Scope, SmallWorlds, Unchecked, Unsound, Verdict,

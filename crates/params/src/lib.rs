@@ -12,6 +12,7 @@ pub mod cover;
 pub mod cube;
 pub mod display;
 pub mod drain;
+pub mod engine;
 pub mod forward;
 pub mod guess;
 pub mod initial;
@@ -31,5 +32,6 @@ pub mod view;
 
 pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};
+pub use engine::Params;
 pub use search::Effort;
 pub use small::small_worlds;
