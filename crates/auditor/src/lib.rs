@@ -2,6 +2,14 @@
 //! shares no code with any engine: one file per kind of certificate. And the judge, which turns an
 //! engine's answer into a verdict once its evidence is checked.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::wildcard_enum_match_arm,
+        clippy::match_wildcard_for_single_variants
+    )
+)]
+
 mod alone;
 mod bad;
 mod closed_states;
@@ -49,11 +57,13 @@ fn model_of(
     if !system.cells.iter().map(|c| &c.name).eq(cells) {
         return Err(Corrupt("its cells are not those of the program").into());
     }
+    // Without weak cells there is no memory model to speak of.
+    if !system.has_weak_cells() {
+        return Ok(MemoryModel::Sc);
+    }
     Ok(match asked {
-        // Without weak cells there is no memory model to speak of.
-        _ if !system.has_weak_cells() => MemoryModel::Sc,
         MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
-        model => model,
+        model @ (MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso) => model,
     })
 }
 
@@ -195,7 +205,13 @@ pub fn audit_system(
     match certificate {
         Certificate::Cubes(c) => audit_cubes(solvers, system, model, c, control),
         Certificate::Views(c) => audit_views(system, model, c, control),
-        _ => Err(AuditError::Refused(
+        Certificate::ClosedStates(_)
+        | Certificate::Explored(_)
+        | Certificate::Coherent(_)
+        | Certificate::LoadBuffers(_)
+        | Certificate::Multisets(_)
+        | Certificate::Robust(_)
+        | Certificate::Inductive(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
         )),
     }

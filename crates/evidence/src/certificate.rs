@@ -76,7 +76,7 @@ impl Certificate {
                 let kept = match c.keeps {
                     Keeps::Multiset => "counts",
                     Keeps::Newest => "keeps the newest of",
-                    _ => "keeps the oldest of",
+                    Keeps::Exact | Keeps::Oldest | Keeps::AtMost => "keeps the oldest of",
                 };
                 format!("a closed abstraction that {kept} the stores of each buffer")
             }

@@ -67,7 +67,12 @@ pub fn explore(
         target,
         |search, ended, _| match ended {
             Ended::Exhausted => (None, unreached(task, search)),
-            _ => (trace(task.model, search, ended), None),
+            Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Stopped(_) => (trace(task.model, search, ended), None),
         },
     )?;
     let (run, unreached) = outcome.value;
@@ -163,7 +168,11 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
             let fault = fault(search.machine.instance, *thread, *step, *flaw);
             (search.run_to_fault(*state)?, End::Fault(fault))
         }
-        _ => return None,
+        Ended::Exhausted
+        | Ended::NoValue(..)
+        | Ended::Narrow(..)
+        | Ended::Short(_)
+        | Ended::Stopped(_) => return None,
     };
     Some(Trace {
         model,
@@ -174,9 +183,11 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
 }
 
 pub(crate) fn fault(instance: &Instance, thread: ThreadId, step: StepId, flaw: Flaw) -> Fault {
-    let message = match &instance.thread(thread).step(step).action {
-        Action::Assert { message, .. } => message.as_deref(),
-        _ => None,
+    let message = if let Action::Assert { message, .. } = &instance.thread(thread).step(step).action
+    {
+        message.as_deref()
+    } else {
+        None
     };
     let kind = flaw.kind(message);
     Fault { thread, step, kind }

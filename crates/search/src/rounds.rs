@@ -176,7 +176,11 @@ pub fn run<L: Look, T>(
                     sizes.ranges.widen(slot, machine.type_of(slot), value);
                 }
                 Ended::Short(thread) => sizes.lengthen(thread),
-                _ => break,
+                Ended::Exhausted
+                | Ended::Halted(_)
+                | Ended::NoValue(..)
+                | Ended::Fault { .. }
+                | Ended::Stopped(_) => break,
             }
             let wider = plan.machine(sizes)?;
             let carried = search.carry();
@@ -191,7 +195,13 @@ pub fn run<L: Look, T>(
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
             Ended::Exhausted if full => Cut::Buffers(sizes.limits(plan, &search.notes.full)),
-            _ => Cut::Nothing,
+            Ended::Exhausted
+            | Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Stopped(_) => Cut::Nothing,
         };
         // At most k are at most k however many slots there are.
         let again = cut != Cut::Nothing

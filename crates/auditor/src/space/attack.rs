@@ -265,7 +265,10 @@ impl Search<'_> {
                 }
                 Phase::Committed { attacker, .. } if *attacker == t => {}
                 Phase::Leaving(leaving) if *leaving != t => {}
-                phase => {
+                phase @ (Phase::Before
+                | Phase::Delaying { .. }
+                | Phase::Committed { .. }
+                | Phase::Leaving(_)) => {
                     self.steps(&row, t)?;
                     if *phase == Phase::Before && alone.is_none() {
                         self.start(&row, t)?;
@@ -368,7 +371,11 @@ impl Search<'_> {
                         FaultKind::MachineOverflow => return Err(overflow()),
                         // The access happens, and is the run's last event.
                         FaultKind::ValueOutOfRange { .. } if load => true,
-                        _ => return Ok(Next::Stays),
+                        FaultKind::Assertion { .. }
+                        | FaultKind::IndexOutOfRange { .. }
+                        | FaultKind::ValueOutOfRange { .. }
+                        | FaultKind::DivisionByZero
+                        | FaultKind::ShiftOutOfRange => return Ok(Next::Stays),
                     },
                 };
                 let deed = Deed::Access {
@@ -389,7 +396,11 @@ impl Search<'_> {
             }
             Effect::Fault(fault) => match &self.moves.faults[fault as usize].2 {
                 FaultKind::MachineOverflow => Err(overflow()),
-                _ => Ok(Next::Stays),
+                FaultKind::Assertion { .. }
+                | FaultKind::IndexOutOfRange { .. }
+                | FaultKind::ValueOutOfRange { .. }
+                | FaultKind::DivisionByZero
+                | FaultKind::ShiftOutOfRange => Ok(Next::Stays),
             },
             // There are no drains under SC.
             Effect::Drain { .. } => Ok(Next::Stays),
@@ -477,7 +488,11 @@ impl Search<'_> {
                         Through::Unknown | Through::Disabled => continue,
                         Through::Fault(fault) => match &self.moves.faults[fault as usize].2 {
                             FaultKind::MachineOverflow => return Err(overflow()),
-                            _ => continue,
+                            FaultKind::Assertion { .. }
+                            | FaultKind::IndexOutOfRange { .. }
+                            | FaultKind::ValueOutOfRange { .. }
+                            | FaultKind::DivisionByZero
+                            | FaultKind::ShiftOutOfRange => continue,
                         },
                     };
                     if !matches!(action, Action::Load { .. }) {
@@ -611,7 +626,7 @@ impl Aside {
                     self.unit.clear();
                     Admitted::Yes
                 }
-                admitted => admitted,
+                admitted @ (Admitted::No | Admitted::Yes | Admitted::Attack) => admitted,
             },
             Deed::Enter => {
                 if let Phase::Committed { after, debt, .. } = &mut self.phase {

@@ -203,7 +203,14 @@ impl Guess {
                         }
                         continue;
                     }
-                    _ => continue,
+                    Action::Skip
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => continue,
                 };
                 let admitted = value.within(thread.registers[register.index()].ty);
                 changed |= self.registers[t][register.index()].grow(admitted);
@@ -271,7 +278,7 @@ impl Interval {
         }
         match ty {
             Type::Wrap { .. } => Interval { lo, hi },
-            _ => Interval {
+            Type::Int | Type::Range { .. } | Type::Thread(_) => Interval {
                 lo: self.lo.clamp(lo, hi),
                 hi: self.hi.clamp(lo, hi),
             },
@@ -335,7 +342,9 @@ impl Interval {
             }
             Op2::Shl => corners(&|x, y| x << y.clamp(0, 63)),
             Op2::Shr => corners(&|x, y| x >> y.clamp(0, 63)),
-            _ => Interval::TRUTH,
+            Op2::Eq | Op2::Ne | Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge | Op2::And | Op2::Or => {
+                Interval::TRUTH
+            }
         }
     }
 }
