@@ -436,61 +436,13 @@ fn live(task: &Task<'_>) -> Vec<Vec<Vec<bool>>> {
     }
     let threads = instance.threads.iter().zip(&seen);
     let one = |(thread, seen): (&Thread, &Vec<bool>)| {
-        let mut live: Vec<Vec<bool>> = (0..thread.locations.len())
-            .map(|l| match only_final && !thread.outgoing[l].is_empty() {
+        let observed = (0..thread.locations.len()).map(|l| {
+            match only_final && !thread.outgoing[l].is_empty() {
                 true => vec![false; seen.len()],
                 false => seen.clone(),
-            })
-            .collect();
-        // Until nothing changes; steps mostly lead on, so going backwards takes few rounds.
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for step in thread.steps.iter().rev() {
-                let mut before = live[step.target.index()].clone();
-                before_step(&step.action, &mut before);
-                let here = &mut live[step.source.index()];
-                for (known, new) in here.iter_mut().zip(before) {
-                    changed |= new && !*known;
-                    *known |= new;
-                }
             }
-        }
-        live
+        });
+        thread.live(observed.collect())
     };
     threads.map(one).collect()
-}
-
-fn before_step(action: &Action<RegisterId, Address>, live: &mut [bool]) {
-    fn read(e: &Expr<RegisterId>, live: &mut [bool]) {
-        e.for_each_atom(&mut |r| live[r.index()] = true);
-    }
-    fn read_index(place: &Address, live: &mut [bool]) {
-        match place {
-            Address::Cell(_) => {}
-            Address::Computed { index, .. } => read(index, live),
-        }
-    }
-    match action {
-        Action::Assign { register, value } => {
-            live[register.index()] = false;
-            read(value, live);
-        }
-        Action::Havoc { register, .. } => live[register.index()] = false,
-        Action::Assume(e) | Action::Assert { condition: e, .. } => read(e, live),
-        Action::Load { register, place } => {
-            live[register.index()] = false;
-            read_index(place, live);
-        }
-        Action::Store { place, value } => {
-            read(value, live);
-            read_index(place, live);
-        }
-        Action::Skip
-        | Action::Fence(_)
-        | Action::AtomicBegin(_)
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => {}
-    }
 }
