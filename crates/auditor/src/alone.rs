@@ -177,7 +177,7 @@ impl Alone {
         let pending = &self.threads[t].pending;
         match local {
             at @ LocalState::At { .. } => pending.get(at).is_some_and(|c| c.contains(&cell)),
-            LocalState::At { .. } | LocalState::WithoutLock | LocalState::Any => {
+            LocalState::WithoutLock | LocalState::Any => {
                 pending.values().any(|c| c.contains(&cell))
             }
         }
@@ -188,7 +188,7 @@ impl Alone {
         let thread = &self.threads[t];
         match local {
             at @ LocalState::At { .. } => thread.into.get(at).into_iter().flatten().collect(),
-            open @ (LocalState::At { .. } | LocalState::WithoutLock | LocalState::Any) => {
+            open @ (LocalState::WithoutLock | LocalState::Any) => {
                 let all = thread.transitions.iter();
                 all.filter(|tr| local_covers(open, &tr.to.certified()))
                     .collect()
@@ -429,8 +429,6 @@ impl Unfolding<'_> {
             | Action::Havoc { .. }
             | Action::Assume(_)
             | Action::Assert { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
             | Action::AtomicEnd) => {
                 let ways = self.quiet(registers, action)?.into_iter();
                 let ways = ways.map(|after| self.go(at, s, after, at.holds, Effect::Nothing));

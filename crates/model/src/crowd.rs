@@ -131,8 +131,7 @@ fn no_instance(e: &InstanceError) -> NotAlike {
         | InstanceError::NotConstant { span, .. } => *span,
         InstanceError::NoFamily { .. }
         | InstanceError::Single { .. }
-        | InstanceError::TooLarge { .. }
-        | _ => Span::NONE,
+        | InstanceError::TooLarge { .. } => Span::NONE,
     };
     NotAlike {
         span,

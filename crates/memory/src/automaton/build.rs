@@ -291,7 +291,6 @@ impl<'i> Builder<'i> {
             | Action::Havoc { .. }
             | Action::Assume(_)
             | Action::Assert { .. }
-            | Action::Fence(_)
             | Action::AtomicBegin(_)
             | Action::AtomicEnd) => {
                 for (choice, result) in local(thread, registers, action)? {
