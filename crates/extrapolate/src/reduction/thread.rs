@@ -194,8 +194,6 @@ impl<'m> Maker<'m> {
             | Action::Assert { .. }
             | Action::Load { .. }
             | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
             | Action::AtomicEnd => return false,
         }
         true

@@ -28,7 +28,6 @@ use size::may_be;
 use wattle_evidence::{Refusal, Task};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, le};
 use wattle_memory::MemoryModel;
-use wattle_model::graph::Action;
 use wattle_model::instance::{Fact, Initial, Instance, Question, Step};
 use wattle_model::{CellId, Expr, RegisterId, Span, StepId, ThreadId, Type};
 
