@@ -1,0 +1,5 @@
+//! The engine `traces`.
+
+/// One run for each trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traces;
