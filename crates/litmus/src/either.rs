@@ -40,7 +40,11 @@ impl Pace for Turn {
     fn tick(&self, _: &'static str, _: Progress) -> Result<(), Stop> {
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left <= 1 { Err(Stop::Cancelled) } else { Ok(()) }
+        if left <= 1 {
+            Err(Stop::Cancelled)
+        } else {
+            Ok(())
+        }
     }
 
     fn is_over(&self) -> bool {

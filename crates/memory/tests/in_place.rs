@@ -11,20 +11,33 @@ type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
 /// Events in an order that does not depend on who lists them.
 fn events_in_place(m: &InPlace<'_>) -> Vec<Event> {
     let instance = m.instance;
-    let inside = |t: &wattle_model::ThreadId| instance.thread(*t).atomic[m.locations[t.index()].index()];
+    let inside =
+        |t: &wattle_model::ThreadId| instance.thread(*t).atomic[m.locations[t.index()].index()];
     let alone = instance.thread_ids().find(inside);
     let mut events = Vec::new();
-    for t in instance.thread_ids().filter(|t| alone.is_none_or(|a| a == *t)) {
+    for t in instance
+        .thread_ids()
+        .filter(|t| alone.is_none_or(|a| a == *t))
+    {
         for s in instance.thread(t).outgoing(m.locations[t.index()]) {
             if m.enabled(t, *s) {
                 let value = None;
-                events.push(Event::Step { thread: t, step: *s, value });
+                events.push(Event::Step {
+                    thread: t,
+                    step: *s,
+                    value,
+                });
             }
         }
         for at in (0..m.pending(t).len()).filter(|at| m.may_access(t) && m.is_oldest(t, *at)) {
             let p = m.pending(t)[at];
             let (cell, value, keep) = (p.cell, p.value, false);
-            events.push(Event::Drain { thread: t, cell, value, keep });
+            events.push(Event::Drain {
+                thread: t,
+                cell,
+                value,
+                keep,
+            });
         }
     }
     events.sort();
@@ -61,7 +74,11 @@ fn walk<L: Layout>(instance: &Instance, rng: &mut Rng) -> Option<String> {
         let mut passed = Vec::new();
         for _ in 0..40 {
             if !same::<L>(&state, &mine) {
-                return Some(format!("{}: states differ after {} events", L::MODEL, passed.len()));
+                return Some(format!(
+                    "{}: states differ after {} events",
+                    L::MODEL,
+                    passed.len()
+                ));
             }
             let all = machine.events(&state);
             let mut plain: Vec<Event> = all.clone();
@@ -81,7 +98,11 @@ fn walk<L: Layout>(instance: &Instance, rng: &mut Rng) -> Option<String> {
             let event = all[rng.below(all.len())];
             let mark = mine.mark();
             let faulted = match event {
-                Event::Step { thread, step, value } => mine.take(thread, step, value).err(),
+                Event::Step {
+                    thread,
+                    step,
+                    value,
+                } => mine.take(thread, step, value).err(),
                 Event::Drain { thread, cell, .. } => {
                     let at = mine.pending(thread).iter().position(|p| p.cell == cell)?;
                     mine.drain(thread, at);

@@ -200,11 +200,7 @@ impl Record {
 }
 
 impl<'p, 'i> Search<'p, 'i> {
-    pub fn new(
-        program: &'p Program<'i>,
-        start: &Start,
-        minds_faults: bool,
-    ) -> Self {
+    pub fn new(program: &'p Program<'i>, start: &Start, minds_faults: bool) -> Self {
         let moves = Moves::new(program, start, minds_faults);
         let probe = Moves::new(program, start, false);
         let processes = moves.processes() as usize;
@@ -261,7 +257,10 @@ impl<'p, 'i> Search<'p, 'i> {
             &self.forwarded,
         ];
         let rows: u64 = rows.iter().map(|r| r.bytes()).sum();
-        let record = self.record.as_ref().map_or(0, |r| r.bytes.capacity() as u64);
+        let record = self
+            .record
+            .as_ref()
+            .map_or(0, |r| r.bytes.capacity() as u64);
         Progress {
             states: self.work.runs,
             frontier: self.taken.len() as u64,
@@ -673,7 +672,10 @@ impl<'p, 'i> Search<'p, 'i> {
         let n = self.taken.len();
         for f in 0..n {
             let from = self.taken[f].races as usize;
-            let to = self.taken.get(f + 1).map_or(self.races.len(), |t| t.races as usize);
+            let to = self
+                .taken
+                .get(f + 1)
+                .map_or(self.races.len(), |t| t.races as usize);
             for r in from..to {
                 let e = self.races[r] as usize;
                 let (first, second) = (self.taken[e], self.taken[f]);
@@ -802,7 +804,11 @@ impl<'p, 'i> Search<'p, 'i> {
                 let earlier = other.drained.is_some_and(|(_, e)| e < epoch);
                 put == Some(&(k as u32)) || same_thread && earlier
             });
-            if q == p || waits || stored || self.footprints.conflict(other.of.footprint, of.footprint) {
+            if q == p
+                || waits
+                || stored
+                || self.footprints.conflict(other.of.footprint, of.footprint)
+            {
                 order::join(&mut now, self.before.row(k));
                 order::put(&mut now, k);
             }
@@ -842,8 +848,8 @@ impl<'p, 'i> Search<'p, 'i> {
     fn may_begin(&self, z: Move) -> Option<Option<usize>> {
         let sequence = &self.rows.sequence;
         if let Some(k) = order::first(self.by_process.row(z.process as usize), sequence) {
-            let first = self.labels[k].choice == z.choice
-                && !order::meet(self.before.row(k), sequence);
+            let first =
+                self.labels[k].choice == z.choice && !order::meet(self.before.row(k), sequence);
             return first.then_some(Some(k));
         }
         for access in self.footprints.accesses(z.footprint) {
@@ -872,13 +878,19 @@ impl<'p, 'i> Search<'p, 'i> {
 
     fn conflict_in_sequence(&self, z: Move) -> bool {
         let mut all = order::bits(&self.rows.sequence);
-        all.any(|k| self.footprints.conflict(z.footprint, self.labels[k].footprint))
+        all.any(|k| {
+            self.footprints
+                .conflict(z.footprint, self.labels[k].footprint)
+        })
     }
 
     /// Puts the sequence into the tree of the state before `e`, unless runs that begin with it have been
     /// explored or will be. `f` is its last move.
     fn insert(&mut self, e: usize, f: usize) {
-        let (from, to) = (self.nodes[e].sleep as usize, self.nodes[e + 1].sleep as usize);
+        let (from, to) = (
+            self.nodes[e].sleep as usize,
+            self.nodes[e + 1].sleep as usize,
+        );
         for z in from..to {
             if self.may_begin(self.sleeping[z]).is_some() {
                 return;

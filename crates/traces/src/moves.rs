@@ -193,6 +193,11 @@ impl<'p, 'i> Moves<'p, 'i> {
         }
     }
 
+    /// Whether some thread has had a fault.
+    pub fn has_faulted(&self) -> bool {
+        self.stands.iter().any(|s| s.halted)
+    }
+
     /// In how many ways the thread can go on, if its next move is to choose.
     #[inline]
     pub fn ways(&self, t: Process) -> u32 {
@@ -359,7 +364,8 @@ impl<'p, 'i> Moves<'p, 'i> {
                 store: NO_STORE,
             });
         }
-        let seen = |a: &Access| a.kind == Kind::Write && program.seen.get(a.cell as usize) == Some(&true);
+        let seen =
+            |a: &Access| a.kind == Kind::Write && program.seen.get(a.cell as usize) == Some(&true);
         made.visible = visible || self.accesses.iter().any(seen);
         self.finish(guarded, made.visible);
         if fault.is_none() {
@@ -394,7 +400,10 @@ impl<'p, 'i> Moves<'p, 'i> {
     }
 
     /// Whether the step needs the thread's buffer to be empty.
-    fn waits(&self, action: &Action<wattle_model::RegisterId, wattle_model::instance::Address>) -> bool {
+    fn waits(
+        &self,
+        action: &Action<wattle_model::RegisterId, wattle_model::instance::Address>,
+    ) -> bool {
         match action {
             Action::Fence(Fence::Full)
             | Action::AtomicBegin(Section::Drained)
@@ -460,7 +469,10 @@ impl<'p, 'i> Moves<'p, 'i> {
         let thread = instance.thread(t);
         for _ in 0..MOST_STEPS {
             let at = self.machine.locations[t.index()];
-            let mut open = thread.outgoing(at).iter().filter(|s| self.machine.enabled(t, **s));
+            let mut open = thread
+                .outgoing(at)
+                .iter()
+                .filter(|s| self.machine.enabled(t, **s));
             let Some(s) = open.next().copied() else {
                 return Ok(Inside::Stuck);
             };

@@ -11,8 +11,9 @@
 //! refused: a run can then be shut out by two events that have nothing to do with each other.
 
 use wattle_evidence::Refusal;
-use wattle_memory::MemoryModel;
 use wattle_memory::compiled::View;
+use wattle_memory::reference::{self, Machine};
+use wattle_memory::{Exact, MemoryModel, Sc};
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Step, Thread};
 use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId, ThreadId};
@@ -77,6 +78,9 @@ impl Who {
 
 impl<'i> Program<'i> {
     pub fn new(instance: &'i Instance, model: MemoryModel, view: &View) -> Result<Self, Refusal> {
+        let refused = |r: reference::Refusal| Refusal::new(r.to_string());
+        // Choices of too many values.
+        Machine::<Sc, Exact>::new(instance, ()).map_err(refused)?;
         let cells = instance.cells.len();
         let (mut writes, mut touches) = (vec![Who::Nobody; cells], vec![Who::Nobody; cells]);
         let mut locks = false;
@@ -245,7 +249,9 @@ fn guard_of(thread: &Thread, begin: StepId, locks: bool) -> Result<Option<u32>, 
         }
         let out = thread.outgoing(at);
         if out.is_empty() || may_block(thread, out) {
-            waits = waits.or(Some(out.first().map_or(step.span, |s| thread.step(*s).span)));
+            waits = waits.or(Some(
+                out.first().map_or(step.span, |s| thread.step(*s).span),
+            ));
         }
         for s in out {
             let inner = thread.step(*s);

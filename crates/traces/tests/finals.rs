@@ -23,7 +23,11 @@ impl Pace for Few {
     fn tick(&self, _: &'static str, _: Progress) -> Result<(), Stop> {
         let left = self.0.load(Ordering::Relaxed);
         self.0.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left == 0 { Err(Stop::Cancelled) } else { Ok(()) }
+        if left == 0 {
+            Err(Stop::Cancelled)
+        } else {
+            Ok(())
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -84,7 +88,9 @@ fn shape() -> Shape {
 
 #[test]
 fn the_same_final_states() {
-    let (_, tally) = trial(&shape(), 700, 501, |p, _, tally: &mut Tally| compare(p, tally));
+    let (_, tally) = trial(&shape(), 700, 501, |p, _, tally: &mut Tally| {
+        compare(p, tally)
+    });
     println!("{tally:?}");
 }
 
@@ -95,7 +101,9 @@ fn without_locks() {
         statements: 5,
         ..shape()
     };
-    let (_, tally) = trial(&shape, 700, 50_001, |p, _, tally: &mut Tally| compare(p, tally));
+    let (_, tally) = trial(&shape, 700, 50_001, |p, _, tally: &mut Tally| {
+        compare(p, tally)
+    });
     println!("{tally:?}");
     assert!(tally.compared > 1500);
 }
@@ -106,6 +114,8 @@ fn with_faults() {
         faults: true,
         ..shape()
     };
-    let (_, tally) = trial(&shape, 500, 90_001, |p, _, tally: &mut Tally| compare(p, tally));
+    let (_, tally) = trial(&shape, 500, 90_001, |p, _, tally: &mut Tally| {
+        compare(p, tally)
+    });
     println!("{tally:?}");
 }

@@ -305,12 +305,7 @@ impl<'i, S: DerefMut<Target = InPlace<'i>>> World<Numbers> for Acting<S> {
         })
     }
 
-    fn write(
-        &mut self,
-        _: &mut Numbers,
-        cell: CellId,
-        value: i64,
-    ) -> Result<(), StuckIn<Numbers>> {
+    fn write(&mut self, _: &mut Numbers, cell: CellId, value: i64) -> Result<(), StuckIn<Numbers>> {
         let t = self.t.index();
         let state = &mut *self.state;
         let thread = &state.instance.threads[t];
