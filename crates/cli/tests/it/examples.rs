@@ -88,7 +88,7 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
         .display()
         .to_string();
     let file = path.display().to_string();
-    let source = match input::read(&file, None) {
+    let mut source = match input::read(&file, None) {
         Ok(source) => source,
         Err(e) => return vec![format!("{shown}: {}", e.reason)],
     };
@@ -96,7 +96,7 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
     if expected.is_empty() {
         return vec![format!("{shown}: no `expect:` line")];
     }
-    let subject = match input::parse(&source) {
+    let subject = match input::parse(&mut source) {
         // Only the plan knows what to do with systems of any number of threads.
         Ok((Subject::System(_), _)) if engine.is_some() => return Vec::new(),
         Ok((subject, _)) => subject,
