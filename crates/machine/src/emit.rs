@@ -121,7 +121,8 @@ impl Emit<'_> {
     /// A number that is cut to its width by where it goes.
     fn outer(&self, e: &E) -> Result<M, String> {
         match e {
-            E::Bin(Bin::Add | Bin::Sub | Bin::Mul, a, b) => self.ring(e, a, b),
+            // Sums and differences of narrower words are far from what the model's numbers can hold.
+            E::Bin(Bin::Add | Bin::Sub, a, b) if e.width() < 64 => self.ring(e, a, b),
             _ => self.number(e),
         }
     }
@@ -144,7 +145,7 @@ impl Emit<'_> {
         })
     }
 
-    fn number(&self, e: &E) -> Result<M, String> {
+    pub fn number(&self, e: &E) -> Result<M, String> {
         let w = e.width();
         let cut = |m: M| match w {
             64 => wrap(m, 64, true),

@@ -17,6 +17,8 @@ mod build;
 mod emit;
 mod graph;
 pub mod image;
+#[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+mod judge;
 mod layout;
 mod lift;
 mod lines;

@@ -162,6 +162,9 @@ impl Lift<'_> {
                 self.push_word(value);
             }
             M::Pop => {
+                if self.width(i, 0)? != 64 {
+                    return Err("only 64 bits are popped".into());
+                }
                 let value = self.pop_word();
                 self.write(i, 0, value)?;
             }
