@@ -71,7 +71,9 @@ fn name(verdict: &Verdict) -> &'static str {
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() {
+        if path.is_dir() && path.ends_with("machine-code") {
+            // These need a compiler; `machine.rs` has it.
+        } else if path.is_dir() {
             files(&path, found);
         } else if InputLanguage::from_path(&path).is_some() {
             found.push(path);
