@@ -326,7 +326,7 @@ fn in_order(
 fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
     let memory = Budget::limit(arguments.memory);
     let _guard = budget::guard(name, arguments.timeout, memory);
-    let source = match input::read(name, arguments.language) {
+    let mut source = match input::read(name, arguments.language) {
         Ok(source) => input::Source {
             mathematical: arguments.mathematical,
             ..source
@@ -334,7 +334,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();
-    let (mut subject, warnings) = match input::parse(&source) {
+    let (mut subject, warnings) = match input::parse(&mut source) {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
