@@ -122,6 +122,7 @@ pub fn search(
         reductions: Reductions {
             chaining: false,
             dead_registers: engine.options.dead_registers,
+            persistent: false,
         },
         order: engine.options.order,
         most_buffered: engine.options.most_buffered,

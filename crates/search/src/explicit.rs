@@ -13,6 +13,8 @@ pub struct Options {
     pub order: Order,
     pub chaining: bool,
     pub dead_registers: bool,
+    /// Only some of the events of a state are taken, where these are enough.
+    pub persistent: bool,
     /// Buffers that may grow without end are followed up to this many stores.
     pub most_buffered: u32,
     /// What buffers remember. If they forget, proofs hold and runs must be found to be real.
@@ -25,6 +27,7 @@ impl Default for Options {
             order: Order::BreadthFirst,
             chaining: true,
             dead_registers: true,
+            persistent: true,
             most_buffered: 6,
             content: ContentKind::default(),
         }
@@ -36,6 +39,7 @@ impl Options {
         Reductions {
             chaining: self.chaining,
             dead_registers: self.dead_registers,
+            persistent: self.persistent,
         }
     }
 }
