@@ -21,5 +21,5 @@
 mod answer;
 mod summary;
 
-pub use answer::{Answer, NoAnswer, answer, observed_facts};
+pub use answer::{Answer, NoAnswer, answer, answer_with, observed_facts};
 pub use summary::{Observation, Summary};

@@ -123,6 +123,7 @@ pub fn search(
             chaining: false,
             dead_registers: engine.options.dead_registers,
             persistent: false,
+            symmetry: false,
         },
         order: engine.options.order,
         most_buffered: engine.options.most_buffered,

@@ -91,8 +91,37 @@ pub trait Expand {
 /// Successors, each made by running steps.
 pub struct Plain {
     scratch: Vec<u64>,
+    kept: Vec<u64>,
     made: Made,
     offers: Vec<Offer>,
+}
+
+/// Puts into a batch, of states that differ in who is who, the one that is stored.
+pub struct Kept<'a, 'i> {
+    machine: &'a Machine<'i>,
+    batch: &'a mut Batch,
+    scratch: &'a mut [u64],
+}
+
+impl<'a, 'i> Kept<'a, 'i> {
+    pub fn new(machine: &'a Machine<'i>, batch: &'a mut Batch, scratch: &'a mut [u64]) -> Self {
+        Kept {
+            machine,
+            batch,
+            scratch,
+        }
+    }
+}
+
+impl Sink for Kept<'_, '_> {
+    fn next(&mut self, state: &[u64]) {
+        if !self.machine.is_symmetric() {
+            return self.batch.next(state);
+        }
+        self.scratch.copy_from_slice(state);
+        self.machine.canonical(self.scratch, None);
+        self.batch.next(self.scratch);
+    }
 }
 
 /// The successors of one state.
@@ -115,6 +144,7 @@ impl Plain {
     pub fn new(machine: &Machine<'_>) -> Self {
         Plain {
             scratch: vec![0; machine.words],
+            kept: vec![0; machine.words],
             made: Made::default(),
             offers: Vec::new(),
         }
@@ -159,7 +189,7 @@ impl Plain {
             let kinds = [(offer.steps, steps), (offer.drains, drains)];
             for (count, wanted) in kinds {
                 for next in next.by_ref().take(count as usize).filter(|_| wanted) {
-                    batch.next(next);
+                    Kept::new(machine, batch, &mut self.scratch).next(next);
                 }
             }
         }
@@ -184,7 +214,10 @@ impl Expand for Plain {
         for (i, state) in states.chunks_exact(machine.words).enumerate() {
             batch.parent = first + i as u32;
             let expanded = match all || machine.inside_atomic(state).is_some() {
-                true => machine.expand(state, &mut self.scratch, notes, batch),
+                true => {
+                    let mut kept = Kept::new(machine, batch, &mut self.kept);
+                    machine.expand(state, &mut self.scratch, notes, &mut kept)
+                }
                 false => self.choose(machine, state, notes, batch),
             };
             expanded.map_err(|found| (i, found))?;
@@ -243,7 +276,10 @@ impl<const W: usize, const T: usize> Remembering<W, T> {
             sought: Vec::new(),
             moves: Vec::new(),
             // A thread inside an atomic block keeps the others from what their menus say.
-            diamonds: breadth_first && !machine.has_atomic_states() && !machine.leaves_out(),
+            diamonds: breadth_first
+                && !machine.has_atomic_states()
+                && !machine.leaves_out()
+                && !machine.is_symmetric(),
             offers: Vec::new(),
             chosen: Vec::new(),
         }
@@ -425,10 +461,14 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
         }
         let (next, keys, after) = batch.make_room::<W>(moves);
         let moves = &self.moves[..moves];
+        let symmetric = machine.is_symmetric();
         for (((at, next), key), after) in moves.iter().zip(next).zip(keys).zip(after) {
             let s = at.state as usize;
             let delta = self.menus.delta(at.delta);
             *next = std::array::from_fn(|w| states[s][w] ^ delta[w]);
+            if symmetric {
+                machine.canonical(next, None);
+            }
             *key = Key {
                 hash: hash(next),
                 parent: first + s as u32,

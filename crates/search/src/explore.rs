@@ -11,7 +11,7 @@
 //! there are finitely many states, and it ends in one that was expanded with all its events. Successors inside an
 //! atomic block do not count: from there nobody else can move.
 
-use crate::expand::{Expand, Known, MOST_THREADS, Plain, Remembering};
+use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
 use crate::store::{Key, ROOT, Store, append, hash};
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
@@ -49,6 +49,8 @@ pub enum Ended {
     Narrow(Slot, i64),
     /// The row of a thread's buffer is too short; lengthen it and go on.
     Short(ThreadId),
+    /// Next to nothing was left out so far: it may be faster to leave out nothing.
+    Idle,
     Stopped(Stop),
 }
 
@@ -83,6 +85,8 @@ pub struct Search<'m, 'i> {
     pub successors: u64,
     poll_at: usize,
     poll_at_successors: u64,
+    /// Ends soon if next to nothing is left out.
+    pub impatient: bool,
     /// Who searches, for those who watch.
     pub name: &'static str,
     /// Successors come from menus, and diamonds are closed once.
@@ -125,6 +129,8 @@ pub struct Batch {
 const BATCH: usize = 64;
 /// So many known states may be left behind in the queue.
 const TAKEN: usize = 1 << 10;
+/// As many expansions show whether anything is left out.
+const PATIENCE: usize = 1 << 10;
 /// Expansions between two looks at the clock.
 const POLL: usize = 1 << 12;
 
@@ -211,6 +217,7 @@ impl<'m, 'i> Search<'m, 'i> {
             successors: 0,
             poll_at: 0,
             poll_at_successors: 0,
+            impatient: false,
             name: "explicit",
             shortcuts: true,
             remembered: 0,
@@ -265,6 +272,7 @@ impl<'m, 'i> Search<'m, 'i> {
             successors: carried.successors,
             poll_at: 0,
             poll_at_successors: 0,
+            impatient: false,
             name: carried.name,
             shortcuts: carried.shortcuts,
             remembered: 0,
@@ -331,13 +339,15 @@ impl<'m, 'i> Search<'m, 'i> {
             *known = known.without_menus();
         }
         let mut current = vec![0; self.machine.words];
+        let mut stored = current.clone();
         // A search that was carried on has begun already; begun states are found again.
         let begun = self.expanded > 0;
         for i in (0..self.starts.len()).filter(|_| !begun) {
             let start = &self.starts[i];
+            let mut kept = Kept::new(self.machine, &mut self.batch, &mut stored);
             let begun = self
                 .machine
-                .begin(start, &mut current, &mut self.notes, &mut self.batch);
+                .begin(start, &mut current, &mut self.notes, &mut kept);
             if let Err(found) = begun {
                 return ended(found, ROOT);
             }
@@ -352,6 +362,12 @@ impl<'m, 'i> Search<'m, 'i> {
             let Some((index, count)) = self.next() else {
                 return Ended::Exhausted;
             };
+            if self.impatient && self.expanded >= PATIENCE {
+                self.impatient = false;
+                if self.left_out * 8 < self.expanded as u64 {
+                    return Ended::Idle;
+                }
+            }
             let due = self.expanded >= self.poll_at || self.successors >= self.poll_at_successors;
             if due {
                 self.remembered = expand.bytes();

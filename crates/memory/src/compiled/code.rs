@@ -319,6 +319,8 @@ pub struct Node {
     pub local: bool,
     /// Nothing here is anybody else's business, but several steps may be enabled.
     pub choice: bool,
+    /// It depends on a computed address whether it is.
+    pub perhaps: bool,
     pub atomic: bool,
     /// Bits to keep per word; empty if no register is dead here.
     pub keep: Vec<(u32, u64)>,

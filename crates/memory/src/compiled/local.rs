@@ -99,6 +99,14 @@ impl Sharing {
         self.readers[cell].only(t) && self.writers[cell].only(t) && self.lockers.only(t)
     }
 
+    /// Per cell: whether a load, and a store that reaches memory at once, is nobody else's business.
+    pub fn free(&self, t: u32, view: &View) -> (Vec<bool>, Vec<bool>) {
+        let cells = 0..self.writers.len();
+        let load = |c: usize| self.writers[c].only(t);
+        let store = |c: usize| self.private(t, c) && (view.only_final || !view.cells[c]);
+        (cells.clone().map(load).collect(), cells.map(store).collect())
+    }
+
     /// Somebody else may hold the lock when the thread wants to load or to write.
     pub fn may_be_locked_out(&self, t: u32) -> bool {
         !self.lockers.only(t)
@@ -121,6 +129,9 @@ pub enum Local {
     Step,
     /// Several may be.
     Choice,
+    /// If its computed address is that of a cell which only this thread writes (to load from it) or
+    /// touches (to store to it).
+    Perhaps,
 }
 
 /// Per location of the thread: local.
@@ -135,10 +146,17 @@ pub fn local(
     let mut local: Vec<Local> = (0..thread.locations.len())
         .map(|l| {
             let out = &thread.outgoing[l];
+            let unseen = |s: &StepId| view.only_final || invisible(t, thread.step(*s), view);
             let free = |s: &StepId| {
-                let step = thread.step(*s);
-                independent(model, t as u32, step, view, sharing)
-                    && (view.only_final || invisible(t, step, view))
+                independent(model, t as u32, thread.step(*s), view, sharing) && unseen(s)
+            };
+            let perhaps = |s: &StepId| match &thread.step(*s).action {
+                Action::Load { place, .. } | Action::Store { place, .. } => {
+                    matches!(place, Address::Computed { .. })
+                        && !sharing.may_be_locked_out(t as u32)
+                        && unseen(s)
+                }
+                _ => false,
             };
             let waits = |s: &StepId| thread.step(*s).action == Action::Fence(Fence::Full);
             match (deterministic(thread, out), thread.atomic[l]) {
@@ -149,6 +167,7 @@ pub fn local(
                     0 => Local::No,
                     _ => Local::Choice,
                 },
+                (true, false) if out.iter().all(perhaps) => Local::Perhaps,
                 _ => Local::No,
             }
         })

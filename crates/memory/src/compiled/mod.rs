@@ -24,6 +24,7 @@ mod persistent;
 mod ranges;
 mod run;
 mod simplify;
+mod symmetry;
 mod unpack;
 mod view;
 
@@ -46,6 +47,7 @@ use code::{Edge, Node, Op, Place, Register};
 use local::{Local, Sharing};
 use pack::{Request, pack};
 use persistent::{Persistent, Seen};
+use symmetry::Symmetry;
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Fact, Step};
 use wattle_model::{Expr, Fence, Instance, RegisterId, Type};
@@ -58,6 +60,8 @@ pub struct Reductions {
     pub dead_registers: bool,
     /// Only some of the events of a state need be taken ([`persistent`]).
     pub persistent: bool,
+    /// Of states that differ in who is who one is kept ([`symmetry`]).
+    pub symmetry: bool,
 }
 
 impl Reductions {
@@ -65,11 +69,13 @@ impl Reductions {
         chaining: true,
         dead_registers: true,
         persistent: true,
+        symmetry: true,
     };
     pub const NONE: Reductions = Reductions {
         chaining: false,
         dead_registers: false,
         persistent: false,
+        symmetry: false,
     };
 }
 
@@ -93,6 +99,8 @@ pub struct Machine<'i> {
     seen: Seen,
     /// Which events suffice.
     persistent: Option<Persistent>,
+    /// Which threads are alike.
+    symmetry: Symmetry,
 }
 
 /// One thread of a [`Machine`].
@@ -104,6 +112,9 @@ pub(crate) struct Compiled {
     pub buffer: Buffer,
     /// Some cell's drains are chained.
     pub settles: bool,
+    /// Per cell: loads of it, and stores that reach it at once, are nobody else's business.
+    pub free_loads: Vec<bool>,
+    pub free_stores: Vec<bool>,
 }
 
 impl<'i> Machine<'i> {
@@ -131,11 +142,19 @@ impl<'i> Machine<'i> {
             faults: view.faults,
             seen: Seen::default(),
             persistent: None,
+            symmetry: Symmetry::default(),
         };
-        machine.lay_out(contents, ranges, slots);
+        let classes = match reductions.symmetry && contents.keeps == Keeps::Exact {
+            true => symmetry::classes(instance, view),
+            false => Vec::new(),
+        };
+        let (mut ranges, mut slots) = (ranges.clone(), slots.to_vec());
+        symmetry::unify(&classes, &mut ranges, &mut slots);
+        machine.lay_out(contents, &ranges, &slots);
         for t in 0..instance.threads.len() {
             machine.compile(t, view, reductions, contents, &sharing)?;
         }
+        machine.symmetry = Symmetry::new(&machine, classes);
         machine.seen = Seen::new(&machine, view);
         if contents.keeps == Keeps::Exact {
             machine.persistent = Persistent::new(&machine, reductions);
@@ -262,6 +281,7 @@ impl<'i> Machine<'i> {
                 edges,
                 local: local == Local::Step,
                 choice: local == Local::Choice,
+                perhaps: local == Local::Perhaps,
                 atomic: thread.atomic[l],
                 keep: Vec::new(),
             });
@@ -278,6 +298,9 @@ impl<'i> Machine<'i> {
             }
         }
         let me = &mut self.threads[t];
+        if nodes.iter().any(|n| n.perhaps) {
+            (me.free_loads, me.free_stores) = sharing.free(t as u32, view);
+        }
         me.nodes = nodes;
         // A buffer that keeps a few in order would keep others if these left early.
         if reductions.chaining && !contents.keeps.is_abstract() {

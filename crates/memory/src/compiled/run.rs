@@ -277,7 +277,7 @@ impl Machine<'_> {
                 {
                     continue;
                 }
-            } else if node.local {
+            } else if node.local || node.perhaps && self.is_free(state, t, &node.edges) {
                 if self.chain_step(state, t, &node.edges, notes, sink)? {
                     continue;
                 }
@@ -290,6 +290,31 @@ impl Machine<'_> {
             }
             return Ok(true);
         }
+    }
+
+    /// The computed address is that of a cell where nobody minds.
+    fn is_free(&self, state: &[u64], t: usize, edges: &[Edge]) -> bool {
+        let thread = &self.threads[t];
+        edges.iter().all(|edge| match &edge.op {
+            Op::Load { place, .. } => self
+                .address(state, place)
+                .is_ok_and(|c| thread.free_loads[c as usize]),
+            Op::Write { place, .. } => self
+                .address(state, place)
+                .is_ok_and(|c| thread.free_stores[c as usize]),
+            Op::Nothing
+            | Op::Assign(..)
+            | Op::Havoc(..)
+            | Op::Assume(_)
+            | Op::Assert(_)
+            | Op::Put(..)
+            | Op::Fence
+            | Op::StoreFence
+            | Op::AtomicBegin { .. }
+            | Op::AtomicEnd
+            | Op::Lock
+            | Op::Unlock => false,
+        })
     }
 
     /// The one step whose guard is true, if all have guards and there is one.
