@@ -13,10 +13,10 @@
 
 use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
 use crate::store::{Key, ROOT, Store, append, hash};
+use std::ops::Range;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
 use wattle_memory::{Start, reference};
-use std::ops::Range;
 use wattle_model::{StepId, ThreadId};
 
 /// Which state is expanded next.

@@ -82,7 +82,9 @@ pub fn explore(
             flaw.kind(None)
         )),
         (Ended::Stopped(stop), _) => Explored::Stopped(stop),
-        (Ended::Narrow(..) | Ended::Short(_) | Ended::Idle, _) => other("a value did not fit".into()),
+        (Ended::Narrow(..) | Ended::Short(_) | Ended::Idle, _) => {
+            other("a value did not fit".into())
+        }
         (Ended::Exhausted, _) => match (outcome.overflow, outcome.cut) {
             (Some((t, s)), _) => Explored::Unclear(Reason::MachineOverflow {
                 place: place(instance, t, s),

@@ -99,10 +99,12 @@ impl Alike {
             return *number;
         }
         let own = &self.classes[class].own[i];
-        let shape = make(&|c: CellId| match own.iter().position(|o| *o == c.index()) {
-            Some(k) => Cell::Own(k),
-            None => Cell::Shared(c.index()),
-        });
+        let shape = make(
+            &|c: CellId| match own.iter().position(|o| *o == c.index()) {
+                Some(k) => Cell::Own(k),
+                None => Cell::Shared(c.index()),
+            },
+        );
         let next = shapes.all.len() as u32;
         let number = *shapes.numbers.entry(shape.clone()).or_insert(next);
         if number == next {
@@ -291,7 +293,9 @@ fn words(
     cell: &dyn Fn(usize) -> usize,
 ) -> Option<Vec<String>> {
     let mut indexed = false;
-    for_each_fact(e, &mut |fact| indexed |= matches!(fact, Fact::CellAt { .. }));
+    for_each_fact(e, &mut |fact| {
+        indexed |= matches!(fact, Fact::CellAt { .. })
+    });
     if indexed {
         return None;
     }

@@ -204,7 +204,10 @@ impl Enough {
                     work.push(thread.step(*s).target);
                 }
             }
-            blocks.entry(step.source).or_insert(Touch::default()).add(all);
+            blocks
+                .entry(step.source)
+                .or_insert(Touch::default())
+                .add(all);
         }
         blocks
     }

@@ -564,9 +564,8 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 (own.at, own.registers.clone(), entries)
             });
             let cells = alike.classes[c].own[i].iter();
-            let value = |c: &usize| {
-                self.moves.values[*c].all[self.rows.get(row, n + 1 + c) as usize]
-            };
+            let value =
+                |c: &usize| self.moves.values[*c].all[self.rows.get(row, n + 1 + c) as usize];
             all.push((shape, cells.map(value).collect(), i));
         }
         if all.is_sorted_by(|a, b| (a.0, &a.1) <= (b.0, &b.1)) {
@@ -581,7 +580,9 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 None => {
                     let (at, registers, entries) = alike.shape(c, shape).clone();
                     let entries = entries.into_iter();
-                    let entries = entries.map(|(cell, v)| (alike.cell(c, i, cell), v)).collect();
+                    let entries = entries
+                        .map(|(cell, v)| (alike.cell(c, i, cell), v))
+                        .collect();
                     let buffer = self.buffer(t, entries)?;
                     let part = self.moves.number(t, at, registers, buffer);
                     alike.is_part(c, i, shape, part);

@@ -104,7 +104,10 @@ impl Sharing {
         let cells = 0..self.writers.len();
         let load = |c: usize| self.writers[c].only(t);
         let store = |c: usize| self.private(t, c) && (view.only_final || !view.cells[c]);
-        (cells.clone().map(load).collect(), cells.map(store).collect())
+        (
+            cells.clone().map(load).collect(),
+            cells.map(store).collect(),
+        )
     }
 
     /// Somebody else may hold the lock when the thread wants to load or to write.
@@ -250,7 +253,9 @@ fn cut_cycles(thread: &Thread, local: &mut [Local]) {
         mark[root] = Mark::Open;
         while let Some((l, next)) = path.last_mut() {
             // A location cut meanwhile ends chains: what follows it is no longer on this path.
-            let step = thread.outgoing[*l].get(*next).filter(|_| local[*l] != Local::No);
+            let step = thread.outgoing[*l]
+                .get(*next)
+                .filter(|_| local[*l] != Local::No);
             let Some(step) = step else {
                 mark[*l] = Mark::Done;
                 path.pop();

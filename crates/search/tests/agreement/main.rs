@@ -1,8 +1,8 @@
 //! The compiled machine against the reference machine, on random programs.
 
+mod alike;
 #[path = "../common/mod.rs"]
 mod common;
-mod alike;
 mod shortcuts;
 
 use common::explorer::{Everything, explore};
