@@ -51,6 +51,12 @@ pub struct Arguments {
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// Which states the engine `explicit` leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
+    /// Whether the engine `explicit` keeps one of the states that differ in who is who
+    #[arg(long, value_enum, default_value_t = units::Switch::On)]
+    symmetry: units::Switch,
     /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
     /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
     /// `oldest=K` or `newest=K`
@@ -132,6 +138,8 @@ impl Arguments {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            reduce: self.reduce.into(),
+            symmetry: self.symmetry == units::Switch::On,
             content: self.content,
             extrapolate: self.extrapolate.map(|e| match e {
                 Extrapolated::Cubes => Method::Cubes,

@@ -350,6 +350,9 @@ pub fn rows(
         let reductions = Reductions {
             chaining,
             dead_registers,
+            // What is measured is how fast states are made, so none are left out.
+            persistent: false,
+            symmetry: false,
         };
         let control = || Control::unlimited().with_timeout(Some(Duration::from_secs(120)));
         let prepared = Prepared::new(instance, model, reductions, &control()).ok();

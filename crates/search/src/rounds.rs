@@ -160,15 +160,17 @@ pub fn run<L: Look, T>(
     read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
     let mut complete: Option<Outcome<T>> = None;
+    let mut plan = *plan;
     let mut machine = plan.machine(sizes)?;
     if machine.words > ROOMY {
-        sizes.learn(plan)?;
+        sizes.learn(&plan)?;
         machine = plan.machine(sizes)?;
     }
     loop {
         let mut observer = look();
         let mut search = Search::new(&machine, plan.order)?;
         search.name = plan.name;
+        search.impatient = plan.reductions.persistent && machine.leaves_out();
         let mut ended = search.run(&mut observer, control);
         loop {
             match ended {
@@ -188,13 +190,18 @@ pub fn run<L: Look, T>(
             search = Search::resume(carried, &old, &machine, plan.order);
             ended = search.run(&mut observer, control);
         }
+        if ended == Ended::Idle {
+            plan.reductions.persistent = false;
+            machine = plan.machine(sizes)?;
+            continue;
+        }
         let stopped = matches!(ended, Ended::Stopped(_));
         if stopped && let Some(smaller) = complete {
             return Ok(smaller);
         }
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
-            Ended::Exhausted if full => Cut::Buffers(sizes.limits(plan, &search.notes.full)),
+            Ended::Exhausted if full => Cut::Buffers(sizes.limits(&plan, &search.notes.full)),
             Ended::Exhausted
             | Ended::Halted(_)
             | Ended::NoValue(..)

@@ -186,6 +186,8 @@ fn explicit(options: &Options) -> Explicit {
         Order::DepthFirst => wattle_search::Order::DepthFirst,
     };
     explicit.options.content = options.content;
+    explicit.options = explicit.options.reduced(options.reduce);
+    explicit.options.symmetry = options.symmetry;
     explicit
 }
 

@@ -384,6 +384,10 @@ pub struct Node {
     pub edges: Vec<Edge>,
     /// The one enabled step here may be chained to the step before.
     pub local: bool,
+    /// Nothing here is anybody else's business, but several steps may be enabled.
+    pub choice: bool,
+    /// It depends on a computed address whether it is.
+    pub perhaps: bool,
     pub atomic: bool,
     /// Bits to keep per word; empty if no register is dead here.
     pub keep: Vec<(u32, u64)>,

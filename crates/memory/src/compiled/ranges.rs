@@ -55,6 +55,23 @@ impl Range {
             stride: i64::try_from(stride).unwrap_or(1).max(1),
         }
     }
+
+    /// The smallest range with the values of both.
+    pub fn join(self, other: Range) -> Self {
+        if self == other {
+            return self;
+        }
+        let strides = |r: Range| if r.lo == r.hi { 0 } else { r.stride as u64 };
+        let stride = gcd(
+            gcd(strides(self), strides(other)),
+            self.lo.abs_diff(other.lo),
+        );
+        Range {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            stride: i64::try_from(stride).unwrap_or(1).max(1),
+        }
+    }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
