@@ -49,7 +49,7 @@
 //! private drains are not taken at once, because a buffer would remember others if these left early.
 
 pub mod attack;
-mod local;
+pub mod local;
 mod moves;
 mod rows;
 
