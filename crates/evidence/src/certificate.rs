@@ -35,7 +35,6 @@ use wattle_memory::Keeps;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Certificate {
     /// A set of states that contains the initial ones and is closed under every event.
     ClosedStates(ClosedStates),
@@ -69,11 +68,9 @@ impl Certificate {
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
-            Certificate::Components(c) => format!(
-                "{} components of {} states",
-                c.count,
-                c.states.len()
-            ),
+            Certificate::Components(c) => {
+                format!("{} components of {} states", c.count, c.states.len())
+            }
             Certificate::Explored(c) => format!("all {} states", c.states),
             Certificate::Inductive(c) => {
                 format!(

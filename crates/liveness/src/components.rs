@@ -241,7 +241,8 @@ impl Numbers {
                 let one = without & without.wrapping_neg();
                 let rest = component.iter().filter(|n| graph.able(**n) & one == 0);
                 let rest: Vec<u32> = rest.copied().collect();
-                self.components.insert(number, Harmless::Without(mover(without)));
+                self.components
+                    .insert(number, Harmless::Without(mover(without)));
                 self.part(graph, movers, trap, &rest)?;
                 continue;
             } else {

@@ -113,7 +113,11 @@ impl<'m, 'i> Graph<'m, 'i> {
             ways.collect()
         });
         let all = |n: usize| if n >= 64 { u64::MAX } else { (1 << n) - 1 };
-        let everyone = if movers.len() >= 128 { Set::MAX } else { (1 << movers.len()) - 1 };
+        let everyone = if movers.len() >= 128 {
+            Set::MAX
+        } else {
+            (1 << movers.len()) - 1
+        };
         Graph {
             machine,
             judge: Judge {
@@ -270,7 +274,9 @@ impl<'m, 'i> Graph<'m, 'i> {
 
     /// Explores until everything is seen or a component breaks the demand.
     pub fn run(&mut self, control: &Control<'_>) -> Ended {
-        let explored = self.begin().and_then(|()| Search::default().run(self, control));
+        let explored = self
+            .begin()
+            .and_then(|()| Search::default().run(self, control));
         explored.err().unwrap_or(Ended::Closed)
     }
 }
@@ -365,7 +371,9 @@ impl Search {
         let mut label = graph.label(&arc);
         let (mut unable, mut ever) = (0, 0);
         while self.components.last().is_some_and(|c| c.number > since) {
-            let Some(c) = self.components.pop() else { break };
+            let Some(c) = self.components.pop() else {
+                break;
+            };
             let came = graph.labels[c.came as usize];
             label.accepting |= c.accepting | came.accepting;
             label.moved |= c.moved | came.moved;

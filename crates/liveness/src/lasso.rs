@@ -198,7 +198,10 @@ fn events(graph: &mut Graph<'_, '_>, way: &Way) -> Option<Vec<Event>> {
         if moved == 0 {
             continue;
         }
-        let (state, target) = (graph.state(*from).to_vec(), graph.state(arc.target).to_vec());
+        let (state, target) = (
+            graph.state(*from).to_vec(),
+            graph.state(arc.target).to_vec(),
+        );
         graph.moves.expand(&state, true).ok()?;
         let found = &graph.moves.found;
         let mut each = found.states.chunks_exact(state.len()).zip(&found.list);

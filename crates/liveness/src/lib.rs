@@ -18,10 +18,7 @@ mod tableau;
 
 use graph::{Ended, Graph};
 use wattle_evidence::live::{LiveTask, MOST_MOVERS, loop_in_block, movers};
-use wattle_evidence::{
-    Control, End, Lasso, Limits, Progress, Reason, Refusal, Task, Trace,
-};
-use wattle_evidence::certificate::Components;
+use wattle_evidence::{Control, End, Lasso, LiveAnswer, Progress, Reason, Refusal};
 use wattle_memory::compiled::{Found, Reductions, View};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference;
@@ -31,32 +28,12 @@ use wattle_search::rounds::{Plan, Sizes};
 
 pub const NAME: &str = "liveness";
 
-/// What the engine says.
-#[derive(Clone, Debug)]
-pub enum LiveAnswer {
-    /// A fair run that does not do what is demanded.
-    Broken(Lasso),
-    /// A run that ends in a fault.
-    Fault(Trace),
-    /// There is no such run, and why.
-    Holds(Components),
-    /// None within these limits.
-    Bounded(Limits),
-    Undecided(Reason),
-}
-
 /// Buffers that may grow without end are followed up to this many stores.
 const MOST_BUFFERED: u32 = 6;
 
 /// Whether the engine can work on the task.
 pub fn accepts(task: &LiveTask<'_>) -> Result<(), Refusal> {
-    let plain = Task {
-        instance: task.instance,
-        model: task.model,
-        question: None,
-        deadlock: false,
-    };
-    plain.is_narrow(1 << 24)?;
+    task.faults().is_narrow(1 << 24)?;
     reference::starts(task.instance).map_err(|r| Refusal::new(r.to_string()))?;
     let n = movers(task.instance, task.model).len();
     if n > MOST_MOVERS {
@@ -185,12 +162,7 @@ fn closed(task: &LiveTask<'_>, lasso: Lasso) -> Option<Lasso> {
 
 /// The run to a fault, found anew breadth first: it is shorter.
 fn fault(task: &LiveTask<'_>, control: &Control<'_>) -> LiveAnswer {
-    let plain = Task {
-        instance: task.instance,
-        model: task.model,
-        question: None,
-        deadlock: false,
-    };
+    let plain = task.faults();
     let manner = Manner {
         name: NAME,
         contents: &EXACT,
@@ -202,9 +174,9 @@ fn fault(task: &LiveTask<'_>, control: &Control<'_>) -> LiveAnswer {
     let explored = question::explore(&plain, &manner, &mut sizes, control);
     match explored.map(|(explored, _)| explored) {
         Ok(question::Explored::Bad(trace)) if trace.end != End::Target => LiveAnswer::Fault(trace),
-        Ok(question::Explored::Stopped(stop)) => {
-            LiveAnswer::Undecided(Reason::stopped(stop, NAME))
-        }
-        _ => LiveAnswer::Undecided(Reason::Other("a fault is reachable; the run to it was not found".into())),
+        Ok(question::Explored::Stopped(stop)) => LiveAnswer::Undecided(Reason::stopped(stop, NAME)),
+        _ => LiveAnswer::Undecided(Reason::Other(
+            "a fault is reachable; the run to it was not found".into(),
+        )),
     }
 }

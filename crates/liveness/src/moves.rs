@@ -82,7 +82,10 @@ impl<'m, 'i> Moves<'m, 'i> {
         let cells = instance.cells.len();
         let mut buffers = vec![Vec::new(); instance.threads.len()];
         for (t, bits) in buffers.iter_mut().enumerate() {
-            if !movers.iter().any(|m| matches!(m, Mover::Buffer(u, _) if u.index() == t)) {
+            if !movers
+                .iter()
+                .any(|m| matches!(m, Mover::Buffer(u, _) if u.index() == t))
+            {
                 continue;
             }
             *bits = (0..cells)

@@ -33,7 +33,9 @@ pub fn automaton(task: &LiveTask<'_>) -> Result<Automaton, String> {
     let atoms = task.atoms();
     if atoms.len() > MOST_ATOMS {
         let n = atoms.len();
-        return Err(format!("the formula has {n} conditions; at most {MOST_ATOMS} are treated"));
+        return Err(format!(
+            "the formula has {n} conditions; at most {MOST_ATOMS} are treated"
+        ));
     }
     let mut table = Table {
         atoms,
@@ -47,7 +49,9 @@ pub fn automaton(task: &LiveTask<'_>) -> Result<Automaton, String> {
         .collect();
     if untils.len() > MOST_SETS {
         let n = untils.len();
-        return Err(format!("the formula has {n} untils; at most {MOST_SETS} are treated"));
+        return Err(format!(
+            "the formula has {n} untils; at most {MOST_SETS} are treated"
+        ));
     }
     let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
     let mut states: Vec<Obligations> = vec![Obligations {

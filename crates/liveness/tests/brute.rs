@@ -8,9 +8,10 @@
 mod judge;
 
 use judge::{Judge, demand};
+use wattle_auditor::audit_components;
 use wattle_evidence::live::{Fairness, LiveTask};
-use wattle_evidence::{Control, audit_components};
-use wattle_liveness::{LiveAnswer, run};
+use wattle_evidence::{Control, LiveAnswer};
+use wattle_liveness::run;
 use wattle_memory::MemoryModel;
 use wattle_random::Rng;
 use wattle_random::{Loops, Shape, program};
@@ -72,12 +73,18 @@ fn compare(model: MemoryModel, programs: u64, seed: u64) -> Tally {
             LiveAnswer::Broken(lasso) => {
                 let checked = lasso.check(&task);
                 assert!(checked.is_ok(), "{told}: {:?}\n{lasso:?}", checked.err());
-                assert!(judge.fault || judge.is_broken(&task), "{told}: brute force sees no such run");
+                assert!(
+                    judge.fault || judge.is_broken(&task),
+                    "{told}: brute force sees no such run"
+                );
                 tally.broken += 1;
             }
             LiveAnswer::Holds(certificate) => {
                 assert!(!judge.fault, "{told}: a fault was missed");
-                assert!(!judge.is_broken(&task), "{told}: brute force has a run that breaks it");
+                assert!(
+                    !judge.is_broken(&task),
+                    "{told}: brute force has a run that breaks it"
+                );
                 let audited = audit_components(&task, &certificate, &Control::unlimited());
                 assert!(audited.is_ok(), "{told}: {audited:?}");
                 tally.holds += 1;
@@ -92,7 +99,10 @@ fn check(model: MemoryModel, seed: u64) {
     let programs = wattle_random::setting("WATTLE_LIVE_PROGRAMS", 5000);
     let tally = compare(model, programs, seed);
     println!("{model}: {tally:?}");
-    assert!(tally.holds > programs / 20 && tally.broken > programs / 20, "{tally:?}");
+    assert!(
+        tally.holds > programs / 20 && tally.broken > programs / 20,
+        "{tally:?}"
+    );
 }
 
 #[test]

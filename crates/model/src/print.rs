@@ -349,7 +349,9 @@ pub fn temporal(program: &Program, t: &Temporal) -> String {
 fn formula(program: &Program, indices: &[IndexVariable], f: &Formula<Expr<Observation>>) -> String {
     let sub = |f: &Formula<Expr<Observation>>| match f {
         Formula::Now(_) => format!("({})", formula(program, indices, f)),
-        Formula::Not(_) | Formula::Globally(_) | Formula::Finally(_) => formula(program, indices, f),
+        Formula::Not(_) | Formula::Globally(_) | Formula::Finally(_) => {
+            formula(program, indices, f)
+        }
         Formula::And(..)
         | Formula::Or(..)
         | Formula::Implies(..)

@@ -40,8 +40,8 @@ use crate::graph::{Action, Section};
 use crate::ids::{FamilyId, LocationId, RegionId, RegisterId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program, Region, Step};
 use crate::property::{Condition, IndexVariable, Observation, ThreadIndex, ThreadRef};
-use crate::temporal::TemporalKind;
 use crate::span::Span;
+use crate::temporal::TemporalKind;
 use crate::ty::Type;
 use std::collections::BTreeSet;
 

@@ -1,13 +1,12 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, families, plan, resources, vacuity};
+use crate::{explain, families, plan, resources, runs, vacuity};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use wattle_evidence::judge::scope;
-use wattle_evidence::{Control, Task, Unsound, Verdict};
+use wattle_evidence::{Control, Scope, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
@@ -106,7 +105,7 @@ pub fn check_with(
             return Err(CheckError::NoEngine { name, known });
         }
     }
-    let program = &with_counts(program, options)?;
+    let program = &runs::demanding(&with_counts(program, options)?, options);
     let instance = match program.instantiate(&options.counts()) {
         Ok(instance) if instance.threads.is_empty() => return Err(CheckError::NoThreads),
         Ok(instance) => Some(instance),
@@ -121,8 +120,14 @@ pub fn check_with(
         }
         Some(_) => None,
     };
-    let questions = questions(program, options.deadlock);
-    let asked: Vec<(MemoryModel, Option<usize>)> = options
+    let mut questions: Vec<Asked> = (questions(program, options.deadlock).into_iter())
+        .map(Asked::Question)
+        .collect();
+    if options.engine.as_deref() == Some(wattle_liveness::NAME) && !program.temporal.is_empty() {
+        questions.clear();
+    }
+    questions.extend((0..program.temporal.len()).map(Asked::Demand));
+    let asked: Vec<(MemoryModel, Asked)> = options
         .models
         .iter()
         .flat_map(|m| questions.iter().map(|q| (*m, *q)))
@@ -132,13 +137,21 @@ pub fn check_with(
     let mut shown: Option<Instance> = None;
     let results = resources::watching(options.memory, &over, || {
         let mut results: Vec<Result<Finding, Unsound>> = Vec::new();
-        for (i, (model, question)) in asked.iter().enumerate() {
+        for (i, (model, asked_for)) in asked.iter().enumerate() {
             let left = options.timeout.map(|t| {
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
             let control = control(left, options.memory, &flags, &over, run);
+            let question = match asked_for {
+                Asked::Question(question) => question,
+                Asked::Demand(d) => {
+                    let instance = instance.as_ref();
+                    results.push(runs::one(program, instance, *model, *d, options, &control));
+                    continue;
+                }
+            };
             let options = &Options {
                 deadlock: options.deadlock && !is_reachable(program, *question),
                 ..options.clone()
@@ -175,6 +188,15 @@ pub fn check_with(
             results,
         }),
     }
+}
+
+/// What is asked in turn.
+#[derive(Clone, Copy)]
+enum Asked {
+    /// About single states: a property, or faults alone.
+    Question(Option<usize>),
+    /// About whole runs.
+    Demand(usize),
 }
 
 /// What is asked about a program: its properties by their numbers, or its assertions and faults alone.
@@ -215,8 +237,9 @@ pub(crate) fn tell(
         model: task.model,
         question: task.question,
         deadlock: task.deadlock,
+        live: None,
         property: None,
-        scope: scope(task),
+        scope: Scope::of(task),
         engine: outcome.engine,
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,

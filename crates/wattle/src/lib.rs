@@ -31,6 +31,7 @@ pub mod picture;
 pub mod plan;
 pub mod reference;
 pub mod resources;
+pub mod runs;
 mod vacuity;
 
 pub use check::{CheckError, Checked, check, check_with};

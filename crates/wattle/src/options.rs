@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use wattle_evidence::{Assumption, AuditPolicy, Progress};
+use wattle_auditor::AuditPolicy;
+use wattle_evidence::{Assumption, Fairness, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
 
@@ -18,6 +19,10 @@ pub struct Options {
     pub timeout: Option<Duration>,
     pub memory: Option<u64>,
     pub deadlock: bool,
+    /// Ask for progress as well.
+    pub progress: bool,
+    /// What demands on runs take for granted.
+    pub fairness: Fairness,
     pub order: Order,
     /// What buffers remember in the engine `explicit`, and at first in `cegar`.
     pub content: ContentKind,
@@ -39,6 +44,8 @@ impl Default for Options {
             timeout: None,
             memory: None,
             deadlock: false,
+            progress: false,
+            fairness: Fairness::default(),
             order: Order::default(),
             content: ContentKind::default(),
             extrapolate: None,

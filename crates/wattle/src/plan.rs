@@ -11,10 +11,11 @@ use crate::families;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
+use wattle_auditor::judge;
 use wattle_coherent::Coherent;
 use wattle_evidence::{
     Answer, Control, End, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked,
-    Unsound, Verdict, judge,
+    Unsound, Verdict,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
@@ -153,7 +154,9 @@ fn explicit(options: &Options) -> Explicit {
 pub fn names() -> Vec<&'static str> {
     let all = engines(&Options::default());
     let fixed = all.iter().map(|e| e.engine.name());
-    fixed.chain([families::PARAMS]).collect()
+    fixed
+        .chain([families::PARAMS, wattle_liveness::NAME])
+        .collect()
 }
 
 /// A judged answer and who gave it.
@@ -174,6 +177,10 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
     let mut refusals: Vec<Refusal> = Vec::new();
     if options.engine.as_deref() == Some(families::PARAMS) {
         let why = format!("{}: it is for any number of threads", families::PARAMS);
+        refusals.push(Refusal::new(why));
+    }
+    if options.engine.as_deref() == Some(wattle_liveness::NAME) {
+        let why = format!("{}: it is for demands on runs", wattle_liveness::NAME);
         refusals.push(Refusal::new(why));
     }
     let mut willing: Vec<&Entry> = Vec::new();

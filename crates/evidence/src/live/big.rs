@@ -117,9 +117,12 @@ impl<'i, L: Layout> Big<'i, L> {
 pub fn bit(movers: &[Mover], event: &Event) -> Set {
     let same = |m: &Mover| match (m, event) {
         (Mover::Thread(t), Event::Step { thread, .. }) => t == thread,
-        (Mover::Buffer(t, cell), Event::Drain { thread, cell: c, .. }) => {
-            t == thread && cell.is_none_or(|cell| cell == *c)
-        }
+        (
+            Mover::Buffer(t, cell),
+            Event::Drain {
+                thread, cell: c, ..
+            },
+        ) => t == thread && cell.is_none_or(|cell| cell == *c),
         (Mover::Thread(_), Event::Drain { .. }) | (Mover::Buffer(..), Event::Step { .. }) => false,
     };
     movers.iter().position(same).map_or(0, |i| 1 << i)

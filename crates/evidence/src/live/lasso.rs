@@ -120,7 +120,9 @@ impl Lasso {
             let moves = big.moves(&exact[*i]);
             let moves = moves.map_err(|_| LassoError::Other("a fault is possible on it"))?;
             if moves.discarded {
-                return Err(LassoError::Other("a thread stands before a false assumption"));
+                return Err(LassoError::Other(
+                    "a thread stands before a false assumption",
+                ));
             }
             if self.cycle.is_empty() && !moves.moves.is_empty() {
                 return Err(LassoError::Other("something can still move at its end"));
@@ -147,8 +149,10 @@ impl Lasso {
                 None
             }
             None => {
-                let round: Vec<&Vec<LocationId>> =
-                    places[back..].iter().map(|i| &states[*i].locations).collect();
+                let round: Vec<&Vec<LocationId>> = places[back..]
+                    .iter()
+                    .map(|i| &states[*i].locations)
+                    .collect();
                 let mut traps = task.traps().into_iter();
                 let held = traps.position(|t| round.iter().all(|at| t.holds(at)));
                 Some(held.ok_or(LassoError::Satisfied)?)
@@ -185,7 +189,10 @@ pub fn truth(
         }
     };
     let both = |f: Vec<bool>, g: Vec<bool>, op: fn(bool, bool) -> bool| {
-        f.into_iter().zip(g).map(|(a, b)| op(a, b)).collect::<Vec<bool>>()
+        f.into_iter()
+            .zip(g)
+            .map(|(a, b)| op(a, b))
+            .collect::<Vec<bool>>()
     };
     let (all, none) = (vec![true; n], vec![false; n]);
     Ok(match formula {

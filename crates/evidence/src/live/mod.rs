@@ -12,6 +12,11 @@
 pub mod big;
 pub mod lasso;
 
+use crate::answer::{Limits, Reason};
+use crate::certificate::Components;
+use crate::task::Task;
+use crate::trace::Trace;
+use lasso::Lasso;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -58,6 +63,16 @@ impl<'i> LiveTask<'i> {
         &self.instance.demands[self.demand]
     }
 
+    /// The same program, asked about faults alone.
+    pub fn faults(&self) -> Task<'i> {
+        Task {
+            instance: self.instance,
+            model: self.model,
+            question: None,
+            deadlock: false,
+        }
+    }
+
     /// The formula, unless it is progress that is asked for.
     pub fn formula(&self) -> Option<&'i Formula<Expr<Fact>>> {
         match &self.demand().kind {
@@ -93,6 +108,20 @@ impl<'i> LiveTask<'i> {
     }
 }
 
+/// What an engine says about a demand.
+#[derive(Clone, Debug)]
+pub enum LiveAnswer {
+    /// A fair run that does not do what is demanded.
+    Broken(Lasso),
+    /// A run that ends in a fault.
+    Fault(Trace),
+    /// There is no such run, and why.
+    Holds(Components),
+    /// None within these limits.
+    Bounded(Limits),
+    Undecided(Reason),
+}
+
 /// A place where a thread must not stay for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap {
@@ -103,7 +132,9 @@ pub struct Trap {
 
 impl Trap {
     pub fn holds(&self, locations: &[LocationId]) -> bool {
-        self.at.binary_search(&locations[self.thread.index()]).is_ok()
+        self.at
+            .binary_search(&locations[self.thread.index()])
+            .is_ok()
     }
 }
 

@@ -94,7 +94,8 @@ impl Judge {
             let mut out = Vec::new();
             for (t, moved) in &self.edges[s] {
                 for next in 0..1usize << k {
-                    if (0..k).all(|p| (bits >> p & 1 == 1) == rule(p, s, bits, next >> p & 1 == 1)) {
+                    if (0..k).all(|p| (bits >> p & 1 == 1) == rule(p, s, bits, next >> p & 1 == 1))
+                    {
                         out.push((number(*t, next), *moved));
                     }
                 }
@@ -148,7 +149,11 @@ impl Judge {
             // Those that do not move for ever cannot move at all.
             let left: Vec<usize> = match moving {
                 None => nodes.to_vec(),
-                Some(m) => nodes.iter().copied().filter(|n| able(*n) & !m == 0).collect(),
+                Some(m) => nodes
+                    .iter()
+                    .copied()
+                    .filter(|n| able(*n) & !m == 0)
+                    .collect(),
             };
             sccs(&left, edge).into_iter().any(|component| {
                 let inside = |n: &usize| component.contains(n);
@@ -217,7 +222,11 @@ fn temporal<'f>(f: &'f Formula<Expr<Fact>>, parts: &mut Vec<&'f Formula<Expr<Fac
     }
     let of_time = !matches!(
         f,
-        Formula::Now(_) | Formula::Not(_) | Formula::And(..) | Formula::Or(..) | Formula::Implies(..)
+        Formula::Now(_)
+            | Formula::Not(_)
+            | Formula::And(..)
+            | Formula::Or(..)
+            | Formula::Implies(..)
     );
     if of_time && !parts.contains(&f) {
         parts.push(f);
@@ -284,8 +293,13 @@ fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
             judge.fault = true;
             return Some(judge);
         };
-        let now: Result<Vec<bool>, _> = atoms.iter().map(|e| evaluate(&state, e).map(|v| v != 0)).collect();
-        judge.states.push((state.locations.clone(), now.ok()?, moves.able));
+        let now: Result<Vec<bool>, _> = atoms
+            .iter()
+            .map(|e| evaluate(&state, e).map(|v| v != 0))
+            .collect();
+        judge
+            .states
+            .push((state.locations.clone(), now.ok()?, moves.able));
         let mut edges = Vec::new();
         for m in moves.moves {
             edges.push((add(m.target, &mut list), m.moved));

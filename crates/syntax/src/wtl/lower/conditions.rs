@@ -104,7 +104,11 @@ impl Lowering<'_> {
                 }
             }
             // Something else is computed with it: reported there.
-            _ => return self.observed(e, indices, families).map(|v| Formula::Now(v.expr)),
+            _ => {
+                return self
+                    .observed(e, indices, families)
+                    .map(|v| Formula::Now(v.expr));
+            }
         })
     }
 
@@ -236,8 +240,13 @@ impl Lowering<'_> {
             }
             ExKind::Later(..) | ExKind::Between(..) => {
                 self.error(
-                    Diagnostic::error(e.span, "this speaks of a run, and one state is looked at here")
-                        .hint("`G`, `F`, `U`, `R` and `W` may stand under `!`, `&&`, `||` and `->` only"),
+                    Diagnostic::error(
+                        e.span,
+                        "this speaks of a run, and one state is looked at here",
+                    )
+                    .hint(
+                        "`G`, `F`, `U`, `R` and `W` may stand under `!`, `&&`, `||` and `->` only",
+                    ),
                 );
                 None
             }

@@ -123,7 +123,11 @@ impl Parser<'_, '_> {
             let right = self.binary(strength + 1)?;
             let span = left.span.to(right.span);
             left = self.make(ExKind::Binary(op, left.into(), right.into()), span)?;
-            if strength == COMPARISON && self.operator().is_some_and(|o| o.precedence() == COMPARISON) {
+            if strength == COMPARISON
+                && self
+                    .operator()
+                    .is_some_and(|o| o.precedence() == COMPARISON)
+            {
                 return Err(self.report(
                     Diagnostic::error(sign, "comparisons do not chain")
                         .hint("write `a < b && b < c`, or put one side in parentheses"),

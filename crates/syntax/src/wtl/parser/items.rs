@@ -93,7 +93,10 @@ impl Parser<'_, '_> {
             "finally" => PropertyKind::Finally,
             "reachable" => PropertyKind::Reachable,
             _ => {
-                let known = STARTS.iter().copied().chain(["let", "predicates", "progress"]);
+                let known = STARTS
+                    .iter()
+                    .copied()
+                    .chain(["let", "predicates", "progress"]);
                 let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
                     .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)");
                 d.hint = did_you_mean(word, known);

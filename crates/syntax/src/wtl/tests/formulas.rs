@@ -18,17 +18,38 @@ fn printed(demand: &str) -> String {
 fn operators_group() {
     for (written, shown) in [
         ("ltl G x == 1;", "ltl G (x == 1)"),
-        ("ltl G (x == 1 -> F y == 2);", "ltl G ((x == 1) -> F (y == 2))"),
-        ("ltl x == 1 U y == 1 U x == 2;", "ltl (x == 1) U ((y == 1) U (x == 2))"),
+        (
+            "ltl G (x == 1 -> F y == 2);",
+            "ltl G ((x == 1) -> F (y == 2))",
+        ),
+        (
+            "ltl x == 1 U y == 1 U x == 2;",
+            "ltl (x == 1) U ((y == 1) U (x == 2))",
+        ),
         ("ltl G x == 1 && y == 1;", "ltl G (x == 1) && (y == 1)"),
-        ("ltl x == 0 && y == 1 U x == 2 || F y;", "ltl ((x == 0) && ((y == 1) U (x == 2))) || F (y)"),
+        (
+            "ltl x == 0 && y == 1 U x == 2 || F y;",
+            "ltl ((x == 0) && ((y == 1) U (x == 2))) || F (y)",
+        ),
         ("ltl !G F !(x == 1);", "ltl !G F (!(x == 1))"),
-        ("ltl x == 1 R y == 1 -> x W y;", "ltl ((x == 1) R (y == 1)) -> ((x) W (y))"),
-        ("ltl x == 1 -> F y -> G x;", "ltl (x == 1) -> (F (y) -> G (x))"),
-        ("ltl G (p[i]@want -> F p[i]@critical);", "ltl G ((p[i]@want) -> F (p[i]@critical))"),
+        (
+            "ltl x == 1 R y == 1 -> x W y;",
+            "ltl ((x == 1) R (y == 1)) -> ((x) W (y))",
+        ),
+        (
+            "ltl x == 1 -> F y -> G x;",
+            "ltl (x == 1) -> (F (y) -> G (x))",
+        ),
+        (
+            "ltl G (p[i]@want -> F p[i]@critical);",
+            "ltl G ((p[i]@want) -> F (p[i]@critical))",
+        ),
         ("p[i]@want ~> p[i]@critical;", "p[i]@want ~> p[i]@critical"),
         ("x == 1 && y == 0 ~> y == 1;", "x == 1 && y == 0 ~> y == 1"),
-        ("ltl for p[i], p[j]: G x == i;", "ltl for p[i], p[j]: G (x == i)"),
+        (
+            "ltl for p[i], p[j]: G x == i;",
+            "ltl for p[i], p[j]: G (x == i)",
+        ),
         ("progress;", "progress"),
         ("ltl x == 1;", "ltl x == 1"),
     ] {
@@ -41,7 +62,10 @@ fn operators_group() {
 fn letters_are_names_elsewhere() {
     let text = "shared G, F, U; thread W { X: F = G; } ltl G (F == U -> F W@X) && F (F U U);";
     let shown = round_trip(text);
-    assert!(shown.contains("ltl G ((F == U) -> F (W@X)) && F ((F) U (U));"), "{shown}");
+    assert!(
+        shown.contains("ltl G ((F == U) -> F (W@X)) && F ((F) U (U));"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -49,7 +73,10 @@ fn errors_say_what_to_do() {
     for (demand, told) in [
         ("ltl X x == 1;", "there is no *next* (`X`)"),
         ("ltl G p[i]@nowhere;", "`p` has no label `nowhere`"),
-        ("ltl G (x == i);", "an index variable stands in the brackets"),
+        (
+            "ltl G (x == i);",
+            "an index variable stands in the brackets",
+        ),
         ("ltl G ((F x) + 1 == 2);", "this speaks of a run"),
         ("ltl G;", "unknown name `G`"),
         ("p@want ~> x == 1;", "has several threads"),
