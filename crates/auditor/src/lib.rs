@@ -14,6 +14,7 @@ mod alone;
 mod bad;
 mod closed_states;
 mod coherent;
+mod components;
 mod cubes;
 mod inductive;
 mod judge;
@@ -29,7 +30,8 @@ pub mod translation;
 mod views;
 
 pub use closed_states::write_down;
-pub use judge::{AuditPolicy, after_audit, judge, judge_open};
+pub use components::audit_components;
+pub use judge::{AuditPolicy, after_audit, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -229,6 +231,9 @@ pub fn audit_with(
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
         Certificate::Cubes(_) | Certificate::Views(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
+        )),
+        Certificate::Components(_) => Err(AuditError::Refused(
+            "it is about whole runs, and single states are asked about".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Explored(c) => closed_states::audit_explored(task, c, control),

@@ -14,7 +14,7 @@ use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
 use wattle_auditor::write_down;
-use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
+use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Fairness, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_memory::{ContentKind, Keeps};
 use wattle_model::Instance;
@@ -48,6 +48,12 @@ pub struct Arguments {
     /// Look for deadlock too
     #[arg(long)]
     deadlock: bool,
+    /// Ask whether every thread goes on: no waiting loop, and no place, is stayed in for ever
+    #[arg(long)]
+    progress: bool,
+    /// What is taken for granted about threads and pending stores where whole runs are asked about
+    #[arg(long, value_enum, default_value_t = Fair::Weak)]
+    fairness: Fair,
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
@@ -103,6 +109,16 @@ enum Model {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum Fair {
+    /// Nothing
+    None,
+    /// What can move from some time on, moves
+    Weak,
+    /// What can move again and again, moves again and again
+    Strong,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum SearchOrder {
     /// Breadth first: shortest traces
     Bfs,
@@ -134,6 +150,12 @@ impl Arguments {
             timeout: self.timeout,
             memory: Budget::limit(self.memory),
             deadlock: self.deadlock,
+            progress: self.progress,
+            fairness: match self.fairness {
+                Fair::None => Fairness::None,
+                Fair::Weak => Fairness::Weak,
+                Fair::Strong => Fairness::Strong,
+            },
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
@@ -495,6 +517,9 @@ fn keep(
                 Subject::Program(program) => families::counts_of(program, options, instance),
                 Subject::System(_) => options.counts(),
             };
+            if let (Some(lasso), Some(task)) = (f.lasso(), f.live_task(instance)) {
+                return Some(EvidenceFile::of_live(&task, &counts, lasso.clone()).to_json());
+            }
             let task = f.task(instance);
             Some(EvidenceFile::new(&task, &counts, f.trace()?.clone()).to_json())
         };
@@ -508,6 +533,9 @@ fn keep(
                     Some(families::kept(subject, options, f, c)?.to_json())
                 }
                 (_, None) => None,
+                (Certificate::Components(_), Some(instance)) => f.live_task(instance).map(|task| {
+                    EvidenceFile::of_live(&task, &options.counts(), c.clone()).to_json()
+                }),
                 (_, Some(instance)) => {
                     let task = f.task(instance);
                     let flags = [signals::interrupted()];

@@ -201,7 +201,7 @@ pub(crate) fn fault(instance: &Instance, thread: ThreadId, step: StepId, flaw: F
 }
 
 /// A step, for a person.
-pub(crate) fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
+pub fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
     let thread = instance.thread(t);
     match thread.step(s).span.line {
         0 => format!("thread {}", thread.name),

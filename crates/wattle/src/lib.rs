@@ -31,6 +31,7 @@ pub mod picture;
 pub mod plan;
 pub mod reference;
 pub mod resources;
+pub mod runs;
 mod small_worlds;
 mod vacuity;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use wattle_auditor::AuditPolicy;
-use wattle_evidence::{Assumption, Progress};
+use wattle_evidence::{Assumption, Fairness, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
 pub use wattle_search::Reduce;
@@ -20,6 +20,10 @@ pub struct Options {
     pub timeout: Option<Duration>,
     pub memory: Option<u64>,
     pub deadlock: bool,
+    /// Ask for progress as well.
+    pub progress: bool,
+    /// What demands on runs take for granted.
+    pub fairness: Fairness,
     pub order: Order,
     /// What the engine `explicit` leaves out.
     pub reduce: Reduce,
@@ -45,6 +49,8 @@ impl Default for Options {
             timeout: None,
             memory: None,
             deadlock: false,
+            progress: false,
+            fairness: Fairness::default(),
             order: Order::default(),
             reduce: Reduce::default(),
             symmetry: true,

@@ -467,15 +467,25 @@ fn cut_cycles(thread: &Thread, local: &mut [Local]) {
 
 /// A register that no path reads before it is written, and the question does not look at, is dead.
 fn live(task: &Task<'_>) -> Vec<Vec<Vec<bool>>> {
-    let instance = task.instance;
+    let only_final = task.question().is_none_or(|q| q.only_final);
+    let target = task.question().map(|q| &q.target);
+    alive(task.instance, target.as_slice(), only_final)
+}
+
+/// Per thread, location and register: what it holds may be read, by a step or by one of the conditions,
+/// which may be looked at any time.
+pub fn registers_alive(instance: &Instance, conditions: &[&Expr<Fact>]) -> Vec<Vec<Vec<bool>>> {
+    alive(instance, conditions, false)
+}
+
+fn alive(instance: &Instance, conditions: &[&Expr<Fact>], only_final: bool) -> Vec<Vec<Vec<bool>>> {
     let mut seen: Vec<Vec<bool>> = instance
         .threads
         .iter()
         .map(|t| vec![false; t.registers.len()])
         .collect();
-    let only_final = task.question().is_none_or(|q| q.only_final);
-    if let Some(q) = task.question() {
-        for_each_fact(&q.target, &mut |fact| match fact {
+    for condition in conditions {
+        for_each_fact(condition, &mut |fact| match fact {
             Fact::Register(t, r) => seen[t.index()][r.index()] = true,
             Fact::Cell(_) | Fact::CellAt { .. } | Fact::At(..) => {}
         });
