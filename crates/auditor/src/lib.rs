@@ -214,6 +214,8 @@ pub fn audit_system(
         | Certificate::LoadBuffers(_)
         | Certificate::Multisets(_)
         | Certificate::Robust(_)
+        | Certificate::Components(_)
+        | Certificate::Traces(_)
         | Certificate::Inductive(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
         )),

@@ -82,6 +82,8 @@ fn search(
         reductions: Reductions {
             chaining: false,
             dead_registers: true,
+            persistent: false,
+            symmetry: false,
         },
         order: Order::DepthFirst,
         most_buffered: MOST_BUFFERED,

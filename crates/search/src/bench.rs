@@ -110,6 +110,7 @@ impl<'i> Prepared<'i> {
             | Ended::NoValue(..)
             | Ended::Fault { .. }
             | Ended::Narrow(..)
+            | Ended::Idle
             | Ended::Short(_) => return Err(NotMeasured::CutShort),
         }
         let machine = plan.machine(&sizes).map_err(NotMeasured::Refused)?;
@@ -141,6 +142,7 @@ impl<'i> Prepared<'i> {
             | Ended::NoValue(..)
             | Ended::Fault { .. }
             | Ended::Narrow(..)
+            | Ended::Idle
             | Ended::Short(_) => Err(NotMeasured::CutShort),
         }
     }

@@ -72,6 +72,7 @@ pub fn explore(
             | Ended::Fault { .. }
             | Ended::Narrow(..)
             | Ended::Short(_)
+            | Ended::Idle
             | Ended::Stopped(_) => (trace(task.model, search, ended), None),
         },
     )?;
@@ -179,6 +180,7 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
         | Ended::NoValue(..)
         | Ended::Narrow(..)
         | Ended::Short(_)
+        | Ended::Idle
         | Ended::Stopped(_) => return None,
     };
     Some(Trace {

@@ -182,6 +182,7 @@ pub fn run<L: Look, T>(
                 | Ended::Halted(_)
                 | Ended::NoValue(..)
                 | Ended::Fault { .. }
+                | Ended::Idle
                 | Ended::Stopped(_) => break,
             }
             let wider = plan.machine(sizes)?;
@@ -208,6 +209,7 @@ pub fn run<L: Look, T>(
             | Ended::Fault { .. }
             | Ended::Narrow(..)
             | Ended::Short(_)
+            | Ended::Idle
             | Ended::Stopped(_) => Cut::Nothing,
         };
         // At most k are at most k however many slots there are.
