@@ -9,12 +9,11 @@ use clap::{Args, ValueEnum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use wattle::families;
-use wattle::family_fences;
 use wattle::input::{self, InputError, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
 use wattle_auditor::write_down;
-use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
+use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Fairness, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_memory::{ContentKind, Keeps};
 use wattle_model::Instance;
@@ -41,9 +40,21 @@ pub struct Arguments {
     /// Look for deadlock too
     #[arg(long)]
     deadlock: bool,
+    /// Ask whether every thread goes on: no waiting loop, and no place, is stayed in for ever
+    #[arg(long)]
+    progress: bool,
+    /// What is taken for granted about threads and pending stores where whole runs are asked about
+    #[arg(long, value_enum, default_value_t = Fair::Weak)]
+    fairness: Fair,
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// Which states the engine `explicit` leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
+    /// Whether the engine `explicit` keeps one of the states that differ in who is who
+    #[arg(long, value_enum, default_value_t = units::Switch::On)]
+    symmetry: units::Switch,
     /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
     /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
     /// `oldest=K` or `newest=K`
@@ -86,6 +97,16 @@ enum Model {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum Fair {
+    /// Nothing
+    None,
+    /// What can move from some time on, moves
+    Weak,
+    /// What can move again and again, moves again and again
+    Strong,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum SearchOrder {
     /// Breadth first: shortest traces
     Bfs,
@@ -118,10 +139,18 @@ impl Arguments {
             memory: self.budget.bytes(),
             budget: self.budget.work(),
             deadlock: self.deadlock,
+            progress: self.progress,
+            fairness: match self.fairness {
+                Fair::None => Fairness::None,
+                Fair::Weak => Fairness::Weak,
+                Fair::Strong => Fairness::Strong,
+            },
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            reduce: self.reduce.into(),
+            symmetry: self.symmetry == units::Switch::On,
             content: self.content,
             extrapolate: self.extrapolate.map(|e| match e {
                 Extrapolated::Cubes => Method::Cubes,
@@ -336,7 +365,7 @@ impl<'b> Shown<'b> {
 fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
     let memory = arguments.budget.bytes();
     let _guard = budget::guard(name, arguments.budget.time(), memory);
-    let source = match signals::reading(|| input::read(name, arguments.files.language)) {
+    let mut source = match signals::reading(|| input::read(name, arguments.files.language)) {
         Ok(source) => input::Source {
             mathematical: arguments.files.mathematical,
             ..source
@@ -344,7 +373,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();
-    let (mut subject, warnings) = match input::parse(&source) {
+    let (mut subject, warnings) = match input::parse(&mut source) {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
@@ -397,7 +426,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     if arguments.report.is_some() {
         let instance = checked.instance.as_ref();
         let findings: Vec<_> = (checked.findings())
-            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .map(|f| (f, f.instance(instance).and_then(|i| drawing(f, i))))
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
@@ -505,12 +534,15 @@ fn keep(
     let mut notes = String::new();
     if let Some(path) = &arguments.trace {
         let run = |f: &Finding| {
-            let instance = checked.instance.as_ref()?;
+            let instance = f.instance(checked.instance.as_ref())?;
             // A run of some number of threads has to say which.
             let counts = match subject {
-                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::Program(program) => families::counts_of(program, options, instance),
                 Subject::System(_) => options.counts(),
             };
+            if let (Some(lasso), Some(task)) = (f.lasso(), f.live_task(instance)) {
+                return Some(EvidenceFile::of_live(&task, &counts, lasso.clone()).to_json());
+            }
             let task = f.task(instance);
             Some(EvidenceFile::new(&task, &counts, f.trace()?.clone()).to_json())
         };
@@ -524,6 +556,9 @@ fn keep(
                     Some(families::kept(subject, options, f, c)?.to_json())
                 }
                 (_, None) => None,
+                (Certificate::Components(_), Some(instance)) => f.live_task(instance).map(|task| {
+                    EvidenceFile::of_live(&task, &options.counts(), c.clone()).to_json()
+                }),
                 (_, Some(instance)) => {
                     let task = f.task(instance);
                     let flags = [signals::interrupted()];

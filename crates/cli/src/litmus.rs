@@ -1,12 +1,12 @@
 //! `wattle litmus`: every final state of litmus tests, with herd's summary.
 
 use super::exit::Exit;
-use super::{budget::Budget, output};
+use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
-use wattle_litmus::{Answer, NoAnswer, Summary, answer};
+use wattle_litmus::{Answer, NoAnswer, Summary, answer_with};
 use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
 use wattle_syntax::{Language, Severity};
 
@@ -20,6 +20,9 @@ pub struct Arguments {
     model: Model,
     #[command(flatten)]
     budget: Budget,
+    /// Which states the search leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,
@@ -70,7 +73,9 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
         };
-        let found = (budget).within(name, true, |control| answer(&parsed, model, control));
+        let found = (budget).within(name, true, |control| {
+            answer_with(&parsed, model, arguments.reduce.into(), control)
+        });
         exit = exit.max(exit_of(&found));
         if arguments.json {
             objects.push(object(name, model, &found));

@@ -49,6 +49,23 @@ impl File {
         }
     }
 
+    /// The instance that evidence about a demand speaks of: perhaps one with progress demanded.
+    pub fn demanded<E: wattle_evidence::file::Kept>(
+        &self,
+        program: &Program,
+        kept: &wattle_evidence::EvidenceFile<E>,
+    ) -> Result<Instance, Exit> {
+        let instance = self.instance(program, &kept.counts())?;
+        if kept.live_task(&instance).is_ok() {
+            return Ok(instance);
+        }
+        let options = wattle::Options {
+            progress: true,
+            ..wattle::Options::default()
+        };
+        self.instance(&wattle::runs::demanding(program, &options), &kept.counts())
+    }
+
     /// The program with its numbers of threads; one without threads is refused.
     pub fn instance(&self, program: &Program, counts: &Counts) -> Result<Instance, Exit> {
         let failed = |reason: &str| {
@@ -71,11 +88,11 @@ pub fn load(
     language: Option<InputLanguage>,
     mathematical: bool,
 ) -> Result<(Source, Subject, Vec<String>), InputError> {
-    let source = Source {
+    let mut source = Source {
         mathematical,
         ..signals::reading(|| input::read(name, language))?
     };
-    let (subject, warnings) = input::parse(&source)?;
+    let (subject, warnings) = input::parse(&mut source)?;
     Ok((source, subject, warnings))
 }
 
@@ -138,4 +155,24 @@ pub fn evidence<E: wattle_evidence::file::Kept>(
     let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|e| failed(format!("cannot be read: {e}")))?;
     wattle_evidence::EvidenceFile::from_json(&text).map_err(|e| failed(e.to_string()))
+}
+
+/// The same for a run that goes on for ever; nothing if the file is of another kind.
+pub fn lasso(
+    path: &str,
+) -> Result<Option<wattle_evidence::EvidenceFile<wattle_evidence::Lasso>>, Exit> {
+    let mut text = String::new();
+    let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
+    if read.is_err() {
+        // The usual way says what is wrong.
+        return Ok(None);
+    }
+    match wattle_evidence::EvidenceFile::from_json(&text) {
+        Ok(kept) => Ok(Some(kept)),
+        Err(wattle_evidence::FileError::WrongFormat { .. }) => Ok(None),
+        Err(e) => {
+            output::error(path, &e.to_string(), &[]);
+            Err(Exit::Input)
+        }
+    }
 }

@@ -34,12 +34,13 @@ impl Document {
             text: self.text.clone(),
             language: self.language,
             mathematical: false,
+            places: Default::default(),
         }
     }
 
     /// The program, if the text is one.
     pub fn program(&self) -> Option<Program> {
-        match input::parse(&self.source()).ok()?.0 {
+        match input::parse(&mut self.source()).ok()?.0 {
             Subject::Program(program) => Some(program),
             Subject::System(_) => None,
         }
@@ -49,7 +50,7 @@ impl Document {
     pub fn program_language(&self) -> Option<Language> {
         match self.language {
             InputLanguage::Program(language) => Some(language),
-            InputLanguage::Cubicle => None,
+            InputLanguage::Cubicle | InputLanguage::Code => None,
         }
     }
 
@@ -60,6 +61,8 @@ impl Document {
                 wattle_syntax::parse(language, &self.text).diagnostics
             }
             InputLanguage::Cubicle => wattle_syntax::cubicle::parse(&self.text).diagnostics,
+            // No editor shows it.
+            InputLanguage::Code => Vec::new(),
         };
         found.iter().map(|d| self.diagnostic(d)).collect()
     }

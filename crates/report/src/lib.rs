@@ -5,6 +5,7 @@ pub mod finding;
 pub mod formats;
 pub mod html;
 pub mod json;
+pub mod lasso;
 pub mod picture;
 pub mod table;
 pub mod text;

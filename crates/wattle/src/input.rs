@@ -1,6 +1,9 @@
 //! From a file name to a model: reading, choosing the language, parsing. Every failure is a message
 //! a person can act on.
 
+mod code;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,6 +21,8 @@ pub enum InputLanguage {
     Program(Language),
     /// Cubicle's: array-based systems.
     Cubicle,
+    /// Compiled code with threads of its own: an object file, an archive, assembly.
+    Code,
 }
 
 impl InputLanguage {
@@ -26,6 +31,7 @@ impl InputLanguage {
         match self {
             InputLanguage::Program(l) => l.name(),
             InputLanguage::Cubicle => "cubicle",
+            InputLanguage::Code => "object",
         }
     }
 
@@ -33,6 +39,7 @@ impl InputLanguage {
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "cubicle" | "cub" => Some(InputLanguage::Cubicle),
+            "object" => Some(InputLanguage::Code),
             _ => Language::from_name(name)
                 .or_else(|| Language::from_extension(name))
                 .map(InputLanguage::Program),
@@ -43,6 +50,7 @@ impl InputLanguage {
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "cub" => Some(InputLanguage::Cubicle),
+            "o" | "obj" | "a" | "rlib" | "s" | "S" => Some(InputLanguage::Code),
             other => Language::from_extension(other).map(InputLanguage::Program),
         }
     }
@@ -51,13 +59,14 @@ impl InputLanguage {
     pub fn described() -> Vec<String> {
         let programs = Language::ALL.iter();
         let programs = programs.map(|l| format!("{} (.{})", l.name(), l.extensions().join(" .")));
-        programs.chain(["cubicle (.cub)".to_string()]).collect()
+        let others = ["cubicle (.cub)", "object (.o .a .s)"];
+        programs.chain(others.map(String::from)).collect()
     }
 
     /// Every language's name.
     pub fn names() -> Vec<&'static str> {
         let programs = Language::ALL.iter().map(|l| l.name());
-        programs.chain(["cubicle"]).collect()
+        programs.chain(["cubicle", "object"]).collect()
     }
 }
 
@@ -72,6 +81,8 @@ pub struct Source {
     pub language: InputLanguage,
     /// x86 programs: mathematical integers instead of wrap-around.
     pub mathematical: bool,
+    /// Lines of the text that come from compiled code, with the source they were compiled from.
+    pub places: BTreeMap<u32, String>,
 }
 
 /// What a text means.
@@ -149,6 +160,20 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
             ))
         })?,
     };
+    if language == InputLanguage::Code {
+        if name == "-" {
+            return Err(InputError::new(
+                "compiled code is not read from standard input",
+            ));
+        }
+        return Ok(Source {
+            name: name.to_string(),
+            text: code::harness(name)?,
+            language,
+            mathematical: false,
+            places: BTreeMap::new(),
+        });
+    }
     let too_large = || {
         let limit = MAX_BYTES >> 20;
         InputError::new(format!("the file is larger than {limit} MB"))
@@ -189,6 +214,7 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
         text,
         language,
         mathematical: false,
+        places: BTreeMap::new(),
     })
 }
 
@@ -204,8 +230,8 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
     Err(std::io::Error::other(what))
 }
 
-/// Parses. Warnings come beside the model.
-pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
+/// Parses. Warnings come beside the model. Compiled code that the program calls is listed after the text.
+pub fn parse(source: &mut Source) -> Result<(Subject, Vec<String>), InputError> {
     let (subject, diagnostics) = match source.language {
         InputLanguage::Program(language) => {
             let parsed = match language {
@@ -214,8 +240,13 @@ pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
                     let options = wattle_syntax::x86::ParseOptions { mathematical };
                     wattle_syntax::x86::parse_with(&source.text, options)
                 }
+                Language::Wtl => code::program(source),
                 language => wattle_syntax::parse(language, &source.text),
             };
+            (parsed.program.map(Subject::Program), parsed.diagnostics)
+        }
+        InputLanguage::Code => {
+            let parsed = code::program(source);
             (parsed.program.map(Subject::Program), parsed.diagnostics)
         }
         InputLanguage::Cubicle => {
@@ -259,7 +290,7 @@ fn reads_as(source: &Source) -> Option<InputLanguage> {
             // An empty program may be read into many a text.
             parsed.program.is_some_and(|p| !p.families.is_empty())
         }
-        InputLanguage::Cubicle => false,
+        InputLanguage::Cubicle | InputLanguage::Code => false,
     })
 }
 
@@ -327,7 +358,9 @@ fn walk(
             Ok(kind) if kind.is_dir() => walk(&path, found, errors, depth + 1),
             Ok(kind) if !kind.is_file() => {}
             // A link that leads nowhere is told when it is opened.
-            _ if InputLanguage::from_path(&path).is_some() => found.push(path),
+            _ if InputLanguage::from_path(&path).is_some_and(|l| l != InputLanguage::Code) => {
+                found.push(path);
+            }
             _ => {}
         }
     }

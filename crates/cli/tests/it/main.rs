@@ -14,6 +14,7 @@ mod formats;
 mod integers;
 mod json;
 mod lsp;
+mod machine;
 mod places;
 mod robust;
 mod show;
