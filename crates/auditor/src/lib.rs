@@ -2,13 +2,8 @@
 //! shares no code with any engine: one file per kind of certificate. And the judge, which turns an
 //! engine's answer into a verdict once its evidence is checked.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 mod alone;
 mod bad;
