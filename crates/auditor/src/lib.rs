@@ -19,6 +19,7 @@ mod robust;
 mod solvers;
 mod space;
 mod symbols;
+mod traces;
 pub mod translation;
 mod views;
 
@@ -245,6 +246,7 @@ pub fn audit_with(
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Explored(c) => closed_states::audit_explored(task, c, control),
+        Certificate::Traces(c) => traces::audit(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
         Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),

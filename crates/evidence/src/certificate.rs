@@ -11,6 +11,7 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
+mod traces;
 pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
@@ -26,6 +27,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
+pub use traces::{Runs, Traces};
 pub use views::Views;
 
 use serde::{Deserialize, Serialize};
@@ -50,6 +52,8 @@ pub enum Certificate {
     Views(Views),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
+    /// Runs, closed under reversing races.
+    Traces(Traces),
     /// A formula per control state that no event leads out of.
     Inductive(Inductive),
 }
@@ -65,6 +69,10 @@ impl Certificate {
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Explored(c) => format!("all {} states", c.states),
+            Certificate::Traces(c) => match c.len() {
+                1 => "the one trace there is".into(),
+                n => format!("all {n} traces"),
+            },
             Certificate::Inductive(c) => {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",

@@ -1,5 +1,6 @@
-//! Asking the explicit search for a test's final states.
+//! Asking for a test's final states.
 
+use crate::either::final_states;
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +9,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::instance::Fact;
 use wattle_model::{CellId, Expr, Instance, Observation, ThreadId};
 use wattle_search::rounds::Cut;
-use wattle_search::{NoFinals, Observed, final_states};
+use wattle_search::{NoFinals, Observed};
 use wattle_syntax::litmus::{LitmusTest, ParsedLitmus};
 
 /// What a test's final states are.

@@ -26,6 +26,7 @@ use wattle_predicates::Cegar;
 use wattle_predicates::reduce::ranges::Ranges;
 use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
+use wattle_traces::Traces;
 use wattle_wsts::{Exact, Multiset};
 
 /// An engine and its place in the plan.
@@ -70,6 +71,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
     }
     vec![
         entry(true, [600, 4000, 2000], explicit(options)),
+        entry(true, [2000, 2000, 1500], Traces),
         entry(true, [1000, 4000, 1000], Robust::default()),
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
         open(500, entry(false, [500, 500, 500], Params)),
