@@ -226,7 +226,8 @@ pub fn audit_system(
         | Certificate::LoadBuffers(_)
         | Certificate::Multisets(_)
         | Certificate::Robust(_)
-        | Certificate::Inductive(_) => Err(AuditError::Refused(
+        | Certificate::Inductive(_)
+        | Certificate::Traces(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
         )),
     }

@@ -60,6 +60,7 @@ fn no_engine_is_near_the_auditor() {
     // And no engine leans on the auditor: it finds its proofs alone.
     for engine in [
         "search",
+        "traces",
         "robust",
         "coherent",
         "wsts",
