@@ -9,6 +9,7 @@ mod alone;
 mod bad;
 mod closed_states;
 mod coherent;
+mod components;
 mod cubes;
 mod inductive;
 mod judge;
@@ -24,7 +25,8 @@ pub mod translation;
 mod views;
 
 pub use closed_states::write_down;
-pub use judge::{AuditPolicy, after_audit, judge, judge_open};
+pub use components::audit_components;
+pub use judge::{AuditPolicy, after_audit, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -226,8 +228,9 @@ pub fn audit_system(
         | Certificate::LoadBuffers(_)
         | Certificate::Multisets(_)
         | Certificate::Robust(_)
-        | Certificate::Inductive(_)
-        | Certificate::Traces(_) => Err(AuditError::Refused(
+        | Certificate::Components(_)
+        | Certificate::Traces(_)
+        | Certificate::Inductive(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
         )),
     }
@@ -244,6 +247,9 @@ pub fn audit_with(
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
         Certificate::Cubes(_) | Certificate::Views(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
+        )),
+        Certificate::Components(_) => Err(AuditError::Refused(
+            "it is about whole runs, and single states are asked about".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Explored(c) => closed_states::audit_explored(task, c, control),

@@ -43,7 +43,8 @@ pub fn run(examples: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
         line(HEAD);
     }
     for file in files {
-        let Ok((subject, _)) = input::read(&file, None).and_then(|s| input::parse(&s)) else {
+        let Ok((subject, _)) = input::read(&file, None).and_then(|mut s| input::parse(&mut s))
+        else {
             line(&format!("{file}: cannot be read"));
             table.unread += 1;
             continue;

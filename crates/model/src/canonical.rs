@@ -107,6 +107,9 @@ fn mentioned_labels(program: &Program) -> Vec<BTreeSet<&str>> {
     for c in properties.chain(&program.predicates) {
         visit(&c.expr, &mut found);
     }
+    for t in &program.temporal {
+        t.for_each_condition(&mut |e| visit(e, &mut found));
+    }
     found
 }
 

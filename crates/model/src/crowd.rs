@@ -77,6 +77,7 @@ impl Program {
         let property = property.and_then(|p| self.properties.get(p));
         let mut cast = Program {
             properties: Vec::new(),
+            temporal: Vec::new(),
             predicates: Vec::new(),
             ..self.clone()
         };

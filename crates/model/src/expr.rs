@@ -133,6 +133,35 @@ impl Op2 {
     }
 }
 
+impl Op2 {
+    /// The result up to a multiple of 2⁶⁴, where it is about to be cut to its low bits.
+    pub fn apply_modular(self, a: i64, b: i64) -> Result<i64, ArithmeticError> {
+        match self {
+            Op2::Add => Ok(a.wrapping_add(b)),
+            Op2::Sub => Ok(a.wrapping_sub(b)),
+            Op2::Mul => Ok(a.wrapping_mul(b)),
+            Op2::Shl => match u32::try_from(b) {
+                Ok(b) if b < 64 => Ok(a << b),
+                _ => Err(ArithmeticError::ShiftOutOfRange),
+            },
+            Op2::Div
+            | Op2::Rem
+            | Op2::BitAnd
+            | Op2::BitOr
+            | Op2::BitXor
+            | Op2::Shr
+            | Op2::Eq
+            | Op2::Ne
+            | Op2::Lt
+            | Op2::Le
+            | Op2::Gt
+            | Op2::Ge
+            | Op2::And
+            | Op2::Or => self.apply(a, b),
+        }
+    }
+}
+
 impl Op1 {
     pub fn apply(self, a: i64) -> Result<i64, ArithmeticError> {
         Ok(Numbers.unary(self, a)?)
@@ -280,6 +309,10 @@ impl<A> Expr<A> {
         Ok(match self {
             Expr::Const(c) => d.constant(*c),
             Expr::Atom(a) => leaf(d, a)?,
+            Expr::Unary(op @ Op1::Wrap { .. }, a) => {
+                let a = a.modular(d, leaf)?;
+                d.unary(*op, a)?
+            }
             Expr::Unary(op, a) => {
                 let a = a.evaluate(d, leaf)?;
                 d.unary(*op, a)?
@@ -298,6 +331,27 @@ impl<A> Expr<A> {
                 chosen.evaluate(d, leaf)?
             }
         })
+    }
+
+    /// Evaluates what is about to be cut to its low bits. The low 64 bits of a sum, a difference or a
+    /// product depend on those of its operands only: however large they are, nothing overflows.
+    fn modular<D, L, E>(&self, d: &mut D, leaf: &mut L) -> Result<D::Value, E>
+    where
+        D: Domain,
+        L: FnMut(&mut D, &A) -> Result<D::Value, E>,
+        E: From<NoValue<D::Refusal>>,
+    {
+        match self {
+            Expr::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
+                let (a, b) = (a.modular(d, leaf)?, b.modular(d, leaf)?);
+                Ok(d.modular(*op, a, b)?)
+            }
+            Expr::Binary(op @ Op2::Shl, a, b) => {
+                let (a, b) = (a.modular(d, leaf)?, b.evaluate(d, leaf)?);
+                Ok(d.modular(*op, a, b)?)
+            }
+            other => other.evaluate(d, leaf),
+        }
     }
 
     /// Replaces every leaf by an expression and folds constants on the way.

@@ -21,8 +21,10 @@ pub mod print;
 pub mod program;
 pub mod property;
 pub mod span;
+pub mod temporal;
 pub mod ty;
 pub mod validate;
+pub mod waiting;
 
 pub use crowd::{Crowd, NotAlike, Roles};
 pub use domain::{Domain, NoValue, Numbers, Valued};
@@ -35,5 +37,6 @@ pub use property::{
     Condition, IndexVariable, Observation, Property, PropertyKind, ThreadIndex, ThreadRef,
 };
 pub use span::Span;
+pub use temporal::{Formula, Temporal, TemporalKind};
 pub use ty::Type;
 pub use validate::{Invalid, validate};

@@ -2,7 +2,9 @@
 
 use crate::why::Why;
 use std::sync::Arc;
-use wattle_evidence::{Broken, End, Judged, Proof, Scope, SmallWorlds, Task, Trace, Verdict};
+use wattle_evidence::{
+    Broken, End, Fairness, Judged, Lasso, LiveTask, Proof, Scope, SmallWorlds, Task, Trace, Verdict,
+};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 
@@ -12,6 +14,8 @@ pub struct Finding {
     /// Number of the property among the instance's questions.
     pub question: Option<usize>,
     pub deadlock: bool,
+    /// For a demand on runs.
+    pub live: Option<Live>,
     /// The property as written; without one only assertions and faults were looked for.
     pub property: Option<String>,
     /// What was asked about; a verdict that holds says in its own scope what it covers.
@@ -32,7 +36,36 @@ pub struct Finding {
     pub warnings: Vec<String>,
 }
 
+/// Which demand, and what was taken for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Number of the demand among the instance's.
+    pub demand: usize,
+    pub fairness: Fairness,
+}
+
 impl Finding {
+    /// The demand this answers about the instance.
+    pub fn live_task<'i>(&self, instance: &'i Instance) -> Option<LiveTask<'i>> {
+        let live = self.live?;
+        Some(LiveTask {
+            instance,
+            model: self.model,
+            demand: live.demand,
+            fairness: live.fairness,
+        })
+    }
+
+    /// The run without end that shows it, if one does.
+    pub fn lasso(&self) -> Option<&Lasso> {
+        match &self.judged.verdict {
+            Verdict::Violated {
+                because: Broken::Lasso(lasso),
+            } => Some(lasso),
+            _ => None,
+        }
+    }
+
     /// The question this answers about the instance.
     pub fn task<'i>(&self, instance: &'i Instance) -> Task<'i> {
         Task {
@@ -59,7 +92,7 @@ impl Finding {
                 End::Deadlock => Some("deadlock".into()),
             },
             Verdict::Violated {
-                because: Broken::Run(_) | Broken::NeverReached(_),
+                because: Broken::Run(_) | Broken::NeverReached(_) | Broken::Lasso(_),
             }
             | Verdict::Holds { .. }
             | Verdict::HoldsIf { .. }

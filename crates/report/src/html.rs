@@ -59,6 +59,12 @@ impl Section {
                     "<details><summary>happens before</summary><div class=\"wide\">{picture}</div></details>"
                 );
             }
+            if let (Some(lasso), Some(task)) =
+                (finding.lasso(), instance.and_then(|i| finding.live_task(i)))
+            {
+                let shown = crate::lasso::text(&task, lasso, crate::text::Style::PLAIN);
+                let _ = writeln!(section.body, "<pre>{}</pre>", escape(&shown));
+            }
             if let Verdict::Violated {
                 because: Broken::Run(lines),
             } = &finding.judged.verdict

@@ -110,6 +110,7 @@ impl<'i> Prepared<'i> {
             | Ended::NoValue(..)
             | Ended::Fault { .. }
             | Ended::Narrow(..)
+            | Ended::Idle
             | Ended::Short(_) => return Err(NotMeasured::CutShort),
         }
         let machine = plan.machine(&sizes).map_err(NotMeasured::Refused)?;
@@ -141,6 +142,7 @@ impl<'i> Prepared<'i> {
             | Ended::NoValue(..)
             | Ended::Fault { .. }
             | Ended::Narrow(..)
+            | Ended::Idle
             | Ended::Short(_) => Err(NotMeasured::CutShort),
         }
     }
@@ -350,6 +352,9 @@ pub fn rows(
         let reductions = Reductions {
             chaining,
             dead_registers,
+            // What is measured is how fast states are made, so none are left out.
+            persistent: false,
+            symmetry: false,
         };
         let control = || Control::unlimited().with_timeout(Some(Duration::from_secs(120)));
         let prepared = Prepared::new(instance, model, reductions, &control()).ok();

@@ -20,7 +20,7 @@ pub mod rounds;
 pub mod store;
 mod walk;
 
-pub use explicit::{Explicit, Options};
+pub use explicit::{Explicit, Options, Reduce};
 pub use explore::Order;
 pub use finals::{FinalStates, NoFinals, final_states, final_states_with};
 pub use wattle_memory::compiled::{Observed, Reductions};

@@ -1,7 +1,7 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, families, plan, resources, vacuity};
+use crate::{explain, families, plan, resources, runs, vacuity};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -105,7 +105,7 @@ pub fn check_with(
             return Err(CheckError::NoEngine { name, known });
         }
     }
-    let program = &with_counts(program, options)?;
+    let program = &runs::demanding(&with_counts(program, options)?, options);
     let instance = match program.instantiate(&options.counts()) {
         Ok(instance) if instance.threads.is_empty() => return Err(CheckError::NoThreads),
         Ok(instance) => Some(instance),
@@ -120,8 +120,14 @@ pub fn check_with(
         }
         Some(_) => None,
     };
-    let questions = questions(program, options.deadlock);
-    let asked: Vec<(MemoryModel, Option<usize>)> = options
+    let mut questions: Vec<Turn> = (questions(program, options.deadlock).into_iter())
+        .map(Turn::Question)
+        .collect();
+    if options.engine.as_deref() == Some(wattle_liveness::NAME) && !program.temporal.is_empty() {
+        questions.clear();
+    }
+    questions.extend((0..program.temporal.len()).map(Turn::Demand));
+    let asked: Vec<(MemoryModel, Turn)> = options
         .models
         .iter()
         .flat_map(|m| questions.iter().map(|q| (*m, *q)))
@@ -130,13 +136,21 @@ pub fn check_with(
     let started = Instant::now();
     let results = resources::watching(options.memory, &over, || {
         let mut results: Vec<Result<Finding, Unsound>> = Vec::new();
-        for (i, (model, question)) in asked.iter().enumerate() {
+        for (i, (model, asked_for)) in asked.iter().enumerate() {
             let left = options.timeout.map(|t| {
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
             let control = control(left, options.memory, &flags, &over, run);
+            let question = match asked_for {
+                Turn::Question(question) => question,
+                Turn::Demand(d) => {
+                    let instance = instance.as_ref();
+                    results.push(runs::one(program, instance, *model, *d, options, &control));
+                    continue;
+                }
+            };
             let options = &Options {
                 deadlock: options.deadlock && !is_reachable(program, *question),
                 ..options.clone()
@@ -177,6 +191,15 @@ pub fn check_with(
         Some(why) if !results.iter().any(broken) => Err(why),
         _ => Ok(Checked { instance, results }),
     }
+}
+
+/// What is asked in turn.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// About single states: a property, or faults alone.
+    Question(Option<usize>),
+    /// About whole runs.
+    Demand(usize),
 }
 
 /// What is asked about a program: its properties by their numbers, or its assertions and faults alone.
@@ -249,6 +272,7 @@ fn tell(
         model,
         question,
         deadlock,
+        live: None,
         property: None,
         scope,
         engine: outcome.engine,

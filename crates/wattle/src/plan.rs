@@ -186,13 +186,16 @@ fn explicit(options: &Options) -> Explicit {
         Order::DepthFirst => wattle_search::Order::DepthFirst,
     };
     explicit.options.content = options.content;
+    explicit.options = explicit.options.reduced(options.reduce);
+    explicit.options.symmetry = options.symmetry;
     explicit
 }
 
 /// The names that `--engine` knows.
 pub fn names() -> Vec<&'static str> {
     let all = engines(&Options::default());
-    all.iter().map(|e| e.engine.name()).collect()
+    let states = all.iter().map(|e| e.engine.name());
+    states.chain([wattle_liveness::NAME]).collect()
 }
 
 /// The names of those who take a question about any number of threads.
@@ -251,6 +254,10 @@ fn willing<'e>(
         (None, Asked::Open(_)) => entry.open.is_some(),
     };
     let (mut willing, mut refusals) = (Vec::new(), Vec::new());
+    if options.engine.as_deref() == Some(wattle_liveness::NAME) {
+        let why = format!("{}: it is for demands on runs", wattle_liveness::NAME);
+        refusals.push(Refusal::new(why));
+    }
     for entry in engines.iter().filter(wanted) {
         let name = entry.engine.name();
         let accepts = match asked {

@@ -283,10 +283,7 @@ fn run(
     let manner = Manner {
         name: "small worlds",
         contents: &contents,
-        reductions: Reductions {
-            chaining: true,
-            dead_registers: true,
-        },
+        reductions: Reductions::ALL,
         order: Order::BreadthFirst,
         most_buffered: buffered,
     };

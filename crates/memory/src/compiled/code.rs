@@ -174,6 +174,19 @@ impl Code {
         }
     }
 
+    /// What is about to be cut to its low bits; see `Op2::apply_modular`.
+    fn modular(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
+        Ok(match self {
+            Code::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
+                op.apply_modular(a.modular(state, cells)?, b.modular(state, cells)?)?
+            }
+            Code::Binary(op @ Op2::Shl, a, b) => {
+                op.apply_modular(a.modular(state, cells)?, b.eval(state, cells)?)?
+            }
+            other => other.eval(state, cells)?,
+        })
+    }
+
     /// `&&`, `||` and `?:` look only at what they need.
     fn eval_any(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
         Ok(match self {
@@ -221,6 +234,7 @@ impl Code {
                 let index = index.eval(state, cells)?;
                 cells[cell(*base, *length, index)? as usize].get(state)
             }
+            Code::Unary(op @ Op1::Wrap { .. }, a) => op.apply(a.modular(state, cells)?)?,
             Code::Unary(op, a) => op.apply(a.eval(state, cells)?)?,
             Code::Binary(op, a, b) => op.apply(a.eval(state, cells)?, b.eval(state, cells)?)?,
             Code::Ite(c, a, b) => {
@@ -370,6 +384,10 @@ pub struct Node {
     pub edges: Vec<Edge>,
     /// The one enabled step here may be chained to the step before.
     pub local: bool,
+    /// Nothing here is anybody else's business, but several steps may be enabled.
+    pub choice: bool,
+    /// It depends on a computed address whether it is.
+    pub perhaps: bool,
     pub atomic: bool,
     /// Bits to keep per word; empty if no register is dead here.
     pub keep: Vec<(u32, u64)>,

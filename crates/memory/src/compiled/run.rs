@@ -133,7 +133,20 @@ impl Machine<'_> {
 
     /// The successors by events of one thread, if no other is inside an atomic block. They depend on
     /// nothing but what is the thread's own ([`Machine::own`]) and the cells that are touched.
-    pub(super) fn expand_thread<S: Sink>(
+    fn expand_thread<S: Sink>(
+        &self,
+        state: &[u64],
+        t: usize,
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        self.expand_steps(state, t, scratch, notes, sink)?;
+        self.expand_drains(state, t, scratch, notes, sink)
+    }
+
+    /// The successors by steps of one thread.
+    pub fn expand_steps<S: Sink>(
         &self,
         state: &[u64],
         t: usize,
@@ -159,6 +172,19 @@ impl Machine<'_> {
                 choice += 1;
             }
         }
+        Ok(())
+    }
+
+    /// The successors by drains of one thread's stores.
+    pub fn expand_drains<S: Sink>(
+        &self,
+        state: &[u64],
+        t: usize,
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        let thread = &self.threads[t];
         // Inside a drained atomic block the buffer is empty.
         if self.may_access(state, t) {
             let buffer = &thread.buffer;
@@ -239,7 +265,13 @@ impl Machine<'_> {
                 self.settle(state, t, sink);
             }
             let node = &thread.nodes[thread.location.index(state)];
-            if node.local {
+            if node.choice {
+                if let Some(edge) = self.only_guard(state, &node.edges)
+                    && self.chain_step(state, t, std::slice::from_ref(edge), notes, sink)?
+                {
+                    continue;
+                }
+            } else if node.local || node.perhaps && self.is_free(state, t, &node.edges) {
                 if self.chain_step(state, t, &node.edges, notes, sink)? {
                     continue;
                 }
@@ -252,6 +284,45 @@ impl Machine<'_> {
             }
             return Ok(true);
         }
+    }
+
+    /// The computed address is that of a cell where nobody minds.
+    fn is_free(&self, state: &[u64], t: usize, edges: &[Edge]) -> bool {
+        let thread = &self.threads[t];
+        edges.iter().all(|edge| match &edge.op {
+            Op::Load { place, .. } => self
+                .address(state, place)
+                .is_ok_and(|c| thread.free_loads[c as usize]),
+            Op::Write { place, .. } => self
+                .address(state, place)
+                .is_ok_and(|c| thread.free_stores[c as usize]),
+            Op::Nothing
+            | Op::Assign(..)
+            | Op::Havoc(..)
+            | Op::Assume(_)
+            | Op::Assert(_)
+            | Op::Put(..)
+            | Op::Fence
+            | Op::StoreFence
+            | Op::AtomicBegin { .. }
+            | Op::AtomicEnd
+            | Op::Lock
+            | Op::Unlock => false,
+        })
+    }
+
+    /// The one step whose guard is true, if all have guards and there is one.
+    fn only_guard<'e>(&self, state: &[u64], edges: &'e [Edge]) -> Option<&'e Edge> {
+        let mut only = None;
+        for edge in edges {
+            let Op::Assume(guard) = &edge.op else {
+                return None;
+            };
+            if guard.eval(state, &self.cells).ok()? != 0 && only.replace(edge).is_some() {
+                return None;
+            }
+        }
+        only
     }
 
     /// Takes the one enabled step, if there is one.
@@ -452,7 +523,7 @@ impl Machine<'_> {
     }
 
     #[inline]
-    fn address(&self, state: &[u64], place: &Place) -> Result<u32, Box<Flaw>> {
+    pub(super) fn address(&self, state: &[u64], place: &Place) -> Result<u32, Box<Flaw>> {
         match place {
             Place::Cell(c) => Ok(*c),
             Place::Computed {
