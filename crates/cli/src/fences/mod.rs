@@ -155,12 +155,20 @@ struct Answer {
 
 fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     let (source, subject) = arguments.file.load()?;
-    let (Subject::Program(program), InputLanguage::Program(language)) = (subject, source.language)
-    else {
-        let reason = "fences cannot be put into array-based systems yet";
+    let (program, language) = match (subject, source.language) {
+        (Subject::Program(program), InputLanguage::Program(language)) => (program, language),
+        (Subject::Program(program), InputLanguage::Code) => (program, Language::Wtl),
+        (Subject::Program(_) | Subject::System(_), _) => {
+            let reason = "fences cannot be put into array-based systems yet";
+            output::error(&source.name, reason, &[]);
+            return Err(Exit::Input);
+        }
+    };
+    if arguments.write.is_some() && !source.places.is_empty() {
+        let reason = "fences of compiled code go into its source; without --write they are named";
         output::error(&source.name, reason, &[]);
         return Err(Exit::Input);
-    };
+    }
     if program.families.is_empty() {
         output::error(&source.name, "the program has no threads", &[]);
         return Err(Exit::Input);
@@ -199,6 +207,7 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             values.push(answer.json);
         } else {
             output::answer(&answer.text);
+            output::answer(&source.code_lines(&answer.text));
         }
     }
     if arguments.json {
