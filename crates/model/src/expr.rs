@@ -232,7 +232,16 @@ impl<A> Expr<A> {
                         Op2::Div | Op2::BitAnd | Op2::BitOr | Op2::BitXor | Op2::Shl | Op2::Shr => {
                             fixed(a) && fixed(b)
                         }
-                        _ => true,
+                        Op2::Add
+                        | Op2::Sub
+                        | Op2::Eq
+                        | Op2::Ne
+                        | Op2::Lt
+                        | Op2::Le
+                        | Op2::Gt
+                        | Op2::Ge
+                        | Op2::And
+                        | Op2::Or => true,
                     }
             }
             Expr::Ite(c, a, b) => c.is_linear() && a.is_linear() && b.is_linear(),
@@ -252,11 +261,22 @@ impl<A> Expr<A> {
                     Op2::Le => Op2::Gt,
                     Op2::Gt => Op2::Le,
                     Op2::Ge => Op2::Lt,
-                    _ => return Expr::unary(Op1::Not, Expr::Binary(op, a, b)),
+                    Op2::Add
+                    | Op2::Sub
+                    | Op2::Mul
+                    | Op2::Div
+                    | Op2::Rem
+                    | Op2::BitAnd
+                    | Op2::BitOr
+                    | Op2::BitXor
+                    | Op2::Shl
+                    | Op2::Shr
+                    | Op2::And
+                    | Op2::Or => return Expr::unary(Op1::Not, Expr::Binary(op, a, b)),
                 };
                 Expr::Binary(flipped, a, b)
             }
-            e => Expr::unary(Op1::Not, e),
+            e @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Ite(..)) => Expr::unary(Op1::Not, e),
         }
     }
 
@@ -363,7 +383,9 @@ impl<A> Expr<A> {
                     Ok(v) => Expr::Const(v),
                     Err(_) => Expr::unary(op, Expr::Const(c)),
                 },
-                a => Expr::unary(op, a),
+                a @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
+                    Expr::unary(op, a)
+                }
             },
             Expr::Binary(op, a, b) => match (op, *a, *b) {
                 (_, Expr::Const(x), Expr::Const(y)) => match op.apply(x, y) {
@@ -383,9 +405,11 @@ impl<A> Expr<A> {
             Expr::Ite(c, a, b) => match *c {
                 Expr::Const(0) => *b,
                 Expr::Const(_) => *a,
-                c => Expr::ite(c, *a, *b),
+                c @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
+                    Expr::ite(c, *a, *b)
+                }
             },
-            e => e,
+            e @ (Expr::Const(_) | Expr::Atom(_)) => e,
         }
     }
 
@@ -411,7 +435,7 @@ impl<A> Expr<A> {
     pub fn as_const(&self) -> Option<i64> {
         match self {
             Expr::Const(c) => Some(*c),
-            _ => None,
+            Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => None,
         }
     }
 
@@ -470,7 +494,7 @@ where
                 match op {
                     Op1::Neg => "-",
                     Op1::Not => "!",
-                    _ => "~",
+                    Op1::BitNot | Op1::Wrap { .. } => "~",
                 }
             )?;
             // `-3` alone would read back as a constant.

@@ -55,6 +55,23 @@ impl Range {
             stride: i64::try_from(stride).unwrap_or(1).max(1),
         }
     }
+
+    /// The smallest range with the values of both.
+    pub fn join(self, other: Range) -> Self {
+        if self == other {
+            return self;
+        }
+        let strides = |r: Range| if r.lo == r.hi { 0 } else { r.stride as u64 };
+        let stride = gcd(
+            gcd(strides(self), strides(other)),
+            self.lo.abs_diff(other.lo),
+        );
+        Range {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            stride: i64::try_from(stride).unwrap_or(1).max(1),
+        }
+    }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -203,7 +220,14 @@ impl Guess {
                         }
                         continue;
                     }
-                    _ => continue,
+                    Action::Skip
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => continue,
                 };
                 let admitted = value.within(thread.registers[register.index()].ty);
                 changed |= self.registers[t][register.index()].grow(admitted);
@@ -299,7 +323,7 @@ impl Interval {
         }
         match ty {
             Type::Wrap { .. } => Interval { lo, hi },
-            _ => Interval {
+            Type::Int | Type::Range { .. } | Type::Thread(_) => Interval {
                 lo: self.lo.clamp(lo, hi),
                 hi: self.hi.clamp(lo, hi),
             },
@@ -363,7 +387,9 @@ impl Interval {
             }
             Op2::Shl => corners(&|x, y| x << y.clamp(0, 63)),
             Op2::Shr => corners(&|x, y| x >> y.clamp(0, 63)),
-            _ => Interval::TRUTH,
+            Op2::Eq | Op2::Ne | Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge | Op2::And | Op2::Or => {
+                Interval::TRUTH
+            }
         }
     }
 }

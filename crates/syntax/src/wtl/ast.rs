@@ -36,6 +36,24 @@ pub(super) enum ExKind {
     Cas(Box<Ex>, Box<Ex>, Box<Ex>),
     Swap(Box<Ex>, Box<Ex>),
     FetchAdd(Box<Ex>, Box<Ex>),
+    /// `G e`, `F e`; only in formulas.
+    Later(Later, Box<Ex>),
+    /// `e U e`, `e R e`, `e W e`, `e -> e`; only in formulas.
+    Between(Between, Box<Ex>, Box<Ex>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Later {
+    Globally,
+    Finally,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Between {
+    Until,
+    Release,
+    WeakUntil,
+    Implies,
 }
 
 #[derive(Clone, Debug)]
@@ -175,12 +193,21 @@ pub(super) struct PropertyEx {
     pub span: Span,
 }
 
+#[derive(Clone, Debug)]
+pub(super) enum TemporalEx {
+    Ltl(ConditionEx),
+    /// `p ~> q`
+    LeadsTo(ConditionEx, Ex),
+    Progress,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
     pub lets: Vec<Let>,
     pub shared: Vec<Declared>,
     pub threads: Vec<ThreadEx>,
     pub properties: Vec<PropertyEx>,
+    pub temporal: Vec<(TemporalEx, Span)>,
     pub predicates: Vec<ConditionEx>,
     /// `object "x.o";`
     pub objects: Vec<Name>,

@@ -44,6 +44,11 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link) {
             program.properties.push(property);
         }
     }
+    for t in &file.temporal {
+        if let Some(temporal) = lowering.temporal(t, &program.families) {
+            program.temporal.push(temporal);
+        }
+    }
     for c in &file.predicates {
         if let Some(condition) = lowering.condition(c, &program.families) {
             if !condition.expr.is_linear() {
