@@ -24,7 +24,9 @@ pub fn parts(seen: &[Seen]) -> Parts {
     for s in seen.iter().filter(|s| s.spot.index.is_none()) {
         let aligned = s.spot.offset.rem_euclid(i64::from(s.bytes)) == 0;
         if aligned && s.spot.offset >= 0 {
-            all.entry(s.spot.object).or_default().insert((s.spot.offset, s.bytes));
+            all.entry(s.spot.object)
+                .or_default()
+                .insert((s.spot.offset, s.bytes));
         }
     }
     all.retain(|_, fields| {
@@ -37,7 +39,11 @@ pub fn parts(seen: &[Seen]) -> Parts {
         let cuts: BTreeSet<i64> = (fields.iter())
             .flat_map(|(o, n)| [*o, o + i64::from(*n)])
             .collect();
-        let covered = |at: i64| fields.iter().any(|(o, n)| *o <= at && at < o + i64::from(*n));
+        let covered = |at: i64| {
+            fields
+                .iter()
+                .any(|(o, n)| *o <= at && at < o + i64::from(*n))
+        };
         let mut pieces = BTreeSet::new();
         for (from, to) in cuts.iter().zip(cuts.iter().skip(1)) {
             let mut at = *from;
@@ -96,7 +102,10 @@ pub fn split(
                     }
                     for p in &pieces {
                         let part = graph.vars.fresh(p.1 * 8, "part");
-                        ops.push(Op::Load { to: part, at: piece(*p) });
+                        ops.push(Op::Load {
+                            to: part,
+                            at: piece(*p),
+                        });
                         let value = graph.vars.read(part).zext(at.bytes * 8);
                         let shift = E::constant(u64::from(low(p.0)), at.bytes * 8);
                         whole = E::bin(Bin::Or, whole, E::bin(Bin::Shl, value, shift));
@@ -109,7 +118,10 @@ pub fn split(
                 Op::Store { value, .. } if at.locked => {
                     for p in &pieces {
                         let value = value.clone().extract(low(p.0), p.1 * 8);
-                        ops.push(Op::Store { at: piece(*p), value });
+                        ops.push(Op::Store {
+                            at: piece(*p),
+                            value,
+                        });
                     }
                 }
                 _ => {

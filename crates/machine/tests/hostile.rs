@@ -28,7 +28,12 @@ const HARNESS: &str = "
 fn read(bytes: &[u8]) -> Result<usize, String> {
     let linked = wtl::parse_linked(HARNESS);
     let program = linked.parsed.program.expect("the harness is a program");
-    let names: Vec<&str> = linked.link.calls.iter().map(|c| c.function.as_str()).collect();
+    let names: Vec<&str> = linked
+        .link
+        .calls
+        .iter()
+        .map(|c| c.function.as_str())
+        .collect();
     let image = Image::read(bytes, &names).map_err(|p| p.to_string())?;
     match fill(program, &linked.link, image, HARNESS) {
         Ok(filled) => Ok(filled.program.families[0].steps.len()),

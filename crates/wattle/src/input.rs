@@ -102,7 +102,11 @@ impl Source {
         for n in named {
             if let Some(line) = self.text.lines().nth(n as usize - 1) {
                 let word = if out.is_empty() { "code" } else { "" };
-                out.push_str(&format!("{word:<5} {:<4} {}\n", format!(":{n}"), line.trim()));
+                out.push_str(&format!(
+                    "{word:<5} {:<4} {}\n",
+                    format!(":{n}"),
+                    line.trim()
+                ));
             }
         }
         out

@@ -41,7 +41,8 @@ fn main() -> ExitCode {
 
 /// Compiles the library into one object; where it is.
 fn compile(arguments: &[String]) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(PathBuf::from("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or(PathBuf::from("target"), PathBuf::from);
     let folder = target.join("wattle");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let folder = std::path::absolute(&folder).map_err(|e| e.to_string())?;
@@ -50,7 +51,11 @@ fn compile(arguments: &[String]) -> Result<PathBuf, String> {
         .flat_map(|a| a.split(|c: char| !c.is_ascii_alphanumeric()))
         .filter(|w| !w.is_empty())
         .collect();
-    let name = ["crate"].into_iter().chain(choice).collect::<Vec<_>>().join("-");
+    let name = ["crate"]
+        .into_iter()
+        .chain(choice)
+        .collect::<Vec<_>>()
+        .join("-");
     let object = folder.join(format!("{name}.o"));
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     let flags = format!("{flags} --cfg wattle --check-cfg cfg(wattle)");
@@ -73,9 +78,15 @@ fn compile(arguments: &[String]) -> Result<PathBuf, String> {
 
 /// Checks the object with the `wattle` beside this program, or the one on the path.
 fn run(object: &Path, arguments: &[String]) -> ExitCode {
-    let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("wattle")));
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|p| Some(p.parent()?.join("wattle")));
     let wattle = beside.filter(|p| p.is_file()).unwrap_or("wattle".into());
-    let status = Command::new(wattle).arg("check").arg(object).args(arguments).status();
+    let status = Command::new(wattle)
+        .arg("check")
+        .arg(object)
+        .args(arguments)
+        .status();
     match status {
         Ok(status) => ExitCode::from(u8::try_from(status.code().unwrap_or(4)).unwrap_or(4)),
         Err(e) => {

@@ -230,7 +230,12 @@ fn files_that_are_no_objects() {
         "h.wtl",
         "object \"x.o\"; shared x: object(4); thread t { call f(&x); } never x == 1;",
     );
-    for bytes in [&b""[..], b"hello", b"\x7fELF\x02\x01\x01", b"!<arch>\nbroken"] {
+    for bytes in [
+        &b""[..],
+        b"hello",
+        b"\x7fELF\x02\x01\x01",
+        b"!<arch>\nbroken",
+    ] {
         scratch.file("x.o", bytes);
         let ran = run(&["check", &harness]);
         assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
