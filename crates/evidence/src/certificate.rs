@@ -4,6 +4,7 @@
 mod as_base64;
 mod closed_states;
 mod coherent;
+pub mod components;
 pub mod cubes;
 mod encoding;
 mod explored;
@@ -16,6 +17,7 @@ pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
+pub use components::Components;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
@@ -50,6 +52,8 @@ pub enum Certificate {
     Cubes(Cubes),
     /// Views of two threads, for any number of them.
     Views(Views),
+    /// Numbers for the states of all runs, by which every fair run ends among harmless ones.
+    Components(Components),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
     /// Runs, closed under reversing races.
@@ -68,6 +72,9 @@ impl Certificate {
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+            Certificate::Components(c) => {
+                format!("{} components of {} states", c.count, c.states.len())
+            }
             Certificate::Explored(c) => format!("all {} states", c.states),
             Certificate::Traces(c) => match c.len() {
                 1 => "the one trace there is".into(),
@@ -84,7 +91,7 @@ impl Certificate {
                 let kept = match c.keeps {
                     Keeps::Multiset => "counts",
                     Keeps::Newest => "keeps the newest of",
-                    _ => "keeps the oldest of",
+                    Keeps::Exact | Keeps::Oldest | Keeps::AtMost => "keeps the oldest of",
                 };
                 format!("a closed abstraction that {kept} the stores of each buffer")
             }
