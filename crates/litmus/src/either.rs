@@ -54,6 +54,31 @@ impl Pace for Turn {
     }
 }
 
+/// Trace by trace only.
+pub fn by_traces(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    control: &Control<'_>,
+) -> Result<FinalStates, NoFinals> {
+    let found = wattle_traces::final_states(instance, model, observed, control);
+    found.map(complete).map_err(|e| match e {
+        wattle_traces::NoFinals::Fault(fault) => NoFinals::Fault(fault),
+        wattle_traces::NoFinals::Undecided(Reason::Refused(refusal)) => {
+            NoFinals::Undecided(Reason::Other(format!("traces: {}", refusal.why)))
+        }
+        wattle_traces::NoFinals::Undecided(reason) => NoFinals::Undecided(reason),
+    })
+}
+
+fn complete(found: wattle_traces::Finals) -> FinalStates {
+    FinalStates {
+        states: found.states,
+        cut: Cut::Nothing,
+        effort: found.effort,
+    }
+}
+
 pub fn final_states(
     instance: &Instance,
     model: MemoryModel,
@@ -70,13 +95,7 @@ pub fn final_states(
             let turn = Turn::new(few);
             let within = control.stage(Duration::MAX).with_pace(&turn);
             match search.run(&within) {
-                Ok(found) => {
-                    return Ok(FinalStates {
-                        states: found.states,
-                        cut: Cut::Nothing,
-                        effort: found.effort,
-                    });
-                }
+                Ok(found) => return Ok(complete(found)),
                 Err(wattle_traces::NoFinals::Fault(fault)) => return Err(NoFinals::Fault(fault)),
                 Err(wattle_traces::NoFinals::Undecided(Reason::Stopped { stop, .. })) => {
                     if !turn.is_over() {
