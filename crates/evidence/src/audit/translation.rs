@@ -51,11 +51,29 @@ use wattle_model::array::ArraySystem;
 use wattle_model::graph::{Action, Section};
 use wattle_model::{FamilyId, Place, Program, RegionId, RegisterId, Span, Type};
 
+/// What a constructor of the system stands for: a number, or more than none and fewer than all threads,
+/// or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constant {
+    Number(i64),
+    SomeThreads,
+    AllThreads,
+}
+
+impl Constant {
+    fn number(self) -> Option<i64> {
+        match self {
+            Constant::Number(n) => Some(n),
+            Constant::SomeThreads | Constant::AllThreads => None,
+        }
+    }
+}
+
 /// How cells of the system hold a variable of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
     /// One of these, as a constructor of [`Relation::constants`].
-    Few { cell: u16, values: Vec<i64> },
+    Few { cell: u16, values: Vec<Constant> },
     /// A number, within these bounds as far as there are any.
     Number {
         cell: u16,
@@ -91,8 +109,8 @@ pub struct Relation {
     pub family: Option<u16>,
     /// The flag of threads that had a fault.
     pub broken: Option<u16>,
-    /// The type of constants, and the number that each constructor is, if it is one.
-    pub constants: (u16, Vec<Option<i64>>),
+    /// The type of constants, and what each constructor is.
+    pub constants: (u16, Vec<Constant>),
     /// For each family its registers, in cells indexed by threads.
     pub registers: Vec<Vec<Held>>,
     /// For each region its elements; one for all of them where threads index it.
@@ -219,7 +237,8 @@ impl<'a> Validator<'a> {
         cells.extend(relation.broken);
         let registers = program.families.iter().zip(&relation.registers);
         for (family, held) in registers {
-            if family.registers.len() != held.len() {
+            let counter = held.iter().any(|h| matches!(h, Held::Counter { .. }));
+            if family.registers.len() != held.len() || counter {
                 return self.refused(family.span, corrupt);
             }
         }
@@ -229,7 +248,9 @@ impl<'a> Validator<'a> {
                 wattle_model::Length::Array(n) => n as usize,
                 wattle_model::Length::Scalar | wattle_model::Length::PerThread(_) => 1,
             };
-            if held.len() != elements {
+            let counter = held.iter().any(|h| matches!(h, Held::Counter { .. }));
+            let counts = !counter || region.length == wattle_model::Length::Scalar;
+            if held.len() != elements || !counts {
                 return self.refused(region.span, corrupt);
             }
         }

@@ -82,6 +82,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
         system: ArraySystem::default(),
         may_wrap: RefCell::default(),
         observed: Vec::new(),
+        absent: BTreeSet::new(),
         indices: Vec::new(),
         broken: None,
         few: BTreeMap::new(),
@@ -111,6 +112,9 @@ struct Lowering<'p> {
     may_wrap: RefCell<BTreeSet<String>>,
     /// Labels the property speaks of.
     observed: Vec<String>,
+    /// Families of which the property wants some label's absence: whatever a thread does on the way to
+    /// the next label is then looked at.
+    absent: BTreeSet<FamilyId>,
     /// The families of the property's index variables.
     indices: Vec<FamilyId>,
     /// The flag that records that a counter left 0..N, if some may.

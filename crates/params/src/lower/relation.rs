@@ -1,10 +1,10 @@
 //! What the cells of the system mean in the program: the hint with which the auditor checks that the
 //! system does everything that the program does.
 
-use super::amount::Amount;
+use super::amount::{Amount, Share};
 use super::variables::{Holds, Variable};
 use super::{Lowered, Lowering};
-use wattle_evidence::audit::translation::{Held, Relation};
+use wattle_evidence::audit::translation::{Constant, Held, Relation};
 use wattle_model::{FamilyId, Length, RegionId, RegisterId};
 
 impl Lowering<'_> {
@@ -29,7 +29,7 @@ impl Lowering<'_> {
             broken: self.broken,
             constants: (
                 self.value_type(),
-                self.variables.values.iter().map(number).collect(),
+                self.variables.values.iter().map(constant).collect(),
             ),
             registers: (0..families).map(registers).collect(),
             regions: (0..program.regions.len()).map(region).collect(),
@@ -42,7 +42,7 @@ impl Lowering<'_> {
         match self.variables.of(id) {
             Holds::Few(values) => Held::Few {
                 cell,
-                values: values.iter().filter_map(number).collect(),
+                values: values.iter().map(constant).collect(),
             },
             Holds::Numbers => Held::Number {
                 cell,
@@ -58,11 +58,11 @@ impl Lowering<'_> {
     }
 }
 
-/// The number, if it is one.
-fn number(amount: &Amount) -> Option<i64> {
+fn constant(amount: &Amount) -> Constant {
     match amount {
-        Amount::Number(n) => Some(*n),
-        Amount::Threads(_) => None,
+        Amount::Number(n) => Constant::Number(*n),
+        Amount::Threads(Share::Some) => Constant::SomeThreads,
+        Amount::Threads(Share::All) => Constant::AllThreads,
     }
 }
 
