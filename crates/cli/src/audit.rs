@@ -8,9 +8,8 @@ use wattle::Options;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
-use wattle_evidence::{
-    AuditError, Certificate, Control, Scope, Solvers, audit_crowd, audit_system, audit_with,
-};
+use wattle_auditor::{AuditError, Solvers, audit_crowd, audit_system, audit_with};
+use wattle_evidence::{Certificate, Control, Scope};
 use wattle_model::PropertyKind;
 use wattle_report::{json, words};
 
@@ -90,6 +89,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         return Err(fail(reason.into(), Exit::Input));
     }
     let mut scope = Scope::default();
+    let mut unchecked = None;
     let result = match (&kept.evidence, &subject, &open) {
         (evidence @ (Certificate::Cubes(_) | Certificate::Views(_)), ..) => {
             let system = families::system_of(&subject, &kept.any, &kept.threads, kept.question);
@@ -101,7 +101,12 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
                 let assumptions = families::assumptions(program, any, threads, question);
                 scope.assumptions = assumptions.map_err(|e| fail(e, Exit::Input))?;
             }
-            audit_system(&solvers, &system, kept.model, evidence, control)
+            let audited = audit_system(&solvers, &system, kept.model, evidence, control);
+            if let (Ok(_), Subject::Program(program)) = (&audited, &subject) {
+                let result = families::validated_again(program, &kept, &solvers, control);
+                unchecked = result.map_err(|e| fail(e, Exit::Unsound))?;
+            }
+            audited
         }
         (Certificate::LoadBuffers(basis), _, Some(program)) => {
             let crowd = program.crowd(kept.question);
@@ -186,6 +191,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             "certificate": kept.evidence.describe(),
             "checked": audited.checked,
             "queries": solvers.asked(),
+            "unchecked": unchecked.as_ref().map(ToString::to_string),
             "assumptions": json::ScopeReport::from(&scope).assumptions,
         });
         format!("{value}\n")
@@ -195,8 +201,9 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             (0, Opinion::Z3) => "  this kind of certificate needs no solver\n".to_string(),
             (n, _) => format!("  {n} queries were answered by {}\n", solvers.describe()),
         };
+        let but = unchecked.map_or_else(String::new, |why| format!("  but {why}\n"));
         format!(
-            "the certificate checks: {told} ({})\n  {}\n{condition}{asked}",
+            "the certificate checks: {told} ({})\n  {}\n{but}{condition}{asked}",
             kept.evidence.describe(),
             property.unwrap_or_else(|| "no property: assertions and faults only".into()),
         )

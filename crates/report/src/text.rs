@@ -103,9 +103,10 @@ pub fn audited(unchecked: Option<&Unchecked>) -> String {
     match unchecked {
         None => "audited".into(),
         Some(Unchecked::Off) => "not audited".into(),
-        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_) | Unchecked::Translation(_))) => {
+        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_))) => {
             format!("not audited: {why}")
         }
+        Some(why @ Unchecked::Translation(_)) => format!("audited, but {why}"),
     }
 }
 

@@ -17,11 +17,15 @@ use crate::options::{Options, ThreadCount};
 use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use wattle_evidence::audit::meaning::Meaning;
+use wattle_auditor::meaning::Meaning;
+use wattle_auditor::translation::{Translation, validate};
+use wattle_auditor::{
+    AuditError, AuditPolicy, Solvers, after_audit, after_validation, audit_system,
+};
+use wattle_evidence::related::Met;
 use wattle_evidence::{
-    Assumption, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, SmallWorlds, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit,
-    audit_system,
+    Assumption, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof, Reason,
+    Refusal, Scope, SmallWorlds, Stop, Unchecked, Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -221,7 +225,8 @@ fn run_small(
     let meaning = certificate.map(|c| Meaning::new(system, model, c));
     let meaning = meaning.and_then(Result::ok).flatten();
     let stop = || control.stop().is_some();
-    wattle_params::small_worlds(system, model, meaning.as_ref(), limits, &stop)
+    let excludes = |state: &Met<'_>| meaning.as_ref().and_then(|m| m.excludes(state));
+    wattle_params::small_worlds(system, model, Some(&excludes), limits, &stop)
 }
 
 /// What a proof about the program's system takes for granted about the program.
@@ -233,6 +238,42 @@ pub fn assumptions(
 ) -> Result<Vec<Assumption>, String> {
     let program = opened(program, any, counts)?;
     Ok(translated(&program, question)?.assumptions())
+}
+
+/// Whether the system does what the program does, step by step; an error of its own if there is no such
+/// system.
+pub fn validated(
+    program: &Program,
+    question: Option<usize>,
+    lowered: &Lowered,
+    solvers: &Solvers,
+    control: &Control<'_>,
+) -> Result<(), AuditError> {
+    let translation = Translation {
+        program,
+        property: question,
+        system: &lowered.system,
+        relation: lowered.relation(),
+        assumptions: &lowered.assumptions(),
+    };
+    validate(solvers, &translation, control).map(|_| ())
+}
+
+/// The same for what a file of evidence is about; with the reason if its translation has to be trusted.
+pub fn validated_again(
+    program: &Program,
+    kept: &EvidenceFile<Certificate>,
+    solvers: &Solvers,
+    control: &Control<'_>,
+) -> Result<Option<Unchecked>, String> {
+    let program = opened(program, &kept.any, &kept.threads)?;
+    let lowered = translated(&program, kept.question)?;
+    let result = validated(&program, kept.question, &lowered, solvers, control);
+    match after_validation(PARAMS, result) {
+        Ok(Ok(unchecked)) => Ok(unchecked),
+        Ok(Err(reason)) => Err(wattle_report::text::reason(&reason, 0.0)),
+        Err(unsound) => Err(unsound.what),
+    }
 }
 
 fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, String> {

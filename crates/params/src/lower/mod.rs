@@ -15,7 +15,6 @@ mod amount;
 mod counter;
 mod emit;
 mod expr;
-pub mod faithful;
 pub mod inside;
 mod mixed;
 mod paths;
@@ -48,8 +47,8 @@ pub struct Lowered {
     /// Variables whose numbers may wrap around in the program; in the system they do not. A proof
     /// assumes that they never do.
     pub may_wrap: Vec<String>,
-    meaning: faithful::Meaning,
-    relation: wattle_evidence::audit::translation::Relation,
+    reader: inside::Reader,
+    relation: wattle_evidence::related::Relation,
 }
 
 impl Lowered {
@@ -98,7 +97,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     }
     lowering.bad(property)?;
     Ok(Lowered {
-        meaning: faithful::Meaning::of(&lowering),
+        reader: inside::Reader::of(&lowering),
         relation: lowering.relation(),
         system: lowering.system,
         may_wrap: lowering.may_wrap.into_inner().into_iter().collect(),

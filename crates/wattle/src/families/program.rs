@@ -2,14 +2,16 @@
 
 use super::small_worlds::{self, Sampled, Shown};
 use super::{
-    EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, with_threads,
+    EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, validated,
+    with_threads,
 };
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
 use crate::{check, plan};
+use wattle_auditor::{AuditPolicy, Solvers, after_audit, after_validation, audit_crowd, judge};
 use wattle_evidence::{
-    Answer, AuditPolicy, Broken, Certificate, Control, Progress, Proof, Reason, Refusal, Task,
-    Unchecked, Unsound, Verdict, after_audit, audit_crowd, judge,
+    Answer, Broken, Certificate, Control, Progress, Proof, Reason, Refusal, Task, Unchecked,
+    Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{Crowd, Instance, Program};
@@ -233,6 +235,19 @@ impl Asked<'_> {
         }
         let outcome = (outcome, stopped);
         let mut finding = found(&lowered.system, model, question, options, control, outcome)?;
+        if finding.judged.unchecked.is_none()
+            && let Verdict::Holds { .. } = finding.judged.verdict
+        {
+            let solvers = Solvers::own();
+            let result = validated(self.program, question, lowered, &solvers, control);
+            match after_validation(PARAMS, result)? {
+                Ok(unchecked) => finding.judged.unchecked = unchecked,
+                Err(reason) => {
+                    let so_far = Progress::default();
+                    finding.judged.verdict = Verdict::Undecided { reason, so_far };
+                }
+            }
+        }
         // What may wrap around in the program did not in the proof; the first line has to say so.
         finding.judged = finding
             .judged

@@ -11,8 +11,9 @@
 
 use super::program::Asked;
 use std::sync::Mutex;
-use wattle_evidence::audit::meaning::Meaning;
+use wattle_auditor::meaning::Meaning;
 use wattle_evidence::control::Pace;
+use wattle_evidence::related::Met;
 use wattle_evidence::{
     Answer, Certificate, Control, Engine, Progress, Reason, SmallWorlds, Stop, Task, Trace,
 };
@@ -20,8 +21,7 @@ use wattle_memory::reference::starts;
 use wattle_memory::{Contents, MemoryModel};
 use wattle_model::graph::Action;
 use wattle_model::{Count, Counts, Expr, Init, Instance, Program, Type};
-use wattle_params::lower::faithful::Limits;
-use wattle_params::lower::inside::outside;
+use wattle_params::lower::inside::{Limits, outside};
 use wattle_params::lower::lower;
 use wattle_search::question::{Explored, Manner, explore};
 use wattle_search::rounds::Sizes;
@@ -175,18 +175,18 @@ impl Asked<'_> {
         }
         let meaning = Meaning::new(&lowered.system, self.model, certificate);
         let meaning = meaning.ok().flatten()?;
+        let excludes = |state: &Met<'_>| meaning.excludes(state);
         let (program, _) = fewer_choices(self.program);
         let stop = || control.stop().is_some();
         let limits = Limits {
             states: COMPARED,
-            program_states: COMPARED,
             buffer: 2,
         };
         self.numbers(COMPARED_THREADS).iter().find_map(|counts| {
             let instance = program.instantiate(counts).ok()?;
             let model = self.model;
             outside(
-                &program, &lowered, &meaning, model, &instance, limits, &stop,
+                &program, &lowered, &excludes, model, &instance, limits, &stop,
             )
             .0
         })
