@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::check::questions;
 use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Run, Verdict, check_with};
-use wattle_evidence::{Certificate, Progress, Reason};
+use wattle_evidence::{Broken, Certificate, Progress, Reason};
 use wattle_model::{Instance, Program};
 
 /// An engine as the table names it.
@@ -88,8 +88,10 @@ pub struct Answers {
     pub said: Vec<Said>,
     /// The proof of what holds, by question.
     pub proofs: Vec<Option<Certificate>>,
-    /// The instance on which violations were shown.
+    /// The instance on which violations were shown, and which of them were: a run of an instance with
+    /// another number of threads is told in words.
     pub instance: Option<Instance>,
+    pub shown: Vec<bool>,
 }
 
 /// In the warning that a proof for any number of threads was refuted by a small instance: the answer
@@ -108,6 +110,7 @@ pub fn ask(
         said: vec![said; n],
         proofs: vec![None; n],
         instance: None,
+        shown: vec![false; n],
     };
     let options = Options {
         models: vec![model],
@@ -181,8 +184,18 @@ pub fn ask(
         | Verdict::Undecided { .. } => None,
     };
     let proofs = checked.results.iter();
+    let shown = checked.results.iter().map(|r| {
+        let verdict = r.as_ref().map(|f| &f.judged.verdict);
+        matches!(
+            verdict,
+            Ok(Verdict::Violated {
+                because: Broken::Trace(_)
+            })
+        )
+    });
     Answers {
         said,
+        shown: shown.collect(),
         proofs: proofs.map(|r| r.as_ref().ok().and_then(proof)).collect(),
         instance: checked.instance,
     }

@@ -189,7 +189,7 @@ pub fn compare<'j>(
             let instance = answers
                 .instance
                 .as_ref()
-                .filter(|_| program.is_parameterised())?;
+                .filter(|_| program.is_parameterised() && answers.shown[q])?;
             let seen = explore(instance, model, limits.states)?;
             Some(seen.truth(instance, *question, deadlock))
         };

@@ -40,9 +40,9 @@ pub fn after_validation(
         Ok(()) => Ok(Ok(None)),
         Err(AuditError::Stopped(stop)) => Ok(Ok(Some(Unchecked::Translation(stop.to_string())))),
         Err(AuditError::Refused(why)) => Ok(Ok(Some(Unchecked::Translation(why)))),
-        Err(e @ AuditError::Translation(_)) => Ok(Err(Reason::Other(format!(
-            "{engine} has a proof, but {e}"
-        )))),
+        Err(e @ AuditError::Translation(_)) => {
+            Ok(Err(Reason::Other(format!("{engine} has a proof, but {e}"))))
+        }
         Err(e) => {
             let what = e.to_string();
             Err(Unsound { engine, what })

@@ -129,7 +129,10 @@ impl fmt::Display for AuditError {
             AuditError::Deadlock { state } => write!(f, "state {state} is a deadlock"),
             AuditError::Refused(why) | AuditError::Other(why) => f.write_str(why),
             AuditError::Translation(why) => {
-                write!(f, "its system is not shown to do what the program does: {why}")
+                write!(
+                    f,
+                    "its system is not shown to do what the program does: {why}"
+                )
             }
             AuditError::Stopped(stop) => write!(f, "the audit was stopped: {stop}"),
         }

@@ -5,7 +5,7 @@
 //! system are *related* if, with thread i of family f as the system's thread `base f + i`: every thread
 //! is at the location that its cell says; every register, cell and pending store has the value that
 //! its cells say, as the [`Relation`] lists them (a number, one of few constants, a thread or none);
-//! nobody is broken. The relation is a hint of whoever made the system and is checked, not trusted.
+//! nobody is broken; and registers are between the bounds of the location. The relation is a hint of whoever made the system and is checked, not trusted.
 //!
 //! **What is shown**, by running the rules of [`wattle_memory::rules`] for one thread over symbols and
 //! asking the solver:
@@ -47,10 +47,10 @@ use table::Table;
 use wattle_evidence::control::Control;
 use wattle_evidence::related::{Constant, Held, Relation};
 use wattle_evidence::verdict::Assumption;
-use wattle_logic::Formula;
+use wattle_logic::{Formula, Term, and, ge, le};
 use wattle_model::array::ArraySystem;
 use wattle_model::graph::{Action, Section};
-use wattle_model::{FamilyId, Place, Program, RegionId, RegisterId, Span, Type};
+use wattle_model::{FamilyId, LocationId, Place, Program, RegionId, RegisterId, Span, Type};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Variable {
@@ -253,5 +253,15 @@ impl<'a> Validator<'a> {
             Variable::Register(f, r) => &self.relation.registers[f.index()][r.index()],
             Variable::Region(r) => &self.relation.regions[r.index()][element as usize],
         }
+    }
+
+    /// The register is between the bounds that it has at the location.
+    fn within(&self, f: FamilyId, at: LocationId, r: RegisterId, value: &Term) -> Formula {
+        let family = self.relation.within.get(f.index());
+        let here = family.and_then(|locations| locations.get(at.index()));
+        let (lo, hi) = here.and_then(|all| all.get(r.index())).copied().unwrap_or_default();
+        let lo = lo.map(|lo| ge(value.clone(), lo));
+        let hi = hi.map(|hi| le(value.clone(), hi));
+        and(lo.into_iter().chain(hi))
     }
 }

@@ -21,16 +21,16 @@ impl Constant {
     }
 }
 
+/// The least and the greatest value, as far as there are such.
+pub type Bounds = (Option<i64>, Option<i64>);
+
 /// How cells of the system hold a variable of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
     /// One of these, as a constructor of [`Relation::constants`].
     Few { cell: u16, values: Vec<Constant> },
     /// A number, within these bounds as far as there are any.
-    Number {
-        cell: u16,
-        bounds: (Option<i64>, Option<i64>),
-    },
+    Number { cell: u16, bounds: Bounds },
     /// A thread of the family, unless the flag says that there is none (−1).
     Thread {
         cell: u16,
@@ -65,6 +65,8 @@ pub struct Relation {
     pub constants: (u16, Vec<Constant>),
     /// For each family its registers, in cells indexed by threads.
     pub registers: Vec<Vec<Held>>,
+    /// For each family and location, between which bounds its registers are while a thread is there.
+    pub within: Vec<Vec<Vec<Bounds>>>,
     /// For each region its elements; one for all of them where threads index it.
     pub regions: Vec<Vec<Held>>,
 }

@@ -61,6 +61,8 @@ pub struct Scope {
     pub unbounded: Vec<String>,
     /// What the proof takes for granted about the program; usually nothing.
     pub assumptions: Vec<Assumption>,
+    /// Lines of the file's invariants that were proved together with the property.
+    pub invariants: Vec<u32>,
 }
 
 /// Something a proof takes for granted and did not show.
@@ -89,6 +91,7 @@ impl Scope {
             data: data.to_string(),
             unbounded: buffers.into_iter().collect(),
             assumptions: Vec::new(),
+            invariants: Vec::new(),
         }
     }
 

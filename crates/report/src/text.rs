@@ -56,8 +56,14 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 (true, Proof::Certificate(_)) => ", and no deadlock",
                 (true, Proof::Witness(_)) | (false, _) => "",
             };
+            let lines = words::all(scope.invariants.iter().map(ToString::to_string));
+            let too = match scope.invariants.len() {
+                0 => String::new(),
+                1 => format!(", and so does the invariant of line {lines}"),
+                _ => format!(", and so do the invariants of lines {lines}"),
+            };
             format!(
-                "{holds} for {}{data}{deadlock}{assumed} ({how})",
+                "{holds} for {}{data}{deadlock}{too}{assumed} ({how})",
                 scope.threads
             )
         }

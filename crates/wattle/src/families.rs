@@ -41,25 +41,6 @@ use wattle_report::Finding;
 pub const PARAMS: &str = "params";
 pub const EXACT: &str = "exact";
 
-/// Whether the program as such can be treated for any number of threads; what cannot be said of one of
-/// its properties is told with that property.
-pub fn treated(program: &Program, options: &Options) -> Result<(), CheckError> {
-    let by_params = lower(program, None)
-        .map(|_| ())
-        .map_err(|u| (u.span, u.message, u.hint));
-    let by_exact = (program.crowd(None).map(|_| ())).map_err(|n| (n.span, n.message, n.hint));
-    let result = match options.engine.as_deref() {
-        Some(EXACT) => by_exact,
-        Some(PARAMS) => by_params,
-        _ => by_params.or_else(|why| by_exact.map_err(|_| why)),
-    };
-    result.map_err(|(span, message, hint)| CheckError::AnyNumber {
-        span,
-        message,
-        hint,
-    })
-}
-
 /// A list of initial values fits one number of threads only.
 pub fn fits_any_number(program: &Program) -> Result<(), CheckError> {
     for region in &program.regions {
@@ -302,11 +283,9 @@ pub fn system(
     let (outcome, stopped) = decide(system, model, control);
     let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
     confirm(system, model, &mut finding, control)?;
-    let axioms = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
-    let assumptions = axioms.then_some(Assumption::Invariants);
     finding.judged = finding
         .judged
-        .assuming(assumptions.into_iter().collect(), |a| options.accepts(a));
+        .assuming(axioms(system), |a| options.accepts(a));
     finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
     if let Some(n) = system.threads {
         finding.scope.threads = threads(n);
@@ -316,6 +295,12 @@ pub fn system(
     }
     finding.seconds = control.elapsed().as_secs_f64();
     Ok(finding)
+}
+
+/// What a proof about the system takes for granted: what the file says of its constants.
+pub fn axioms(system: &ArraySystem) -> Vec<Assumption> {
+    let any = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
+    any.then_some(Assumption::Invariants).into_iter().collect()
 }
 
 /// Small instances of a system that was proved safe: what they show comes first.
@@ -415,10 +400,15 @@ fn found(
         Outcome::Holds(proof) => {
             finding.states = proof.size() as u64;
             let certificate = certificate(system, model, &proof);
+            // What the file claims and was proved beside is audited like the property.
+            let mut proved = system.clone();
+            let claims = proof.claims().iter().map(|i| system.assumed[*i].clone());
+            proved.bad.extend(claims.clone());
+            finding.scope.invariants = claims.map(|q| q.span.line).collect();
             let result = match options.audit {
                 AuditPolicy::Always => {
                     let solvers = Solvers::own();
-                    let result = audit_system(&solvers, system, model, &certificate, control);
+                    let result = audit_system(&solvers, &proved, model, &certificate, control);
                     after_audit(PARAMS, result.map(|_| ()))?
                 }
                 AuditPolicy::Never => Ok(Some(Unchecked::Off)),
@@ -569,6 +559,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
             data: "finite".into(),
             unbounded: Vec::new(),
             assumptions: Vec::new(),
+            invariants: Vec::new(),
         },
         judged: Judged::checked(Verdict::Undecided {
             reason,

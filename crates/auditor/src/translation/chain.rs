@@ -82,12 +82,15 @@ impl<'a> Validator<'a> {
             let place = table.location(&mut d, family, &me);
             table.know(eq(place, start.index() as i64));
             let registers = 0..self.program.family(family).registers.len();
-            let before = registers
+            let before: Vec<Term> = registers
                 .map(|r| {
                     let id = Variable::Register(family, RegisterId::new(r));
                     table.value(&mut d, self, id, &me)
                 })
                 .collect();
+            for (r, value) in before.iter().enumerate() {
+                table.know(self.within(family, start, RegisterId::new(r), value));
+            }
             let mut chains = Chains {
                 family,
                 start,

@@ -396,6 +396,7 @@ impl View<'_, '_, '_> {
         for (r, after) in end.registers.iter().enumerate() {
             let id = Variable::Register(family, RegisterId::new(r));
             let held = self.v.held(id, 0);
+            all.push(self.v.within(family, end.location, RegisterId::new(r), after));
             let written = |says: Says| updates.iter().rev().find(|(s, ..)| *s == says);
             let (cell, none) = (written(Says::Value(id, 0)), written(Says::None(id, 0)));
             if cell.is_none() && none.is_none() && *after == before[r] {
@@ -550,7 +551,11 @@ impl View<'_, '_, '_> {
                 [(_, Some(t), truth)] => {
                     let element = self.table.element_of(self.d, self.v, id, t);
                     let same = eq(element, i64::from(*truth));
-                    let more = if *truth { old.clone() + 1 } else { old.clone() - 1 };
+                    let more = if *truth {
+                        old.clone() + 1
+                    } else {
+                        old.clone() - 1
+                    };
                     or([
                         and([same.clone(), eq(after.clone(), old)]),
                         and([not(&same), eq(after, more)]),

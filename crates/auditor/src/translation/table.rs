@@ -190,7 +190,10 @@ impl<'a> Table<'a> {
     }
 
     fn is_thread(&self, number: &Term) -> Formula {
-        and([ge(number.clone(), 0), lt(number.clone(), self.total.clone())])
+        and([
+            ge(number.clone(), 0),
+            lt(number.clone(), self.total.clone()),
+        ])
     }
 
     /// The element of a counter at a thread's number: 0 or 1.
@@ -221,7 +224,11 @@ impl<'a> Table<'a> {
         let named = |t: &Term| self.named.contains(t) || self.witnesses.contains(&(id, t.clone()));
         let others = self.elements.iter().filter(|(i, ..)| *i == id);
         for (_, t, w) in others.filter(|(_, t, _)| named(t) || named(thread)) {
-            let different = and([here.clone(), self.is_thread(t), ne(t.clone(), thread.clone())]);
+            let different = and([
+                here.clone(),
+                self.is_thread(t),
+                ne(t.clone(), thread.clone()),
+            ]);
             for (truth, many) in [(1, &value), (0, &left)] {
                 let both = and([different.clone(), eq(var, truth), eq(*w, truth)]);
                 facts.push(implies(&both, &ge(many.clone(), 2)));

@@ -2,7 +2,7 @@
 //! that exclude each other.
 
 use super::amount::{Amount, Share, fits};
-use super::ranges::{Interval, of_type};
+use super::interval::{Interval, of_type};
 use super::{Lowering, Refused, different, equal, refuse};
 use std::cmp::Ordering;
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};

@@ -6,9 +6,9 @@
 //! known here. States in which a thread is in the middle of what the system does in one step are left
 //! out.
 
-use super::{Lowered, Lowering};
 use super::amount::Amount;
 use super::variables::{Holds, Variable, Variables, constant};
+use super::{Lowered, Lowering};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;

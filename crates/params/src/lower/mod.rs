@@ -16,6 +16,7 @@ mod counter;
 mod emit;
 mod expr;
 pub mod inside;
+mod interval;
 mod mixed;
 mod paths;
 mod property;
@@ -29,7 +30,8 @@ mod tests;
 
 use crate::compile::Unsupported;
 use amount::Amount;
-use ranges::Interval;
+use interval::Interval;
+use ranges::Ranges;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use variables::{Variable, Variables};
@@ -74,7 +76,9 @@ pub(crate) fn refuse(span: Span, message: impl Into<String>, hint: impl Into<Str
 
 /// The array-based system of a program for one of its properties (or its assertions alone).
 pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
-    let variables = Variables::infer(program)?;
+    let ranges = Ranges::infer(program);
+    let program = &ranges.without_idle_casts(program);
+    let variables = Variables::infer(program, ranges)?;
     let mut lowering = Lowering {
         program,
         variables,

@@ -4,12 +4,13 @@ use super::expr::{Identity, Linear, Val};
 use super::paths::ME;
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
+use std::collections::BTreeSet;
 use wattle_model::array::{Formula, Quantified, Term, ThreadTerm};
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
-use std::collections::BTreeSet;
 use wattle_model::{
-    Op1, Op2, Expr, FamilyId, Length, Observation, PropertyKind, RegisterId, Span, ThreadIndex, ThreadRef,
+    Expr, FamilyId, Length, Observation, Op1, Op2, PropertyKind, RegisterId, Span, ThreadIndex,
+    ThreadRef,
 };
 
 impl Lowering<'_> {
