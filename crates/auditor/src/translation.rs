@@ -146,6 +146,10 @@ impl<'a> Validator<'a> {
         self.solvers.impossible(&all, WORK, self.control)
     }
 
+    fn go_on(&self) -> Result<(), AuditError> {
+        Ok(self.control.go_on()?)
+    }
+
     /// Something that is not treated here.
     fn refused<T>(&self, span: Span, why: &str) -> Result<T, AuditError> {
         Err(AuditError::Refused(told(span, why)))
@@ -259,7 +263,10 @@ impl<'a> Validator<'a> {
     fn within(&self, f: FamilyId, at: LocationId, r: RegisterId, value: &Term) -> Formula {
         let family = self.relation.within.get(f.index());
         let here = family.and_then(|locations| locations.get(at.index()));
-        let (lo, hi) = here.and_then(|all| all.get(r.index())).copied().unwrap_or_default();
+        let (lo, hi) = here
+            .and_then(|all| all.get(r.index()))
+            .copied()
+            .unwrap_or_default();
         let lo = lo.map(|lo| ge(value.clone(), lo));
         let hi = hi.map(|hi| le(value.clone(), hi));
         and(lo.into_iter().chain(hi))

@@ -7,7 +7,7 @@ use wattle_auditor::translation::{Translation, validate};
 use wattle_auditor::{AuditError, Solvers};
 use wattle_evidence::control::Control;
 use wattle_memory::MemoryModel;
-use wattle_model::array::{ArraySystem, Formula, Term, Value};
+use wattle_model::array::{ArraySystem, Term, Value};
 use wattle_model::{Count, Program};
 use wattle_params::lower::{Lowered, lower};
 use wattle_params::machine::{Candidates, Machine, State};

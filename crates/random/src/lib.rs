@@ -8,6 +8,7 @@
 //! breaks texts for parsers to survive.
 
 mod constructs;
+mod gallery;
 mod mutate;
 mod program;
 mod property;
@@ -19,6 +20,7 @@ mod trial;
 mod wild;
 
 pub use constructs::{CONSTRUCTS, SUGAR, constructs, question_constructs};
+pub use gallery::{GALLERY, gallery};
 pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;

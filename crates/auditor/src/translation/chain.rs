@@ -118,6 +118,7 @@ impl<'a> Validator<'a> {
 
     /// Everything that the steps may do, from the last of them on, is matched.
     fn chain(&mut self, c: &mut Chains<'a>, steps: &mut Vec<StepId>) -> Result<(), AuditError> {
+        self.go_on()?;
         let family = self.program.family(c.family);
         let last = &family.steps[steps[steps.len() - 1].index()];
         let mut open = Vec::new();
@@ -455,6 +456,7 @@ impl<'a> Validator<'a> {
     ) -> Result<Matched, AuditError> {
         let mut query = when.to_vec();
         for t in self.transitions(c) {
+            self.go_on()?;
             for threads in self.names(c, t.params.len(), &t.guard) {
                 let mut view = View {
                     v: self,

@@ -396,7 +396,10 @@ impl View<'_, '_, '_> {
         for (r, after) in end.registers.iter().enumerate() {
             let id = Variable::Register(family, RegisterId::new(r));
             let held = self.v.held(id, 0);
-            all.push(self.v.within(family, end.location, RegisterId::new(r), after));
+            all.push(
+                self.v
+                    .within(family, end.location, RegisterId::new(r), after),
+            );
             let written = |says: Says| updates.iter().rev().find(|(s, ..)| *s == says);
             let (cell, none) = (written(Says::Value(id, 0)), written(Says::None(id, 0)));
             if cell.is_none() && none.is_none() && *after == before[r] {

@@ -186,7 +186,10 @@ impl Ranges {
             Action::Havoc { register, range } => {
                 let ty = self.types.get(&Variable::Register(f, *register));
                 let all = ty.map_or(Interval::ALL, |ty| of_type(*ty));
-                (*register, range.map_or(all, |(lo, hi)| Interval::of(lo, hi)))
+                (
+                    *register,
+                    range.map_or(all, |(lo, hi)| Interval::of(lo, hi)),
+                )
             }
             Action::Load { register, place } => {
                 let what = match place {

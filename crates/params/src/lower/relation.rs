@@ -2,9 +2,9 @@
 //! system does everything that the program does.
 
 use super::amount::{Amount, Share};
+use super::interval::{Interval, of_type};
 use super::variables::{Holds, Variable};
 use super::{Lowered, Lowering};
-use super::interval::{Interval, of_type};
 use wattle_evidence::related::{Bounds, Constant, Held, Relation};
 use wattle_model::{FamilyId, Length, LocationId, RegionId, RegisterId};
 
@@ -33,7 +33,9 @@ impl Lowering<'_> {
                 self.variables.values.iter().map(constant).collect(),
             ),
             registers: (0..families).map(registers).collect(),
-            within: (0..families).map(|f| self.within(FamilyId::new(f))).collect(),
+            within: (0..families)
+                .map(|f| self.within(FamilyId::new(f)))
+                .collect(),
             regions: (0..program.regions.len()).map(region).collect(),
         }
     }
