@@ -49,10 +49,7 @@ fn main() -> ExitCode {
     if arguments.print {
         for n in campaign.first..campaign.first + campaign.programs {
             let profile = campaign.profile_of(n);
-            println!(
-                "// {profile} {n}\n{}",
-                campaign.source(n).text
-            );
+            println!("// {profile} {n}\n{}", campaign.source(n).text);
         }
         return ExitCode::SUCCESS;
     }

@@ -104,7 +104,10 @@ const PARTS: &[Part] = &[
     sweet("let k = 1; s = k;", &["let"]),
     sweet("if s == 0 { s = 1; } else { s = 2; }", &["if", "else"]),
     sweet("while s < 2 { s = s + 1; }", &["while"]),
-    sweet("loop { if s == 1 { break; } s = 1; }", &["loop", "break", "if"]),
+    sweet(
+        "loop { if s == 1 { break; } s = 1; }",
+        &["loop", "break", "if"],
+    ),
     sweet(
         "loop { if s == 0 { s = 1; continue; } break; }",
         &["loop", "break", "continue", "if"],

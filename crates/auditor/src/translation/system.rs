@@ -334,7 +334,7 @@ impl View<'_, '_, '_> {
             }
             (Held::Number { .. }, Seen::Number(t), _) => eq(value.clone(), t.clone()),
             (Held::Few { .. } | Held::Number { .. }, Seen::Any, _) => Formula::True,
-            (Held::Thread { family, .. }, cell, Seen::Truth(none)) => {
+            (Held::Thread { family, .. }, cell, none @ (Seen::Truth(_) | Seen::Any)) => {
                 let number = self.table.number(*family, value);
                 let same = match cell {
                     Seen::Number(t) => eq(number, t.clone()),
@@ -342,10 +342,14 @@ impl View<'_, '_, '_> {
                     Seen::Truth(_) | Seen::FamilyOf(_) | Seen::Family(_) => Formula::False,
                 };
                 let nobody = eq(value.clone(), -1);
-                or([
-                    and([nobody.clone(), none.clone()]),
-                    and([not(&nobody), not(none), same]),
-                ])
+                match none {
+                    Seen::Truth(none) => or([
+                        and([nobody.clone(), none.clone()]),
+                        and([not(&nobody), not(none), same]),
+                    ]),
+                    // Whichever it is to be.
+                    _ => or([nobody, same]),
+                }
             }
             _ => return Err("a value of another kind".into()),
         };

@@ -355,3 +355,47 @@ fn without_casts(e: &Expr<Local>, leaf: &dyn Fn(&Local) -> Interval) -> Expr<Loc
         Expr::Ite(c, a, b) => Expr::ite(of(c), of(a), of(b)),
     }
 }
+
+/// The same program without casts of what is assigned or stored to the type of where it goes: a
+/// wrap-around variable keeps the same low bits either way.
+pub fn without_outer_casts(program: &Program) -> Program {
+    let mut program = program.clone();
+    let regions: Vec<Type> = program.regions.iter().map(|r| r.ty).collect();
+    for family in &mut program.families {
+        for step in &mut family.steps {
+            let (value, ty) = match &mut step.action {
+                Action::Assign { register, value } => {
+                    (value, family.registers[register.index()].ty)
+                }
+                Action::Store {
+                    place: Place::Region(region, _),
+                    value,
+                } => (value, regions[region.index()]),
+                Action::Store {
+                    place: Place::Memory(_),
+                    ..
+                }
+                | Action::Skip
+                | Action::Havoc { .. }
+                | Action::Assume(_)
+                | Action::Assert { .. }
+                | Action::Load { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd
+                | Action::Lock
+                | Action::Unlock => continue,
+            };
+            while let Expr::Unary(Op1::Wrap { bits, signed }, inner) = value
+                && ty
+                    == (Type::Wrap {
+                        bits: *bits,
+                        signed: *signed,
+                    })
+            {
+                *value = (**inner).clone();
+            }
+        }
+    }
+    program
+}
