@@ -232,3 +232,24 @@ fn a_wrong_counter_is_not_validated() {
     let noticed = mutants(&program, &lowered);
     assert!(noticed > 20, "{noticed}");
 }
+
+/// Validation looks at its budget all the time, and then says nothing about the system.
+#[test]
+fn validation_stops_when_it_is_told() {
+    let text = "shared x: 0..2; thread t[*] { local r; r = x; if r < 2 { x = r + 1; } }\n\
+        never x == 3;\n";
+    let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+    let lowered = lower(&program, Some(0)).expect("a system");
+    let translation = Translation {
+        program: &program,
+        property: Some(0),
+        system: &lowered.system,
+        relation: lowered.relation(),
+        assumptions: &lowered.assumptions(),
+    };
+    let raised = std::sync::atomic::AtomicBool::new(true);
+    let flags = [&raised];
+    let control = Control::unlimited().with_cancel(&flags);
+    let result = validate(&Solvers::own(), &translation, &control);
+    assert!(matches!(result, Err(AuditError::Stopped(_))), "{result:?}");
+}
