@@ -1,11 +1,12 @@
 //! One program, one engine, one memory model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::check::questions;
 use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Run, Verdict, check_with};
-use wattle_evidence::{Broken, Certificate, Progress, Reason};
+use wattle_evidence::{Certificate, Progress, Reason};
 use wattle_model::{Instance, Program};
 
 /// An engine as the table names it.
@@ -88,10 +89,8 @@ pub struct Answers {
     pub said: Vec<Said>,
     /// The proof of what holds, by question.
     pub proofs: Vec<Option<Certificate>>,
-    /// The instance on which violations were shown, and which of them were: a run of an instance with
-    /// another number of threads is told in words.
-    pub instance: Option<Instance>,
-    pub shown: Vec<bool>,
+    /// The instance that shows a violation of an open family, by question.
+    pub shown: Vec<Option<Arc<Instance>>>,
 }
 
 /// In the warning that a proof for any number of threads was refuted by a small instance: the answer
@@ -109,8 +108,7 @@ pub fn ask(
     let all = |said: Said| Answers {
         said: vec![said; n],
         proofs: vec![None; n],
-        instance: None,
-        shown: vec![false; n],
+        shown: vec![None; n],
     };
     let options = Options {
         models: vec![model],
@@ -183,20 +181,10 @@ pub fn ask(
         | Verdict::Bounded { .. }
         | Verdict::Undecided { .. } => None,
     };
-    let proofs = checked.results.iter();
-    let shown = checked.results.iter().map(|r| {
-        let verdict = r.as_ref().map(|f| &f.judged.verdict);
-        matches!(
-            verdict,
-            Ok(Verdict::Violated {
-                because: Broken::Trace(_)
-            })
-        )
-    });
+    let findings = checked.results.iter().map(|r| r.as_ref().ok());
     Answers {
         said,
-        shown: shown.collect(),
-        proofs: proofs.map(|r| r.as_ref().ok().and_then(proof)).collect(),
-        instance: checked.instance,
+        proofs: findings.clone().map(|f| f.and_then(proof)).collect(),
+        shown: findings.map(|f| f.and_then(|f| f.shown.clone())).collect(),
     }
 }

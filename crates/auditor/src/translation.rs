@@ -123,7 +123,7 @@ fn told(span: Span, why: &str) -> String {
 }
 
 /// What one query may take.
-const WORK: u64 = 20_000_000;
+const WORK: u64 = 4_000_000;
 
 impl<'a> Validator<'a> {
     /// Whether the conditions cannot hold together, given what is known of the table's variables.

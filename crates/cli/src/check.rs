@@ -10,12 +10,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::families;
-use wattle::family_fences;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
 use wattle_auditor::write_down;
-use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
+use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Fairness, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_memory::{ContentKind, Keeps};
 use wattle_model::Instance;
@@ -49,9 +48,21 @@ pub struct Arguments {
     /// Look for deadlock too
     #[arg(long)]
     deadlock: bool,
+    /// Ask whether every thread goes on: no waiting loop, and no place, is stayed in for ever
+    #[arg(long)]
+    progress: bool,
+    /// What is taken for granted about threads and pending stores where whole runs are asked about
+    #[arg(long, value_enum, default_value_t = Fair::Weak)]
+    fairness: Fair,
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// Which states the engine `explicit` leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
+    /// Whether the engine `explicit` keeps one of the states that differ in who is who
+    #[arg(long, value_enum, default_value_t = units::Switch::On)]
+    symmetry: units::Switch,
     /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
     /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
     /// `oldest=K` or `newest=K`
@@ -98,6 +109,16 @@ enum Model {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum Fair {
+    /// Nothing
+    None,
+    /// What can move from some time on, moves
+    Weak,
+    /// What can move again and again, moves again and again
+    Strong,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum SearchOrder {
     /// Breadth first: shortest traces
     Bfs,
@@ -129,10 +150,18 @@ impl Arguments {
             timeout: self.timeout,
             memory: Budget::limit(self.memory),
             deadlock: self.deadlock,
+            progress: self.progress,
+            fairness: match self.fairness {
+                Fair::None => Fairness::None,
+                Fair::Weak => Fairness::Weak,
+                Fair::Strong => Fairness::Strong,
+            },
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            reduce: self.reduce.into(),
+            symmetry: self.symmetry == units::Switch::On,
             content: self.content,
             extrapolate: self.extrapolate.map(|e| match e {
                 Extrapolated::Cubes => Method::Cubes,
@@ -327,7 +356,7 @@ fn in_order(
 fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
     let memory = Budget::limit(arguments.memory);
     let _guard = budget::guard(name, arguments.timeout, memory);
-    let source = match input::read(name, arguments.language) {
+    let mut source = match input::read(name, arguments.language) {
         Ok(source) => input::Source {
             mathematical: arguments.mathematical,
             ..source
@@ -335,7 +364,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();
-    let (mut subject, warnings) = match input::parse(&source) {
+    let (mut subject, warnings) = match input::parse(&mut source) {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
@@ -388,7 +417,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     if arguments.report.is_some() {
         let instance = checked.instance.as_ref();
         let findings: Vec<_> = (checked.findings())
-            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .map(|f| (f, f.instance(instance).and_then(|i| drawing(f, i))))
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
@@ -482,12 +511,15 @@ fn keep(
     let mut notes = String::new();
     if let Some(path) = &arguments.trace {
         let run = |f: &Finding| {
-            let instance = checked.instance.as_ref()?;
+            let instance = f.instance(checked.instance.as_ref())?;
             // A run of some number of threads has to say which.
             let counts = match subject {
-                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::Program(program) => families::counts_of(program, options, instance),
                 Subject::System(_) => options.counts(),
             };
+            if let (Some(lasso), Some(task)) = (f.lasso(), f.live_task(instance)) {
+                return Some(EvidenceFile::of_live(&task, &counts, lasso.clone()).to_json());
+            }
             let task = f.task(instance);
             Some(EvidenceFile::new(&task, &counts, f.trace()?.clone()).to_json())
         };
@@ -501,6 +533,9 @@ fn keep(
                     Some(families::kept(subject, options, f, c)?.to_json())
                 }
                 (_, None) => None,
+                (Certificate::Components(_), Some(instance)) => f.live_task(instance).map(|task| {
+                    EvidenceFile::of_live(&task, &options.counts(), c.clone()).to_json()
+                }),
                 (_, Some(instance)) => {
                     let task = f.task(instance);
                     let flags = [signals::interrupted()];

@@ -32,11 +32,11 @@ impl File {
             output::error(&self.file, &e.reason, &e.messages);
             Exit::Input
         };
-        let source = Source {
+        let mut source = Source {
             mathematical: self.mathematical,
             ..input::read(&self.file, self.language).map_err(failed)?
         };
-        let (subject, warnings) = input::parse(&source).map_err(failed)?;
+        let (subject, warnings) = input::parse(&mut source).map_err(failed)?;
         warnings.iter().for_each(|w| output::note(w));
         Ok((source, subject))
     }
@@ -51,6 +51,23 @@ impl File {
                 Err(Exit::Input)
             }
         }
+    }
+
+    /// The instance that evidence about a demand speaks of: perhaps one with progress demanded.
+    pub fn demanded<E: wattle_evidence::file::Kept>(
+        &self,
+        program: &Program,
+        kept: &wattle_evidence::EvidenceFile<E>,
+    ) -> Result<Instance, Exit> {
+        let instance = self.instance(program, &kept.counts())?;
+        if kept.live_task(&instance).is_ok() {
+            return Ok(instance);
+        }
+        let options = wattle::Options {
+            progress: true,
+            ..wattle::Options::default()
+        };
+        self.instance(&wattle::runs::demanding(program, &options), &kept.counts())
     }
 
     /// The program with its numbers of threads; one without threads is refused.
@@ -81,4 +98,24 @@ pub fn evidence<E: wattle_evidence::file::Kept>(
     let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|e| failed(format!("cannot be read: {e}")))?;
     wattle_evidence::EvidenceFile::from_json(&text).map_err(|e| failed(e.to_string()))
+}
+
+/// The same for a run that goes on for ever; nothing if the file is of another kind.
+pub fn lasso(
+    path: &str,
+) -> Result<Option<wattle_evidence::EvidenceFile<wattle_evidence::Lasso>>, Exit> {
+    let mut text = String::new();
+    let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
+    if read.is_err() {
+        // The usual way says what is wrong.
+        return Ok(None);
+    }
+    match wattle_evidence::EvidenceFile::from_json(&text) {
+        Ok(kept) => Ok(Some(kept)),
+        Err(wattle_evidence::FileError::WrongFormat { .. }) => Ok(None),
+        Err(e) => {
+            output::error(path, &e.to_string(), &[]);
+            Err(Exit::Input)
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! it. A hint for the auditor, which checks it.
 
 use wattle_model::FamilyId;
+use wattle_model::array::ArraySystem;
 
 /// What a constructor of the system stands for: a number, or more than none and fewer than all threads,
 /// or all of them.
@@ -50,6 +51,13 @@ impl Held {
             Held::Thread { cell, none, .. } => vec![*cell, *none],
         }
     }
+}
+
+/// An array-based system made of a program, and what it has to do with it.
+#[derive(Clone, Debug)]
+pub struct Translated {
+    pub system: ArraySystem,
+    pub relation: Relation,
 }
 
 /// What the cells of a system mean in the program.

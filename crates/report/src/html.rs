@@ -50,7 +50,7 @@ impl Section {
             for warning in &finding.warnings {
                 let _ = writeln!(section.body, "<p class=\"warning\">{}</p>", escape(warning));
             }
-            if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
+            if let (Some(instance), Some(trace)) = (finding.instance(instance), finding.trace()) {
                 section.body += &run(number, instance, finding, trace, &mut marked);
             }
             if let Some(picture) = picture {
@@ -58,6 +58,12 @@ impl Section {
                     section.body,
                     "<details><summary>happens before</summary><div class=\"wide\">{picture}</div></details>"
                 );
+            }
+            if let (Some(lasso), Some(task)) =
+                (finding.lasso(), instance.and_then(|i| finding.live_task(i)))
+            {
+                let shown = crate::lasso::text(&task, lasso, crate::text::Style::PLAIN);
+                let _ = writeln!(section.body, "<pre>{}</pre>", escape(&shown));
             }
             if let Verdict::Violated {
                 because: Broken::Run(lines),

@@ -7,9 +7,10 @@
 //! `schema/check.schema.json`.
 
 use crate::finding::Finding;
-use crate::{table, text, words};
+use crate::{lasso, table, text, words};
 use serde::Serialize;
-use wattle_evidence::{Assumption, Broken, End, Scope, Task, Trace, Verdict};
+use wattle_evidence::{Assumption, Broken, End, Fairness, Scope, Task, Trace, Verdict};
+use wattle_memory::reference::Snapshot;
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::Instance;
 use wattle_model::graph::Action;
@@ -56,6 +57,20 @@ pub struct ResultReport {
     /// For proofs about any number of threads.
     pub small_worlds: Option<SmallWorldsReport>,
     pub warnings: Vec<String>,
+    /// For demands on runs.
+    pub liveness: Option<LivenessReport>,
+}
+
+/// What was assumed, and the run without end if there is one.
+#[derive(Clone, Debug, Serialize)]
+pub struct LivenessReport {
+    /// `none`, `weak` or `strong`
+    pub fairness: Fairness,
+    /// The index into `trace` from which its events are repeated for ever; its length if nothing
+    /// happens any more.
+    pub cycle: Option<usize>,
+    /// Who waits where and for what, and who could have helped.
+    pub why: Vec<String>,
 }
 
 /// A fault or a deadlock that was met while a property was checked says nothing about the property.
@@ -78,7 +93,7 @@ fn violation(finding: &Finding) -> Option<ViolationReport> {
             End::Fault(_) => "fault",
             End::Deadlock => "deadlock",
         },
-        Broken::Run(_) | Broken::NeverReached(_) => "property",
+        Broken::Run(_) | Broken::NeverReached(_) | Broken::Lasso(_) => "property",
     };
     let what = finding.other_violation().or(finding.property.clone());
     let what = what.unwrap_or_default();
@@ -295,16 +310,35 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
     });
     r.violation = violation(finding);
     r.scope = Some(scope);
+    r.liveness = finding.live.map(|l| LivenessReport {
+        fairness: l.fairness,
+        cycle: None,
+        why: Vec::new(),
+    });
+    if let (Some(found), Some(task), Some(live)) = (
+        finding.lasso(),
+        instance.and_then(|i| finding.live_task(i)),
+        &mut r.liveness,
+    ) && let Ok(replayed) = found.check(&task)
+    {
+        r.end = Some("cycle".into());
+        let trace = lasso::as_trace(found);
+        r.trace = Some(reports(task.instance, &trace, &replayed.states));
+        live.cycle = Some(found.stem.len());
+        live.why = lasso::why(&task, found, &replayed);
+    }
     if let Some(trace) = finding.trace() {
         r.end = Some(end(trace));
-        r.trace = instance.and_then(|i| events(&finding.task(i), trace));
+        r.trace = finding
+            .instance(instance)
+            .and_then(|i| events(&finding.task(i), trace));
         r.reason = r.reason.or_else(|| match &trace.end {
             End::Fault(f) => Some(f.kind.to_string()),
             End::Deadlock => Some("deadlock".into()),
             End::Target => None,
         });
     }
-    if let (Some(instance), Some(why)) = (instance, &finding.why) {
+    if let (Some(instance), Some(why)) = (finding.instance(instance), &finding.why) {
         let overtakings = why.overtakings.iter();
         r.why = Some(WhyReport {
             sc_forbids: why.sc_forbids,
@@ -363,8 +397,21 @@ fn overtaking(instance: &Instance, o: &crate::why::Overtaking) -> OvertakingRepo
 
 /// The events of a trace; `None` if it does not replay.
 pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
-    let instance = task.instance;
     let states = trace.check(task).ok()?;
+    Some(reports(task.instance, trace, &states))
+}
+
+/// The events of a run that goes on for ever, stem and one round; `None` if it does not replay.
+pub fn events_for_ever(
+    task: &wattle_evidence::LiveTask<'_>,
+    found: &wattle_evidence::Lasso,
+) -> Option<Vec<EventReport>> {
+    let replayed = found.check(task).ok()?;
+    let trace = lasso::as_trace(found);
+    Some(reports(task.instance, &trace, &replayed.states))
+}
+
+fn reports(instance: &Instance, trace: &Trace, states: &[Snapshot]) -> Vec<EventReport> {
     let report = |(i, event): (usize, &Event)| {
         let (before, after) = (&states[i], states.get(i + 1));
         let t = event.thread();
@@ -404,5 +451,5 @@ pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
             value,
         }
     };
-    Some(trace.events.iter().enumerate().map(report).collect())
+    trace.events.iter().enumerate().map(report).collect()
 }

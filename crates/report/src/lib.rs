@@ -4,6 +4,7 @@ pub mod dot;
 pub mod finding;
 pub mod html;
 pub mod json;
+pub mod lasso;
 pub mod picture;
 pub mod table;
 pub mod text;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use wattle_auditor::AuditPolicy;
-use wattle_evidence::{Assumption, Progress};
+use wattle_evidence::{Assumption, Fairness, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
+pub use wattle_search::Reduce;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -19,7 +20,15 @@ pub struct Options {
     pub timeout: Option<Duration>,
     pub memory: Option<u64>,
     pub deadlock: bool,
+    /// Ask for progress as well.
+    pub progress: bool,
+    /// What demands on runs take for granted.
+    pub fairness: Fairness,
     pub order: Order,
+    /// What the engine `explicit` leaves out.
+    pub reduce: Reduce,
+    /// Of states that differ in who is who the engine `explicit` keeps one.
+    pub symmetry: bool,
     /// What buffers remember in the engine `explicit`, and at first in `cegar`.
     pub content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
@@ -40,7 +49,11 @@ impl Default for Options {
             timeout: None,
             memory: None,
             deadlock: false,
+            progress: false,
+            fairness: Fairness::default(),
             order: Order::default(),
+            reduce: Reduce::default(),
+            symmetry: true,
             content: ContentKind::default(),
             extrapolate: None,
             audit: AuditPolicy::Always,

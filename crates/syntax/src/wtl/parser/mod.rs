@@ -25,9 +25,9 @@ type Result<T> = std::result::Result<T, Failed>;
 
 const LEXIS: Lexis = Lexis {
     symbols: &[
-        "..=", "..", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{", "}", "[",
-        "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "!",
-        "~", "?", "@", ".",
+        "..=", "..", "->", "~>", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{",
+        "}", "[", "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|",
+        "^", "!", "~", "?", "@", ".",
     ],
     line_comment: Some("//"),
     comments: &[Lexis::C_COMMENT],
@@ -46,6 +46,7 @@ pub(super) fn parse(text: &str, diagnostics: &mut Collector) -> File {
         blocks: 0,
         depth: 0,
         broken_declaration: false,
+        formula: false,
         diagnostics,
     };
     parser.file()
@@ -57,6 +58,8 @@ struct Parser<'t, 'd> {
     depth: u32,
     /// A declaration inside a thread could not be read.
     broken_declaration: bool,
+    /// Operators of time are read.
+    formula: bool,
     diagnostics: &'d mut Collector,
 }
 
