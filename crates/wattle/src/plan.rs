@@ -31,6 +31,7 @@ use wattle_wsts::{Exact, Multiset};
 
 /// An engine and its place in the plan.
 pub struct Entry {
+    /// The engine.
     pub engine: Box<dyn Engine>,
     /// Whether `auto` asks it.
     pub auto: bool,
@@ -208,8 +209,11 @@ pub fn willing_named(task: &OpenTask<'_>) -> Vec<&'static str> {
 /// A judged answer and who gave it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// Who answered.
     pub engine: &'static str,
+    /// The answer, its evidence checked.
     pub judged: Judged,
+    /// What it took.
     pub effort: Progress,
     /// The instance that the run is of, where any number of threads was asked about.
     pub shown: Option<Arc<Instance>>,

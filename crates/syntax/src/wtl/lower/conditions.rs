@@ -407,10 +407,18 @@ impl Lowering<'_> {
             name.span,
             format!("`{}` has no label `{}`", f.name, name.text),
         );
-        if !self.report.full()
-            && let Some(n) = nearest_sorted(&name.text, labels())
-        {
-            d = d.hint(format!("did you mean `{n}`?"));
+        if !self.report.full() {
+            let mut known: Vec<String> = labels().map(|l| format!("`{l}`")).collect();
+            known.sort();
+            d = match (nearest_sorted(&name.text, labels()), known.len()) {
+                (Some(n), _) => d.hint(format!("did you mean `{n}`?")),
+                (None, 0) => d.hint("a label stands before a statement: `critical: skip;`"),
+                (None, 1..=MOST_LISTED) => d.hint(format!("it has {}", known.join(", "))),
+                (None, n) => {
+                    let first = known[..MOST_LISTED].join(", ");
+                    d.hint(format!("it has {first} and {} more", n - MOST_LISTED))
+                }
+            };
         }
         self.error(d);
         None
@@ -433,6 +441,9 @@ fn speaks_of_time(e: &Ex) -> bool {
         ExKind::Ite(a, b, c) | ExKind::Cas(a, b, c) => [a, b, c].iter().any(|e| speaks_of_time(e)),
     }
 }
+
+/// Longer lists of labels are cut.
+const MOST_LISTED: usize = 8;
 
 impl Indices {
     fn add(&mut self, name: &Name, family: FamilyId) {

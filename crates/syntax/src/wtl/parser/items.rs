@@ -108,10 +108,11 @@ impl Parser<'_, '_> {
             "finally" => PropertyKind::Finally,
             "reachable" => PropertyKind::Reachable,
             _ => {
-                let known = STARTS
-                    .iter()
-                    .copied()
-                    .chain(["let", "predicates", "progress"]);
+                if let Some(d) = self.c_declaration(false) {
+                    return Err(self.report(d));
+                }
+                let more = ["let", "predicates", "progress"];
+                let known = STARTS.iter().copied().chain(more);
                 let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
                     .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)");
                 d.hint = did_you_mean(word, known);
@@ -288,7 +289,7 @@ impl Parser<'_, '_> {
     }
 
     fn thread_body(&mut self, locals: &mut Vec<Declared>) -> Result<Block> {
-        self.expect("{")?;
+        let open = self.expect("{")?;
         let mut statements = Vec::new();
         loop {
             if self.at("local") {
@@ -303,7 +304,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let close = self.statements(&mut statements)?;
+        let close = self.statements(open, &mut statements)?;
         Ok(Block { statements, close })
     }
 
