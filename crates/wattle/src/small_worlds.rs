@@ -21,8 +21,7 @@ use wattle_memory::reference::starts;
 use wattle_memory::{Contents, MemoryModel};
 use wattle_model::graph::Action;
 use wattle_model::{Count, Counts, Expr, Init, Instance, Program, Type};
-use wattle_params::lower::faithful::Limits;
-use wattle_params::lower::inside::outside;
+use wattle_params::lower::inside::{Limits, outside};
 use wattle_params::lower::lower;
 use wattle_search::question::{Explored, Manner, explore};
 use wattle_search::rounds::Sizes;
@@ -225,7 +224,6 @@ impl Worlds<'_> {
         let stop = || control.stop().is_some();
         let limits = Limits {
             states: COMPARED,
-            program_states: COMPARED,
             buffer: 2,
         };
         self.numbers(COMPARED_THREADS).iter().find_map(|counts| {
