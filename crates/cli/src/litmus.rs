@@ -18,11 +18,11 @@ pub struct Arguments {
     /// The memory model
     #[arg(long, value_enum, default_value_t = Model::Tso)]
     model: Model,
+    #[command(flatten)]
+    budget: Budget,
     /// Which states the search leaves out
     #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
     reduce: units::Reduced,
-    #[command(flatten)]
-    budget: Budget,
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,

@@ -61,7 +61,7 @@ impl Document {
                 wattle_syntax::parse(language, &self.text).diagnostics
             }
             InputLanguage::Cubicle => wattle_syntax::cubicle::parse(&self.text).diagnostics,
-            // Compiled code is no text.
+            // No editor shows it.
             InputLanguage::Code => Vec::new(),
         };
         found.iter().map(|d| self.diagnostic(d)).collect()

@@ -270,7 +270,8 @@ fn tell(
     if let Some(task) = &task {
         let vacuous = vacuity::warnings(task, &finding.judged.verdict, options, control);
         finding.warnings.extend(vacuous);
-        finding.warnings.extend(too_early(task, &finding));
+        let early = too_early(task, &finding);
+        finding.warnings.extend(early);
         let violated = matches!(finding.judged.verdict, Verdict::Violated { .. });
         if let (true, true, Some(trace)) = (options.explain, violated, finding.trace()) {
             // What SC says about the same instance.

@@ -59,7 +59,8 @@ impl InputLanguage {
     pub fn described() -> Vec<String> {
         let programs = Language::ALL.iter();
         let programs = programs.map(|l| format!("{} (.{})", l.name(), l.extensions().join(" .")));
-        programs.chain(["cubicle (.cub)".to_string()]).collect()
+        let others = ["cubicle (.cub)", "object (.o .a .s)"];
+        programs.chain(others.map(String::from)).collect()
     }
 
     /// Every language's name.

@@ -425,6 +425,9 @@ impl Lowering<'_> {
     }
 }
 
+/// Longer lists of labels are cut.
+const MOST_LISTED: usize = 8;
+
 /// Whether an operator of time is in it.
 fn speaks_of_time(e: &Ex) -> bool {
     match &e.kind {
@@ -441,9 +444,6 @@ fn speaks_of_time(e: &Ex) -> bool {
         ExKind::Ite(a, b, c) | ExKind::Cas(a, b, c) => [a, b, c].iter().any(|e| speaks_of_time(e)),
     }
 }
-
-/// Longer lists of labels are cut.
-const MOST_LISTED: usize = 8;
 
 impl Indices {
     fn add(&mut self, name: &Name, family: FamilyId) {

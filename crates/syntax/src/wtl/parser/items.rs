@@ -111,8 +111,10 @@ impl Parser<'_, '_> {
                 if let Some(d) = self.c_declaration(false) {
                     return Err(self.report(d));
                 }
-                let more = ["let", "predicates", "progress"];
-                let known = STARTS.iter().copied().chain(more);
+                let known = STARTS
+                    .iter()
+                    .copied()
+                    .chain(["let", "predicates", "progress"]);
                 let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
                     .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)");
                 d.hint = did_you_mean(word, known);

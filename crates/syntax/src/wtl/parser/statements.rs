@@ -260,6 +260,19 @@ impl Parser<'_, '_> {
         Ok(kind)
     }
 
+    /// The block of an `if` or a `while`. A statement without braces is told, and read as if it had them.
+    fn body(&mut self) -> Result<Block> {
+        if self.at("{") || self.slip("{").is_none_or(|h| !h.starts_with("braces")) {
+            return self.block();
+        }
+        // It is not there, and the error says so.
+        let _ = self.expect("{");
+        let mut statements = Vec::new();
+        self.statement_into(&mut statements);
+        let close = self.last_span();
+        Ok(Block { statements, close })
+    }
+
     /// `call f(a, b)`
     fn call(&mut self) -> Result<(Name, Vec<Ex>)> {
         self.advance();
@@ -274,19 +287,6 @@ impl Parser<'_, '_> {
         }
         self.expect(")")?;
         Ok((function, arguments))
-    }
-
-    /// The block of an `if` or a `while`. A statement without braces is told, and read as if it had them.
-    fn body(&mut self) -> Result<Block> {
-        if self.at("{") || self.slip("{").is_none_or(|h| !h.starts_with("braces")) {
-            return self.block();
-        }
-        // It is not there, and the error says so.
-        let _ = self.expect("{");
-        let mut statements = Vec::new();
-        self.statement_into(&mut statements);
-        let close = self.last_span();
-        Ok(Block { statements, close })
     }
 
     fn simple(&mut self, kind: StatementKind) -> StatementKind {
