@@ -4,6 +4,7 @@
 mod as_base64;
 mod closed_states;
 mod coherent;
+pub mod components;
 pub mod cubes;
 mod encoding;
 mod explored;
@@ -11,10 +12,12 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
+mod traces;
 pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
+pub use components::Components;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
@@ -26,6 +29,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
+pub use traces::{Runs, Traces};
 pub use views::Views;
 
 use serde::{Deserialize, Serialize};
@@ -48,8 +52,12 @@ pub enum Certificate {
     Cubes(Cubes),
     /// Views of two threads, for any number of them.
     Views(Views),
+    /// Numbers for the states of all runs, by which every fair run ends among harmless ones.
+    Components(Components),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
+    /// Runs, closed under reversing races.
+    Traces(Traces),
     /// A formula per control state that no event leads out of.
     Inductive(Inductive),
 }
@@ -64,7 +72,14 @@ impl Certificate {
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+            Certificate::Components(c) => {
+                format!("{} components of {} states", c.count, c.states.len())
+            }
             Certificate::Explored(c) => format!("all {} states", c.states),
+            Certificate::Traces(c) => match c.len() {
+                1 => "the one trace there is".into(),
+                n => format!("all {n} traces"),
+            },
             Certificate::Inductive(c) => {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",
@@ -76,7 +91,7 @@ impl Certificate {
                 let kept = match c.keeps {
                     Keeps::Multiset => "counts",
                     Keeps::Newest => "keeps the newest of",
-                    _ => "keeps the oldest of",
+                    Keeps::Exact | Keeps::Oldest | Keeps::AtMost => "keeps the oldest of",
                 };
                 format!("a closed abstraction that {kept} the stores of each buffer")
             }

@@ -1,5 +1,6 @@
-//! Asking the explicit search for a test's final states.
+//! Asking for a test's final states.
 
+use crate::either::final_states;
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -96,8 +97,10 @@ pub fn answer_with(
     let mut order: Vec<(usize, Observed)> = observed.iter().map(|(o, i)| (*i, *o)).collect();
     order.sort_unstable();
     let order: Vec<Observed> = order.into_iter().map(|(_, o)| o).collect();
-    let reductions = reduce.reductions();
-    let found = final_states_with(&instance, model, &order, reductions, control);
+    let found = match reduce == Reduce::default() {
+        true => final_states(&instance, model, &order, control),
+        false => final_states_with(&instance, model, &order, reduce.reductions(), control),
+    };
     let found = found.map_err(|e| match e {
         NoFinals::Fault(f) => NoAnswer::Fault(f),
         NoFinals::Undecided(reason) => NoAnswer::Undecided(reason),

@@ -128,7 +128,7 @@ impl Explicit {
     fn content(&self, model: MemoryModel) -> ContentKind {
         match model {
             MemoryModel::Sc => ContentKind::default(),
-            _ => self.options.content,
+            MemoryModel::Tso | MemoryModel::Pso => self.options.content,
         }
     }
 

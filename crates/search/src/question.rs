@@ -67,7 +67,13 @@ pub fn explore(
         target,
         |search, ended, _| match ended {
             Ended::Exhausted => (None, unreached(task, search)),
-            _ => (trace(task.model, search, ended), None),
+            Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Idle
+            | Ended::Stopped(_) => (trace(task.model, search, ended), None),
         },
     )?;
     let (run, unreached) = outcome.value;
@@ -170,7 +176,12 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
             let fault = fault(search.machine.instance, thread, *step, *flaw);
             (run, End::Fault(fault))
         }
-        _ => return None,
+        Ended::Exhausted
+        | Ended::NoValue(..)
+        | Ended::Narrow(..)
+        | Ended::Short(_)
+        | Ended::Idle
+        | Ended::Stopped(_) => return None,
     };
     Some(Trace {
         model,
@@ -181,16 +192,18 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
 }
 
 pub(crate) fn fault(instance: &Instance, thread: ThreadId, step: StepId, flaw: Flaw) -> Fault {
-    let message = match &instance.thread(thread).step(step).action {
-        Action::Assert { message, .. } => message.as_deref(),
-        _ => None,
+    let message = if let Action::Assert { message, .. } = &instance.thread(thread).step(step).action
+    {
+        message.as_deref()
+    } else {
+        None
     };
     let kind = flaw.kind(message);
     Fault { thread, step, kind }
 }
 
 /// A step, for a person.
-pub(crate) fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
+pub fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
     let thread = instance.thread(t);
     match thread.step(s).span.line {
         0 => format!("thread {}", thread.name),

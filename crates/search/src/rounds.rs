@@ -25,7 +25,7 @@ pub struct Plan<'a, 'i> {
 }
 
 impl<'i> Plan<'_, 'i> {
-    pub(crate) fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
+    pub fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
         Machine::new(
             self.instance,
             self.model,
@@ -97,7 +97,7 @@ impl Sizes {
     }
 
     /// Longer buffers for the threads that need them; `false` if one of them is as long as allowed.
-    fn grow(&mut self, full: &[bool], most: u32) -> bool {
+    pub fn grow(&mut self, full: &[bool], most: u32) -> bool {
         for t in (0..full.len()).filter(|t| full[*t]) {
             let slots = &mut self.slots[t];
             match self.pending[t] {
@@ -110,13 +110,13 @@ impl Sizes {
     }
 
     /// Twice the slots for a buffer of a content that has a bound of its own.
-    fn lengthen(&mut self, thread: ThreadId) {
+    pub fn lengthen(&mut self, thread: ThreadId) {
         let slots = &mut self.slots[thread.index()];
         *slots = (*slots * 2).max(STRIDE);
     }
 
     /// What the search was cut off by.
-    fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
+    pub fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
         let threads = (0..full.len()).filter(|t| full[*t]);
         let most = |t: usize| match (plan.contents.keeps, plan.contents.bounds.get(t)) {
             (Keeps::AtMost, Some(bounds)) => bounds.extremes(plan.model).0 as u32,
@@ -178,7 +178,12 @@ pub fn run<L: Look, T>(
                     sizes.ranges.widen(slot, machine.type_of(slot), value);
                 }
                 Ended::Short(thread) => sizes.lengthen(thread),
-                _ => break,
+                Ended::Exhausted
+                | Ended::Halted(_)
+                | Ended::NoValue(..)
+                | Ended::Fault { .. }
+                | Ended::Idle
+                | Ended::Stopped(_) => break,
             }
             let wider = plan.machine(sizes)?;
             let carried = search.carry();
@@ -198,7 +203,14 @@ pub fn run<L: Look, T>(
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
             Ended::Exhausted if full => Cut::Buffers(sizes.limits(&plan, &search.notes.full)),
-            _ => Cut::Nothing,
+            Ended::Exhausted
+            | Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Idle
+            | Ended::Stopped(_) => Cut::Nothing,
         };
         // At most k are at most k however many slots there are.
         let again = cut != Cut::Nothing

@@ -27,6 +27,7 @@ impl Family {
         Family::Indexer,
     ];
 
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Family::Lamport => "lamport",

@@ -467,76 +467,38 @@ fn cut_cycles(thread: &Thread, local: &mut [Local]) {
 
 /// A register that no path reads before it is written, and the question does not look at, is dead.
 fn live(task: &Task<'_>) -> Vec<Vec<Vec<bool>>> {
-    let instance = task.instance;
+    let only_final = task.question().is_none_or(|q| q.only_final);
+    let target = task.question().map(|q| &q.target);
+    alive(task.instance, target.as_slice(), only_final)
+}
+
+/// Per thread, location and register: what it holds may be read, by a step or by one of the conditions,
+/// which may be looked at any time.
+pub fn registers_alive(instance: &Instance, conditions: &[&Expr<Fact>]) -> Vec<Vec<Vec<bool>>> {
+    alive(instance, conditions, false)
+}
+
+fn alive(instance: &Instance, conditions: &[&Expr<Fact>], only_final: bool) -> Vec<Vec<Vec<bool>>> {
     let mut seen: Vec<Vec<bool>> = instance
         .threads
         .iter()
         .map(|t| vec![false; t.registers.len()])
         .collect();
-    let only_final = task.question().is_none_or(|q| q.only_final);
-    if let Some(q) = task.question() {
-        for_each_fact(&q.target, &mut |fact| match fact {
+    for condition in conditions {
+        for_each_fact(condition, &mut |fact| match fact {
             Fact::Register(t, r) => seen[t.index()][r.index()] = true,
             Fact::Cell(_) | Fact::CellAt { .. } | Fact::At(..) => {}
         });
     }
     let threads = instance.threads.iter().zip(&seen);
     let one = |(thread, seen): (&Thread, &Vec<bool>)| {
-        let mut live: Vec<Vec<bool>> = (0..thread.locations.len())
-            .map(|l| match only_final && !thread.outgoing[l].is_empty() {
+        let observed = (0..thread.locations.len()).map(|l| {
+            match only_final && !thread.outgoing[l].is_empty() {
                 true => vec![false; seen.len()],
                 false => seen.clone(),
-            })
-            .collect();
-        // Until nothing changes; steps mostly lead on, so going backwards takes few rounds.
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for step in thread.steps.iter().rev() {
-                let mut before = live[step.target.index()].clone();
-                before_step(&step.action, &mut before);
-                let here = &mut live[step.source.index()];
-                for (known, new) in here.iter_mut().zip(before) {
-                    changed |= new && !*known;
-                    *known |= new;
-                }
             }
-        }
-        live
+        });
+        thread.live(observed.collect())
     };
     threads.map(one).collect()
-}
-
-fn before_step(action: &Action<RegisterId, Address>, live: &mut [bool]) {
-    fn read(e: &Expr<RegisterId>, live: &mut [bool]) {
-        e.for_each_atom(&mut |r| live[r.index()] = true);
-    }
-    fn read_index(place: &Address, live: &mut [bool]) {
-        match place {
-            Address::Cell(_) => {}
-            Address::Computed { index, .. } => read(index, live),
-        }
-    }
-    match action {
-        Action::Assign { register, value } => {
-            live[register.index()] = false;
-            read(value, live);
-        }
-        Action::Havoc { register, .. } => live[register.index()] = false,
-        Action::Assume(e) | Action::Assert { condition: e, .. } => read(e, live),
-        Action::Load { register, place } => {
-            live[register.index()] = false;
-            read_index(place, live);
-        }
-        Action::Store { place, value } => {
-            read(value, live);
-            read_index(place, live);
-        }
-        Action::Skip
-        | Action::Fence(_)
-        | Action::AtomicBegin(_)
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => {}
-    }
 }

@@ -57,7 +57,7 @@
 mod alike;
 pub mod attack;
 mod enough;
-mod local;
+pub mod local;
 mod moves;
 mod rows;
 

@@ -41,6 +41,7 @@ pub fn alone(instance: &Instance) -> Result<Vec<Instance>, AuditError> {
         cells: cells.clone(),
         threads: vec![t.clone()],
         questions: Vec::new(),
+        demands: Vec::new(),
         predicates: Vec::new(),
     };
     Ok(instance.threads.iter().map(one).collect())

@@ -41,7 +41,7 @@ impl Who {
         *self = match *self {
             Who::Nobody => Who::One(t),
             Who::One(u) if u == t => Who::One(t),
-            _ => Who::Many,
+            Who::One(_) | Who::Many => Who::Many,
         };
     }
 
@@ -80,7 +80,15 @@ impl Sharing {
                         sharing.lockers.add(t);
                         continue;
                     }
-                    _ => continue,
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Unlock => continue,
                 };
                 let (first, length) = extent(place);
                 let kind = matches!(step.action, Action::Load { .. });
@@ -191,7 +199,17 @@ fn deterministic(thread: &Thread, out: &[StepId]) -> bool {
     match out {
         [s] => match &thread.step(*s).action {
             Action::Havoc { range, .. } => range.is_some_and(|(lo, hi)| lo == hi),
-            _ => true,
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => true,
         },
         [a, b] => match (&thread.step(*a).action, &thread.step(*b).action) {
             (Action::Assume(a), Action::Assume(b)) => {
@@ -269,7 +287,7 @@ fn cut_cycles(thread: &Thread, local: &mut [Local]) {
                     path.push((target, 0));
                 }
                 Mark::Open => local[target] = Local::No,
-                _ => {}
+                Mark::New | Mark::Done => {}
             }
         }
     }

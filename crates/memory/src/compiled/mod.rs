@@ -189,7 +189,7 @@ impl<'i> Machine<'i> {
             }
             let cells = match self.model {
                 MemoryModel::Sc => Vec::new(),
-                _ => stored_cells(thread),
+                MemoryModel::Tso | MemoryModel::Pso => stored_cells(thread),
             };
             let room = if cells.is_empty() { 0 } else { slots[t] };
             let fences = thread

@@ -95,10 +95,7 @@ impl Machine<'_> {
 
     /// Some thread stands before nothing but false assumptions, outside atomic blocks.
     pub fn is_discarded(&self, state: &[u64]) -> bool {
-        let false_assumption = |e: &Edge| match &e.op {
-            Op::Assume(e) => matches!(e.eval(state, &self.cells), Ok(0)),
-            _ => false,
-        };
+        let false_assumption = |e: &Edge| matches!(&e.op, Op::Assume(e) if matches!(e.eval(state, &self.cells), Ok(0)));
         self.inside_atomic(state).is_none()
             && self.threads.iter().any(|t| {
                 let edges = &t.nodes[t.location.index(state)].edges;
@@ -160,10 +157,7 @@ impl Machine<'_> {
         let thread = &self.threads[t];
         let node = &thread.nodes[thread.location.index(state)];
         for edge in &node.edges {
-            let (mut choice, last) = match &edge.op {
-                Op::Havoc(_, lo, hi) => (*lo, *hi),
-                _ => (0, 0),
-            };
+            let (mut choice, last) = edge.op.choices();
             while choice <= last {
                 copy(scratch, state);
                 sink.begin();
@@ -342,10 +336,7 @@ impl Machine<'_> {
         sink: &mut S,
     ) -> Result<bool, Found> {
         for edge in edges {
-            let choice = match &edge.op {
-                Op::Havoc(_, lo, _) => *lo,
-                _ => 0,
-            };
+            let choice = edge.op.choices().0;
             match self.exec(state, t, edge, choice, sink) {
                 Ok(()) => {
                     sink.event(|| event(t, edge, choice));

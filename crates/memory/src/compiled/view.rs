@@ -56,6 +56,18 @@ impl View {
         view
     }
 
+    /// Conditions that may be looked at any time.
+    pub fn of_conditions(instance: &Instance, conditions: &[&Expr<Fact>]) -> Self {
+        let mut view = View {
+            only_final: false,
+            ..View::nothing(instance)
+        };
+        for e in conditions {
+            view.see(e);
+        }
+        view
+    }
+
     pub fn of_final(instance: &Instance, observed: &[Observed]) -> Self {
         let mut view = View::nothing(instance);
         view.by_name = true;
