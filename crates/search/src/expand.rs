@@ -232,7 +232,11 @@ impl Expand for Plain {
                 false => self.choose(machine, state, notes, batch),
             };
             expanded.map_err(|found| (i, found))?;
-            if batch.chosen.last().is_some_and(|(of, _)| *of == batch.parent) {
+            if batch
+                .chosen
+                .last()
+                .is_some_and(|(of, _)| *of == batch.parent)
+            {
                 batch.set_streak(from..batch.waiting(), streak + 1);
             }
             if batch.waiting() >= ENOUGH {

@@ -160,7 +160,9 @@ impl Batch {
 
     /// These come after so many states of which events were left out.
     pub fn set_streak(&mut self, waiting: Range<usize>, streak: u32) {
-        self.known[waiting].iter_mut().for_each(|k| k.streak = streak);
+        self.known[waiting]
+            .iter_mut()
+            .for_each(|k| k.streak = streak);
     }
 
     fn clear(&mut self) {
