@@ -158,14 +158,24 @@ fn is_negation(
         (Formula::WeakUntil(f, g), Part::Release(i, j), false) => {
             let either = match &a.parts[*j as usize] {
                 Part::Or(k, l) => is(f, false, k) && is(g, false, l),
-                _ => false,
+                Part::True
+                | Part::False
+                | Part::Literal(..)
+                | Part::And(..)
+                | Part::Until(..)
+                | Part::Release(..) => false,
             };
             is(g, false, i) && either
         }
         (Formula::WeakUntil(f, g), Part::Until(i, j), true) => {
             let both = match &a.parts[*j as usize] {
                 Part::And(k, l) => is(f, true, k) && is(g, true, l),
-                _ => false,
+                Part::True
+                | Part::False
+                | Part::Literal(..)
+                | Part::Or(..)
+                | Part::Until(..)
+                | Part::Release(..) => false,
             };
             is(g, true, i) && both
         }

@@ -234,7 +234,11 @@ impl Automata {
             Expr::Binary(op @ Op2::Shl, a, b) => {
                 op.apply_modular(part(a)?, self.evaluate(locals, memory, b)?)?
             }
-            other => self.evaluate(locals, memory, other)?,
+            other @ (Expr::Const(_)
+            | Expr::Atom(_)
+            | Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::Ite(..)) => self.evaluate(locals, memory, other)?,
         })
     }
 

@@ -183,7 +183,18 @@ impl Code {
             Code::Binary(op @ Op2::Shl, a, b) => {
                 op.apply_modular(a.modular(state, cells)?, b.eval(state, cells)?)?
             }
-            other => other.eval(state, cells)?,
+            other @ (Code::Const(_)
+            | Code::Field(_)
+            | Code::At { .. }
+            | Code::AtOneOf(..)
+            | Code::Match(_)
+            | Code::Any(_)
+            | Code::All(_)
+            | Code::CellAt { .. }
+            | Code::Compare(..)
+            | Code::Unary(..)
+            | Code::Binary(..)
+            | Code::Ite(..)) => other.eval(state, cells)?,
         })
     }
 

@@ -267,7 +267,21 @@ impl Guess {
             Op2::Add => fits(i64::checked_add),
             Op2::Sub => fits(i64::checked_sub),
             Op2::Mul => fits(i64::checked_mul),
-            _ => fits(|x, y| Op2::Shl.apply(x, y).ok()),
+            Op2::Div
+            | Op2::Rem
+            | Op2::BitAnd
+            | Op2::BitOr
+            | Op2::BitXor
+            | Op2::Shl
+            | Op2::Shr
+            | Op2::Eq
+            | Op2::Ne
+            | Op2::Lt
+            | Op2::Le
+            | Op2::Gt
+            | Op2::Ge
+            | Op2::And
+            | Op2::Or => fits(|x, y| Op2::Shl.apply(x, y).ok()),
         };
         fits.then(|| a.binary(*op, b))
     }
