@@ -26,7 +26,7 @@ mod views;
 
 pub use closed_states::write_down;
 pub use components::audit_components;
-pub use judge::{AuditPolicy, after_audit, judge, judge_live, judge_open};
+pub use judge::{AuditPolicy, after_audit, after_validation, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -155,8 +155,12 @@ impl fmt::Display for AuditError {
                 )
             }
             AuditError::Deadlock { state } => write!(f, "deadlocks: state {state} is one"),
-            AuditError::Refused(why) | AuditError::Translation(why) | AuditError::Other(why) => {
-                f.write_str(why)
+            AuditError::Refused(why) | AuditError::Other(why) => f.write_str(why),
+            AuditError::Translation(why) => {
+                write!(
+                    f,
+                    "its system is not shown to do what the program does: {why}"
+                )
             }
             AuditError::Stopped(stop) => write!(f, "the audit was stopped: {stop}"),
         }

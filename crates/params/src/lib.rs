@@ -35,6 +35,6 @@ pub mod view;
 
 pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};
-pub use engine::Params;
+pub use engine::{NAME, Params};
 pub use search::Effort;
 pub use small::small_worlds;

@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 mod constructs;
+mod gallery;
 mod mutate;
 mod program;
 mod property;
@@ -22,6 +23,7 @@ mod trial;
 mod wild;
 
 pub use constructs::{CONSTRUCTS, SUGAR, constructs, question_constructs};
+pub use gallery::{GALLERY, gallery};
 pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;

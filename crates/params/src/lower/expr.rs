@@ -2,7 +2,7 @@
 //! that exclude each other.
 
 use super::amount::{Amount, Share, fits};
-use super::ranges::{Interval, of_type};
+use super::interval::{Interval, of_type};
 use super::{Lowering, Refused, equal, refuse};
 use wattle_model::array::{Access, Formula, Term, ThreadTerm};
 use wattle_model::{Expr, Op1, Op2, RegionId, Span, Type};
