@@ -288,7 +288,13 @@ impl View<'_, '_, '_> {
                 let truth = match value {
                     Seen::Truth(Formula::True) => true,
                     Seen::Truth(Formula::False) => false,
-                    _ => return Err("an element of a counter that is not known".into()),
+                    Seen::Truth(_)
+                    | Seen::Number(_)
+                    | Seen::FamilyOf(_)
+                    | Seen::Family(_)
+                    | Seen::Any => {
+                        return Err("an element of a counter that is not known".into());
+                    }
                 };
                 let thread = match &u.index[..] {
                     [UpdateIndex::At(t)] => Some(self.thread(*t)?),
@@ -348,7 +354,9 @@ impl View<'_, '_, '_> {
                         and([not(&nobody), not(none), same]),
                     ]),
                     // Whichever it is to be.
-                    _ => or([nobody, same]),
+                    Seen::Any | Seen::Number(_) | Seen::FamilyOf(_) | Seen::Family(_) => {
+                        or([nobody, same])
+                    }
                 }
             }
             _ => return Err("a value of another kind".into()),
