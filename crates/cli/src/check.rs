@@ -419,6 +419,12 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         }
     };
     let mut answer = present(arguments, name, language, &checked);
+    // Places in compiled code, in the words of its source.
+    answer.texts = answer
+        .texts
+        .iter()
+        .map(|t| format!("{t}{}", source.code_lines(t)))
+        .collect();
     answer.notes = warnings.join("\n") + &answer.notes;
     let obstacles = checked.findings().filter_map(|f| match &f.judged.verdict {
         Verdict::Undecided { reason, .. } => Some(output::obstacle(name, &source.text, reason)),
