@@ -123,9 +123,6 @@ pub fn check_with(
     let mut questions: Vec<Asked> = (questions(program, options.deadlock).into_iter())
         .map(Asked::Question)
         .collect();
-    if options.engine.as_deref() == Some(wattle_liveness::NAME) && !program.temporal.is_empty() {
-        questions.clear();
-    }
     questions.extend((0..program.temporal.len()).map(Asked::Demand));
     let asked: Vec<(MemoryModel, Asked)> = options
         .models
