@@ -69,6 +69,7 @@ pub fn write_down(
         }
         Certificate::ClosedStates(_)
         | Certificate::Coherent(_)
+        | Certificate::Traces(_)
         | Certificate::LoadBuffers(_)
         | Certificate::Multisets(_)
         | Certificate::Cubes(_)

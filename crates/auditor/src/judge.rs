@@ -1,10 +1,11 @@
 //! From what an engine answered to what a person is told. Here, and only here, answers become
 //! verdicts: traces are minimised and replayed, certificates audited, before anything is said.
 
-use crate::{AuditError, audit, audit_components};
+use crate::{AuditError, Solvers, audit, audit_components, audit_open};
 use wattle_evidence::{
-    Answer, Broken, Certificate, Control, End, Judged, LiveAnswer, LiveTask, Progress, Proof,
-    Reason, Scope, Stop, Task, Trace, TraceError, Unchecked, Unsound, Verdict, minimise,
+    Answer, Assumption, Broken, Certificate, Control, End, Judged, LiveAnswer, LiveTask, OpenProof,
+    OpenTask, Progress, Proof, Reason, Scope, Stop, Task, Trace, TraceError, Unchecked, Unsound,
+    Verdict, minimise,
 };
 use wattle_model::PropertyKind;
 
@@ -104,6 +105,39 @@ pub fn judge(
         Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, None),
     };
     Ok(Judged { verdict, unchecked })
+}
+
+/// The same for a proof about any number of threads, which covers this much.
+pub fn judge_open(
+    task: &OpenTask<'_>,
+    engine: &'static str,
+    proof: OpenProof,
+    scope: Scope,
+    (policy, accepted): (AuditPolicy, impl Fn(&Assumption) -> bool),
+    control: &Control<'_>,
+) -> Result<Judged, Unsound> {
+    let (certificate, translated) = (proof.certificate, proof.translated.as_deref());
+    let audited = match policy {
+        AuditPolicy::Never => Ok(Some(Unchecked::Off)),
+        AuditPolicy::Always => {
+            let own = Solvers::own();
+            let result = audit_open(&own, task, &certificate, translated, control);
+            after_audit(engine, result.map(|_| ()))?
+        }
+    };
+    let judged = match audited {
+        Ok(unchecked) => {
+            let proof = Proof::Certificate(certificate);
+            let verdict = Verdict::Holds { scope, proof };
+            Judged { verdict, unchecked }
+        }
+        Err(reason) => Judged::checked(Verdict::Undecided {
+            reason,
+            so_far: Progress::default(),
+        }),
+    };
+    // What may wrap around in the program did not in the proof; the first line has to say so.
+    Ok(judged.assuming(proof.assumptions, accepted))
 }
 
 /// The same for demands on runs: lassos are replayed, certificates audited.

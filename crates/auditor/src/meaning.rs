@@ -49,6 +49,7 @@ impl<'a> Meaning<'a> {
             Certificate::ClosedStates(_)
             | Certificate::Explored(_)
             | Certificate::Coherent(_)
+            | Certificate::Traces(_)
             | Certificate::LoadBuffers(_)
             | Certificate::Multisets(_)
             | Certificate::Robust(_)

@@ -10,7 +10,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::families;
-use wattle::family_fences;
 use wattle::input::{self, InputError, InputLanguage, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
@@ -58,6 +57,12 @@ pub struct Arguments {
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// Which states the engine `explicit` leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
+    /// Whether the engine `explicit` keeps one of the states that differ in who is who
+    #[arg(long, value_enum, default_value_t = units::Switch::On)]
+    symmetry: units::Switch,
     /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
     /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
     /// `oldest=K` or `newest=K`
@@ -155,6 +160,8 @@ impl Arguments {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            reduce: self.reduce.into(),
+            symmetry: self.symmetry == units::Switch::On,
             content: self.content,
             extrapolate: self.extrapolate.map(|e| match e {
                 Extrapolated::Cubes => Method::Cubes,
@@ -349,7 +356,7 @@ fn in_order(
 fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
     let memory = Budget::limit(arguments.memory);
     let _guard = budget::guard(name, arguments.timeout, memory);
-    let source = match input::read(name, arguments.language) {
+    let mut source = match input::read(name, arguments.language) {
         Ok(source) => input::Source {
             mathematical: arguments.mathematical,
             ..source
@@ -357,7 +364,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();
-    let (mut subject, warnings) = match input::parse(&source) {
+    let (mut subject, warnings) = match input::parse(&mut source) {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
@@ -410,7 +417,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     if arguments.report.is_some() {
         let instance = checked.instance.as_ref();
         let findings: Vec<_> = (checked.findings())
-            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .map(|f| (f, f.instance(instance).and_then(|i| drawing(f, i))))
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
@@ -504,10 +511,10 @@ fn keep(
     let mut notes = String::new();
     if let Some(path) = &arguments.trace {
         let run = |f: &Finding| {
-            let instance = checked.instance.as_ref()?;
+            let instance = f.instance(checked.instance.as_ref())?;
             // A run of some number of threads has to say which.
             let counts = match subject {
-                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::Program(program) => families::counts_of(program, options, instance),
                 Subject::System(_) => options.counts(),
             };
             if let (Some(lasso), Some(task)) = (f.lasso(), f.live_task(instance)) {

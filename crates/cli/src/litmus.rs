@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
-use wattle_litmus::{Answer, NoAnswer, Summary, answer};
+use wattle_litmus::{Answer, NoAnswer, Summary, answer_with};
 use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
 use wattle_syntax::{Language, Severity};
 
@@ -25,6 +25,9 @@ pub struct Arguments {
     /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<u64>,
+    /// Which states the search leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,
@@ -78,7 +81,9 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
         };
-        let found = (budget).within(name, true, |control| answer(&parsed, model, control));
+        let found = (budget).within(name, true, |control| {
+            answer_with(&parsed, model, arguments.reduce.into(), control)
+        });
         exit = exit.max(exit_of(&found));
         if arguments.json {
             objects.push(object(name, model, &found));

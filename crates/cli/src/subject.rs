@@ -32,11 +32,11 @@ impl File {
             output::error(&self.file, &e.reason, &e.messages);
             Exit::Input
         };
-        let source = Source {
+        let mut source = Source {
             mathematical: self.mathematical,
             ..input::read(&self.file, self.language).map_err(failed)?
         };
-        let (subject, warnings) = input::parse(&source).map_err(failed)?;
+        let (subject, warnings) = input::parse(&mut source).map_err(failed)?;
         warnings.iter().for_each(|w| output::note(w));
         Ok((source, subject))
     }

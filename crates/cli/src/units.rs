@@ -13,6 +13,33 @@ pub enum Assumed {
     NoWrap,
 }
 
+/// Which states a search leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Reduced {
+    /// None
+    None,
+    /// Those between steps that are nobody else's business
+    Local,
+    /// And those of all but one order of events that do not mind each other
+    Persistent,
+}
+
+impl From<Reduced> for wattle::Reduce {
+    fn from(reduced: Reduced) -> Self {
+        match reduced {
+            Reduced::None => wattle::Reduce::None,
+            Reduced::Local => wattle::Reduce::Local,
+            Reduced::Persistent => wattle::Reduce::Persistent,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);

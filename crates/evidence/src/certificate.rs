@@ -12,6 +12,7 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
+mod traces;
 pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
@@ -28,6 +29,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
+pub use traces::{Runs, Traces};
 pub use views::Views;
 
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,8 @@ pub enum Certificate {
     Components(Components),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
+    /// Runs, closed under reversing races.
+    Traces(Traces),
     /// A formula per control state that no event leads out of.
     Inductive(Inductive),
 }
@@ -72,6 +76,10 @@ impl Certificate {
                 format!("{} components of {} states", c.count, c.states.len())
             }
             Certificate::Explored(c) => format!("all {} states", c.states),
+            Certificate::Traces(c) => match c.len() {
+                1 => "the one trace there is".into(),
+                n => format!("all {n} traces"),
+            },
             Certificate::Inductive(c) => {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",
@@ -83,7 +91,7 @@ impl Certificate {
                 let kept = match c.keeps {
                     Keeps::Multiset => "counts",
                     Keeps::Newest => "keeps the newest of",
-                    _ => "keeps the oldest of",
+                    Keeps::Exact | Keeps::Oldest | Keeps::AtMost => "keeps the oldest of",
                 };
                 format!("a closed abstraction that {kept} the stores of each buffer")
             }

@@ -272,6 +272,24 @@ impl<'m, 'i> Graph<'m, 'i> {
         Ok(())
     }
 
+    /// Explores breadth first until so many nodes are expanded, or all.
+    pub fn widely(&mut self, most: u32, control: &Control<'_>) -> Result<(), Ended> {
+        self.begin()?;
+        let mut next = 0;
+        while next < most && (next as usize) < self.store.len() {
+            if u64::from(next).is_multiple_of(POLL) {
+                let progress = self.progress();
+                control.poll("liveness", progress).map_err(Ended::Stopped)?;
+            }
+            self.expand(next)?;
+            next += 1;
+        }
+        let nodes = self.store.len();
+        self.begins.resize(nodes, (UNSEEN, UNSEEN));
+        self.able.resize(nodes, 0);
+        Ok(())
+    }
+
     /// Explores until everything is seen or a component breaks the demand.
     pub fn run(&mut self, control: &Control<'_>) -> Ended {
         let explored = self

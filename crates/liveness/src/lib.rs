@@ -82,6 +82,8 @@ fn search(
         reductions: Reductions {
             chaining: false,
             dead_registers: true,
+            persistent: false,
+            symmetry: false,
         },
         order: Order::DepthFirst,
         most_buffered: MOST_BUFFERED,
@@ -117,7 +119,9 @@ fn search(
             }
             Ended::TooMany => return undecided(Reason::Other("too many states".into())),
             Ended::Broken(component) => {
-                let found = lasso::lasso(&mut graph, &component, task.fairness);
+                let near = || Graph::new(task, &machine, &automaton, &movers);
+                let found = nearby(task, near, control)
+                    .or_else(|| lasso::lasso(&mut graph, &component, task.fairness));
                 return match found.and_then(|l| closed(task, l)) {
                     Some(lasso) => Ok((LiveAnswer::Broken(lasso), effort)),
                     None => undecided(Reason::Other("a run could not be rebuilt".into())),
@@ -147,6 +151,24 @@ fn search(
             }
         }
     }
+}
+
+/// A lasso among the states that are nearest to the start: what a depth-first search finds first is
+/// often far away.
+fn nearby<'m, 'i>(
+    task: &LiveTask<'_>,
+    graph: impl Fn() -> Graph<'m, 'i>,
+    control: &Control<'_>,
+) -> Option<Lasso> {
+    for most in [1 << 8, 1 << 11, 1 << 14, 1 << 16] {
+        let mut near = graph();
+        near.widely(most, control).ok()?;
+        let all: Vec<u32> = (0..near.store.len() as u32).collect();
+        if let Some(component) = components::look_into(&near, &all) {
+            return lasso::lasso(&mut near, &component, task.fairness);
+        }
+    }
+    None
 }
 
 /// A lasso that is closed to the last register: what is dead may differ after the first round, and no

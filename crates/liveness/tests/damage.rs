@@ -76,7 +76,11 @@ fn together(c: &Components, apart: &Apart) -> Components {
 }
 
 /// Damages the certificate in one place; nothing if this kind of damage does not apply.
-fn damage(task: &LiveTask<'_>, c: &Components, rng: &mut Rng) -> Option<(&'static str, Components)> {
+fn damage(
+    task: &LiveTask<'_>,
+    c: &Components,
+    rng: &mut Rng,
+) -> Option<(&'static str, Components)> {
     let mut a = apart(task, c);
     let looped: Vec<u32> = c.components.keys().copied().collect();
     Some(match rng.below(9) {
@@ -119,12 +123,18 @@ fn damage(task: &LiveTask<'_>, c: &Components, rng: &mut Rng) -> Option<(&'stati
         4 => {
             let n = *looped.get(rng.below(looped.len().max(1)))?;
             let mut damaged = c.clone();
-            damaged.components.insert(n, Harmless::Misses(c.automaton.untils.len() as u32));
+            damaged
+                .components
+                .insert(n, Harmless::Misses(c.automaton.untils.len() as u32));
             ("a set that there is not", damaged)
         }
         5 => {
             let mut damaged = c.clone();
-            damaged.automaton.states.iter_mut().for_each(|s| s.edges.clear());
+            damaged
+                .automaton
+                .states
+                .iter_mut()
+                .for_each(|s| s.edges.clear());
             ("an automaton without edges", damaged)
         }
         6 => {

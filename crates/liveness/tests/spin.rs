@@ -57,16 +57,19 @@ fn promela(instance: &Instance) -> Option<String> {
         for step in &thread.steps {
             let (guard, effect) = match &step.action {
                 Action::Skip | Action::Fence(_) => ("true".to_string(), String::new()),
-                Action::Assign { register: r, value } => {
-                    ("true".into(), format!("{} = {};", register(t, *r), local(t, value)))
-                }
+                Action::Assign { register: r, value } => (
+                    "true".into(),
+                    format!("{} = {};", register(t, *r), local(t, value)),
+                ),
                 Action::Assume(e) => (local(t, e), String::new()),
-                Action::Load { register: r, place } => {
-                    ("true".into(), format!("{} = {};", register(t, *r), cell(place)?))
-                }
-                Action::Store { place, value } => {
-                    ("true".into(), format!("{} = {};", cell(place)?, local(t, value)))
-                }
+                Action::Load { register: r, place } => (
+                    "true".into(),
+                    format!("{} = {};", register(t, *r), cell(place)?),
+                ),
+                Action::Store { place, value } => (
+                    "true".into(),
+                    format!("{} = {};", cell(place)?, local(t, value)),
+                ),
                 Action::Havoc { .. }
                 | Action::Assert { .. }
                 | Action::AtomicBegin(_)
@@ -75,7 +78,11 @@ fn promela(instance: &Instance) -> Option<String> {
                 | Action::Unlock => return None,
             };
             let (from, to) = (step.source.index(), step.target.index());
-            writeln!(out, ":: d_step {{ (l{t} == {from} && ({guard})) -> {effect} l{t} = {to}; }}").ok()?;
+            writeln!(
+                out,
+                ":: d_step {{ (l{t} == {from} && ({guard})) -> {effect} l{t} = {to}; }}"
+            )
+            .ok()?;
         }
         // A thread without steps blocks at once.
         writeln!(out, ":: d_step {{ (false) -> skip }}\nod }}").ok()?;
@@ -93,8 +100,10 @@ fn spin_formula(f: &Formula<Expr<Fact>>) -> String {
                 Fact::Cell(c) => write!(f, "x{}", c.index()),
                 Fact::Register(t, r) => f.write_str(&register(t.index(), *r)),
                 Fact::At(t, at) => {
-                    let each: Vec<String> =
-                        at.iter().map(|l| format!("l{} == {}", t.index(), l.index())).collect();
+                    let each: Vec<String> = at
+                        .iter()
+                        .map(|l| format!("l{} == {}", t.index(), l.index()))
+                        .collect();
                     write!(f, "({})", each.join(" || "))
                 }
                 Fact::CellAt { .. } => f.write_str("false"),
@@ -116,13 +125,17 @@ fn spin_formula(f: &Formula<Expr<Fact>>) -> String {
 /// Whether Spin finds a run that breaks the formula.
 fn broken(directory: &Path, name: &str, fair: bool) -> bool {
     let mut pan = Command::new(directory.join("pan"));
-    pan.current_dir(directory).args(["-a", "-E", "-m200000", "-N", name]);
+    pan.current_dir(directory)
+        .args(["-a", "-E", "-m200000", "-N", name]);
     if fair {
         pan.arg("-f");
     }
     let out = pan.output().expect("pan runs");
     let text = String::from_utf8_lossy(&out.stdout);
-    let line = text.lines().find(|l| l.contains("errors: ")).unwrap_or_else(|| panic!("{text}"));
+    let line = text
+        .lines()
+        .find(|l| l.contains("errors: "))
+        .unwrap_or_else(|| panic!("{text}"));
     assert!(!text.contains("max search depth too small"), "{text}");
     !line.contains("errors: 0")
 }
@@ -160,9 +173,13 @@ fn spin_agrees() {
         if instance.threads.len() < 2 {
             continue;
         }
-        let Some(mut text) = promela(&instance) else { continue };
+        let Some(mut text) = promela(&instance) else {
+            continue;
+        };
         let mut rng = Rng::new(seed);
-        let formulas: Vec<_> = (0..FORMULAS).map(|_| formula(&mut rng, &instance, 2)).collect();
+        let formulas: Vec<_> = (0..FORMULAS)
+            .map(|_| formula(&mut rng, &instance, 2))
+            .collect();
         for (i, f) in formulas.iter().enumerate() {
             writeln!(text, "ltl f{i} {{ {} }}", spin_formula(f)).unwrap();
             let kind = DemandKind::Formula(f.clone());
@@ -180,7 +197,11 @@ fn spin_agrees() {
             continue;
         }
         std::fs::write(scratch.join("model.pml"), &text).unwrap();
-        let made = Command::new("spin").current_dir(&scratch).args(["-a", "model.pml"]).output().unwrap();
+        let made = Command::new("spin")
+            .current_dir(&scratch)
+            .args(["-a", "model.pml"])
+            .output()
+            .unwrap();
         assert!(scratch.join("pan.c").exists(), "{text}\n{made:?}");
         let compiled = Command::new("gcc")
             .current_dir(&scratch)
@@ -205,5 +226,7 @@ fn spin_agrees() {
         }
     }
     let _ = std::fs::remove_dir_all(&scratch);
-    println!("{programs} programs, {compared} comparisons with Spin, {bad} broken: no disagreement");
+    println!(
+        "{programs} programs, {compared} comparisons with Spin, {bad} broken: no disagreement"
+    );
 }

@@ -96,7 +96,10 @@ fn mentioned_labels(program: &Program) -> Vec<BTreeSet<&str>> {
                 }
             }
             Observation::Cell(_, e) | Observation::Memory(e) => visit(e, found),
-            _ => {}
+            Observation::AddressOf(_)
+            | Observation::Register(..)
+            | Observation::Index(_)
+            | Observation::Count(_) => {}
         });
     }
     let mut found = vec![BTreeSet::new(); program.families.len()];

@@ -130,7 +130,9 @@ fn no_instance(e: &InstanceError) -> NotAlike {
         | InstanceError::InitLength { span, .. }
         | InstanceError::NoThread { span, .. }
         | InstanceError::NotConstant { span, .. } => *span,
-        _ => Span::NONE,
+        InstanceError::NoFamily { .. }
+        | InstanceError::Single { .. }
+        | InstanceError::TooLarge { .. } => Span::NONE,
     };
     NotAlike {
         span,
@@ -215,7 +217,7 @@ impl Alike<'_> {
                     "threads that are told apart are for `params`",
                 )
             }
-            _ => Ok(()),
+            Type::Int | Type::Range { .. } | Type::Wrap { .. } | Type::Thread(_) => Ok(()),
         }
     }
 

@@ -357,7 +357,9 @@ impl<'p> Builder<'p> {
                 cells.push(Cell {
                     name: match region.length {
                         Length::Scalar => region.name.clone(),
-                        _ => format!("{}[{element}]", region.name),
+                        Length::Array(_) | Length::PerThread(_) => {
+                            format!("{}[{element}]", region.name)
+                        }
                     },
                     region: RegionId::new(r),
                     element,
@@ -404,7 +406,7 @@ impl<'p> Builder<'p> {
         Ok(Thread {
             name: match f.count {
                 Count::One => f.name.clone(),
-                _ => format!("{}{index}", f.name),
+                Count::Fixed(_) | Count::Any => format!("{}{index}", f.name),
             },
             family: id,
             index,
@@ -427,7 +429,7 @@ impl<'p> Builder<'p> {
                 lo: -1,
                 hi: i64::from(self.counts[f.index()]) - 1,
             },
-            ty => ty,
+            ty @ (Type::Int | Type::Range { .. } | Type::Wrap { .. }) => ty,
         }
     }
 
@@ -720,7 +722,16 @@ fn sections(
                 inside[target] = match step.action {
                     Action::AtomicBegin(section) => Some(section),
                     Action::AtomicEnd => None,
-                    _ => inside[l.index()],
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Load { .. }
+                    | Action::Store { .. }
+                    | Action::Fence(_)
+                    | Action::Lock
+                    | Action::Unlock => inside[l.index()],
                 };
                 work.push(step.target);
             }

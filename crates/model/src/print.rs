@@ -409,7 +409,7 @@ fn first_uses(e: &Expr<Observation>, found: &mut Vec<IndexId>) {
         Observation::Cell(_, e) | Observation::Memory(e) => first_uses(e, found),
         // As a number it must have stood in brackets before.
         Observation::Index(v) if !found.contains(v) => found.push(IndexId(u32::MAX)),
-        _ => {}
+        Observation::AddressOf(_) | Observation::Index(_) | Observation::Count(_) => {}
     });
 }
 

@@ -1,6 +1,7 @@
 //! Everything there is to say about one property under one memory model.
 
 use crate::why::Why;
+use std::sync::Arc;
 use wattle_evidence::{
     Broken, End, Fairness, Judged, Lasso, LiveTask, Proof, Scope, SmallWorlds, Task, Trace, Verdict,
 };
@@ -25,8 +26,8 @@ pub struct Finding {
     pub seconds: f64,
     pub states: u64,
     pub peak_memory: u64,
-    /// How many threads the run that shows it has, where any number was asked about.
-    pub shown_with: Option<usize>,
+    /// The instance that the run is of, where any number of threads was asked about.
+    pub shown: Option<Arc<Instance>>,
     /// For traces that relaxed memory makes possible.
     pub why: Option<Why>,
     /// How far small instances were run, for proofs about any number of threads.
@@ -73,6 +74,11 @@ impl Finding {
             question: self.question,
             deadlock: self.deadlock,
         }
+    }
+
+    /// The instance that a run is of: its own, or the one that all were asked about.
+    pub fn instance<'f>(&'f self, all: Option<&'f Instance>) -> Option<&'f Instance> {
+        self.shown.as_deref().or(all)
     }
 
     /// What a violation is one of, if it is not the property's: a fault or a deadlock, by its name.

@@ -50,7 +50,7 @@ impl Section {
             for warning in &finding.warnings {
                 let _ = writeln!(section.body, "<p class=\"warning\">{}</p>", escape(warning));
             }
-            if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
+            if let (Some(instance), Some(trace)) = (finding.instance(instance), finding.trace()) {
                 section.body += &run(number, instance, finding, trace, &mut marked);
             }
             if let Some(picture) = picture {

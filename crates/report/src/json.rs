@@ -326,14 +326,16 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
     }
     if let Some(trace) = finding.trace() {
         r.end = Some(end(trace));
-        r.trace = instance.and_then(|i| events(&finding.task(i), trace));
+        r.trace = finding
+            .instance(instance)
+            .and_then(|i| events(&finding.task(i), trace));
         r.reason = r.reason.or_else(|| match &trace.end {
             End::Fault(f) => Some(f.kind.to_string()),
             End::Deadlock => Some("deadlock".into()),
             End::Target => None,
         });
     }
-    if let (Some(instance), Some(why)) = (instance, &finding.why) {
+    if let (Some(instance), Some(why)) = (finding.instance(instance), &finding.why) {
         let overtakings = why.overtakings.iter();
         r.why = Some(WhyReport {
             sc_forbids: why.sc_forbids,

@@ -69,7 +69,7 @@ pub fn headline(finding: &Finding, style: Style) -> String {
         }
         Verdict::Violated { because } => {
             let red = |text: String| style.paint("1;31", &text);
-            let with = match finding.shown_with {
+            let with = match finding.shown.as_ref().map(|i| i.threads.len()) {
                 None => String::new(),
                 Some(1) => " with 1 thread".into(),
                 Some(n) => format!(" with {n} threads"),
@@ -171,7 +171,7 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
     for w in &finding.warnings {
         let _ = writeln!(out, "  {} {w}", style.paint("1;33", "warning:"));
     }
-    if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
+    if let (Some(instance), Some(trace)) = (finding.instance(instance), finding.trace()) {
         out.push('\n');
         let task = finding.task(instance);
         out.push_str(&trace_text(&task, trace, finding.why.as_ref(), style));

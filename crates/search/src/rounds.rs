@@ -160,15 +160,17 @@ pub fn run<L: Look, T>(
     read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
     let mut complete: Option<Outcome<T>> = None;
+    let mut plan = *plan;
     let mut machine = plan.machine(sizes)?;
     if machine.words > ROOMY {
-        sizes.learn(plan)?;
+        sizes.learn(&plan)?;
         machine = plan.machine(sizes)?;
     }
     loop {
         let mut observer = look();
         let mut search = Search::new(&machine, plan.order)?;
         search.name = plan.name;
+        search.impatient = plan.reductions.persistent && machine.leaves_out();
         let mut ended = search.run(&mut observer, control);
         loop {
             match ended {
@@ -176,7 +178,12 @@ pub fn run<L: Look, T>(
                     sizes.ranges.widen(slot, machine.type_of(slot), value);
                 }
                 Ended::Short(thread) => sizes.lengthen(thread),
-                _ => break,
+                Ended::Exhausted
+                | Ended::Halted(_)
+                | Ended::NoValue(..)
+                | Ended::Fault { .. }
+                | Ended::Idle
+                | Ended::Stopped(_) => break,
             }
             let wider = plan.machine(sizes)?;
             let carried = search.carry();
@@ -184,14 +191,26 @@ pub fn run<L: Look, T>(
             search = Search::resume(carried, &old, &machine, plan.order);
             ended = search.run(&mut observer, control);
         }
+        if ended == Ended::Idle {
+            plan.reductions.persistent = false;
+            machine = plan.machine(sizes)?;
+            continue;
+        }
         let stopped = matches!(ended, Ended::Stopped(_));
         if stopped && let Some(smaller) = complete {
             return Ok(smaller);
         }
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
-            Ended::Exhausted if full => Cut::Buffers(sizes.limits(plan, &search.notes.full)),
-            _ => Cut::Nothing,
+            Ended::Exhausted if full => Cut::Buffers(sizes.limits(&plan, &search.notes.full)),
+            Ended::Exhausted
+            | Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Idle
+            | Ended::Stopped(_) => Cut::Nothing,
         };
         // At most k are at most k however many slots there are.
         let again = cut != Cut::Nothing

@@ -168,7 +168,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
 }
 
 /// The question a slip of the pen is answered with.
-pub(crate) fn did_you_mean<'a>(
+pub fn did_you_mean<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {

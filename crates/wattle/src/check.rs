@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use wattle_evidence::{Control, Scope, Task, Unsound, Verdict};
+use wattle_evidence::{AnyNumber, Asked, Control, OpenTask, Scope, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
@@ -15,7 +15,7 @@ use wattle_report::Finding;
 /// What was found out about a program.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// Absent if the number of threads is open.
+    /// Absent if the number of threads is open; a finding has the one that shows it.
     pub instance: Option<Instance>,
     /// Model by model, and in each property by property.
     pub results: Vec<Result<Finding, Unsound>>,
@@ -116,22 +116,21 @@ pub fn check_with(
     let untreated = match instance {
         None => {
             families::fits_any_number(program)?;
-            families::treated(program, options).err()
+            untreated(program, options)
         }
         Some(_) => None,
     };
-    let mut questions: Vec<Asked> = (questions(program, options.deadlock).into_iter())
-        .map(Asked::Question)
+    let mut questions: Vec<Turn> = (questions(program, options.deadlock).into_iter())
+        .map(Turn::Question)
         .collect();
-    questions.extend((0..program.temporal.len()).map(Asked::Demand));
-    let asked: Vec<(MemoryModel, Asked)> = options
+    questions.extend((0..program.temporal.len()).map(Turn::Demand));
+    let asked: Vec<(MemoryModel, Turn)> = options
         .models
         .iter()
         .flat_map(|m| questions.iter().map(|q| (*m, *q)))
         .collect();
     let over = AtomicBool::new(false);
     let started = Instant::now();
-    let mut shown: Option<Instance> = None;
     let results = resources::watching(options.memory, &over, || {
         let mut results: Vec<Result<Finding, Unsound>> = Vec::new();
         for (i, (model, asked_for)) in asked.iter().enumerate() {
@@ -142,8 +141,8 @@ pub fn check_with(
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
             let control = control(left, options.memory, &flags, &over, run);
             let question = match asked_for {
-                Asked::Question(question) => question,
-                Asked::Demand(d) => {
+                Turn::Question(question) => question,
+                Turn::Demand(d) => {
                     let instance = instance.as_ref();
                     results.push(runs::one(program, instance, *model, *d, options, &control));
                     continue;
@@ -153,18 +152,25 @@ pub fn check_with(
                 deadlock: options.deadlock && !is_reachable(program, *question),
                 ..options.clone()
             };
+            let (model, question, deadlock) = (*model, *question, options.deadlock);
             let finding = match &instance {
                 Some(instance) => {
                     let task = Task {
                         instance,
-                        model: *model,
-                        question: *question,
-                        deadlock: options.deadlock,
+                        model,
+                        question,
+                        deadlock,
                     };
-                    one(&task, &results, options, &control)
+                    one(&Asked::Fixed(task), &results, options, &control)
                 }
                 None => {
-                    families::program(program, *model, *question, options, &control, &mut shown)
+                    let task = OpenTask {
+                        of: AnyNumber::Program(program),
+                        model,
+                        question,
+                        deadlock,
+                    };
+                    one(&Asked::Open(task), &results, options, &control)
                 }
             };
             results.push(finding.map(|mut f| {
@@ -180,16 +186,13 @@ pub fn check_with(
     };
     match untreated {
         Some(why) if !results.iter().any(broken) => Err(why),
-        _ => Ok(Checked {
-            instance: instance.or(shown),
-            results,
-        }),
+        _ => Ok(Checked { instance, results }),
     }
 }
 
 /// What is asked in turn.
 #[derive(Clone, Copy)]
-enum Asked {
+enum Turn {
     /// About single states: a property, or faults alone.
     Question(Option<usize>),
     /// About whole runs.
@@ -211,50 +214,85 @@ fn is_reachable(program: &Program, question: Option<usize>) -> bool {
     question.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable)
 }
 
+/// Why nobody treats the program for any number of threads, whatever the property.
+fn untreated(program: &Program, options: &Options) -> Option<CheckError> {
+    let task = OpenTask {
+        of: AnyNumber::Program(program),
+        model: MemoryModel::Sc,
+        question: None,
+        deadlock: false,
+    };
+    let refusal = plan::untreated(&task, options)?;
+    Some(CheckError::AnyNumber {
+        span: refusal.span,
+        message: refusal.why,
+        hint: refusal.hint?,
+    })
+}
+
 /// One question: the plan, then what a person wants to know about its answer.
-pub(crate) fn one(
-    task: &Task<'_>,
+fn one(
+    asked: &Asked<'_>,
     before: &[Result<Finding, Unsound>],
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
-    let outcome = plan::run(task, options, control)?;
-    Ok(tell(task, outcome, before, options, control))
+    let outcome = plan::run(*asked, options, control)?;
+    Ok(tell(asked, outcome, before, options, control))
 }
 
 /// What a person wants to know about an answer.
-pub(crate) fn tell(
-    task: &Task<'_>,
+fn tell(
+    asked: &Asked<'_>,
     outcome: plan::Outcome,
     before: &[Result<Finding, Unsound>],
     options: &Options,
     control: &Control<'_>,
 ) -> Finding {
+    let shown = outcome.shown;
+    let (model, question, deadlock) = match asked {
+        Asked::Fixed(task) => (task.model, task.question, task.deadlock),
+        Asked::Open(task) => (task.model, task.question, task.deadlock),
+    };
+    // The instance that is talked about, if there is one.
+    let task = match (asked, &shown) {
+        (Asked::Fixed(task), _) => Some(*task),
+        (Asked::Open(task), Some(instance)) => Some(task.on(instance)),
+        (Asked::Open(_), None) => None,
+    };
+    let scope = match (asked, &task) {
+        (_, Some(task)) => Scope::of(task),
+        (Asked::Open(task), None) => families::scope(task, options),
+        (Asked::Fixed(task), None) => Scope::of(task),
+    };
     let mut finding = Finding {
-        model: task.model,
-        question: task.question,
-        deadlock: task.deadlock,
+        model,
+        question,
+        deadlock,
         live: None,
         property: None,
-        scope: Scope::of(task),
+        scope,
         engine: outcome.engine,
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
-        shown_with: None,
+        shown: shown.clone(),
         why: None,
-        small_worlds: None,
-        warnings: Vec::new(),
+        small_worlds: outcome.small_worlds,
+        warnings: outcome.warnings,
         judged: outcome.judged,
     };
-    finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
-    if let (true, Some(trace)) = (options.explain, finding.trace()) {
-        let same = before.iter().flatten();
-        let sc = same
-            .filter(|f| f.model == MemoryModel::Sc && f.question == task.question)
-            .map(|f| &f.judged.verdict)
-            .next();
-        if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
+    if let Some(task) = &task {
+        let vacuous = vacuity::warnings(task, &finding.judged.verdict, options, control);
+        finding.warnings.extend(vacuous);
+        let violated = matches!(finding.judged.verdict, Verdict::Violated { .. });
+        if let (true, true, Some(trace)) = (options.explain, violated, finding.trace()) {
+            // What SC says about the same instance.
+            let same = before.iter().flatten().filter(|_| shown.is_none());
+            let sc = same
+                .filter(|f| f.model == MemoryModel::Sc && f.question == question)
+                .map(|f| &f.judged.verdict)
+                .next();
             finding.why = explain::explain(task, trace, sc, options, control);
         }
     }
@@ -274,7 +312,16 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
             let control = control(left, options.memory, &flags, &over, run);
-            families::system(system, *model, options, &control)
+            let task = OpenTask {
+                of: AnyNumber::System(system),
+                model: *model,
+                question: None,
+                deadlock: options.deadlock,
+            };
+            one(&Asked::Open(task), &[], options, &control).map(|mut f| {
+                f.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
+                f
+            })
         });
         each.collect()
     });
@@ -285,7 +332,7 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
 }
 
 /// The program with `NAME=*` applied; numbers are applied when the instance is made.
-fn with_counts(program: &Program, options: &Options) -> Result<Program, CheckError> {
+pub(crate) fn with_counts(program: &Program, options: &Options) -> Result<Program, CheckError> {
     let mut program = program.clone();
     let given: &BTreeMap<String, ThreadCount> = &options.threads;
     for (name, count) in given {

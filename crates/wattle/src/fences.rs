@@ -2,7 +2,7 @@
 
 use crate::family_fences::{self, Families};
 use crate::options::Options;
-use crate::plan;
+use crate::{families, plan};
 use std::cell::RefCell;
 use wattle_auditor::audit_robustness;
 use wattle_auditor::{AuditError, AuditPolicy};
@@ -115,8 +115,7 @@ pub fn fences(
     {
         return Err(FenceError::OnlyReachable);
     }
-    let any =
-        wanted.goal == Goal::Safety && !family_fences::open_families(program, options).is_empty();
+    let any = wanted.goal == Goal::Safety && !families::open_families(program, options).is_empty();
     let query = Query {
         program,
         counts: match any {

@@ -1,6 +1,9 @@
 //! From a file name to a model: reading, choosing the language, parsing. Every failure is a message
 //! a person can act on.
 
+mod code;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,6 +19,8 @@ pub const MAX_BYTES: u64 = 8 << 20;
 pub enum InputLanguage {
     Program(Language),
     Cubicle,
+    /// Compiled code with threads of its own: an object file, an archive, assembly.
+    Code,
 }
 
 impl InputLanguage {
@@ -23,12 +28,14 @@ impl InputLanguage {
         match self {
             InputLanguage::Program(l) => l.name(),
             InputLanguage::Cubicle => "cubicle",
+            InputLanguage::Code => "object",
         }
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "cubicle" | "cub" => Some(InputLanguage::Cubicle),
+            "object" => Some(InputLanguage::Code),
             _ => Language::from_name(name)
                 .or_else(|| Language::from_extension(name))
                 .map(InputLanguage::Program),
@@ -38,6 +45,7 @@ impl InputLanguage {
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "cub" => Some(InputLanguage::Cubicle),
+            "o" | "obj" | "a" | "rlib" | "s" | "S" => Some(InputLanguage::Code),
             other => Language::from_extension(other).map(InputLanguage::Program),
         }
     }
@@ -45,7 +53,7 @@ impl InputLanguage {
     /// Every language's name.
     pub fn names() -> Vec<&'static str> {
         let programs = Language::ALL.iter().map(|l| l.name());
-        programs.chain(["cubicle"]).collect()
+        programs.chain(["cubicle", "object"]).collect()
     }
 }
 
@@ -58,6 +66,8 @@ pub struct Source {
     pub language: InputLanguage,
     /// x86 programs: mathematical integers instead of wrap-around.
     pub mathematical: bool,
+    /// Lines of the text that come from compiled code, with the source they were compiled from.
+    pub places: BTreeMap<u32, String>,
 }
 
 /// What a text means.
@@ -102,6 +112,20 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
             ))
         })?,
     };
+    if language == InputLanguage::Code {
+        if name == "-" {
+            return Err(InputError::new(
+                "compiled code is not read from standard input",
+            ));
+        }
+        return Ok(Source {
+            name: name.to_string(),
+            text: code::harness(name)?,
+            language,
+            mathematical: false,
+            places: BTreeMap::new(),
+        });
+    }
     let too_large = || {
         let limit = MAX_BYTES >> 20;
         InputError::new(format!("the file is larger than {limit} MB"))
@@ -137,6 +161,7 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
         text,
         language,
         mathematical: false,
+        places: BTreeMap::new(),
     })
 }
 
@@ -152,8 +177,8 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
     Err(std::io::Error::other(what))
 }
 
-/// Parses. Warnings come beside the model.
-pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
+/// Parses. Warnings come beside the model. Compiled code that the program calls is listed after the text.
+pub fn parse(source: &mut Source) -> Result<(Subject, Vec<String>), InputError> {
     let (subject, diagnostics) = match source.language {
         InputLanguage::Program(language) => {
             let parsed = match language {
@@ -162,8 +187,13 @@ pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
                     let options = wattle_syntax::x86::ParseOptions { mathematical };
                     wattle_syntax::x86::parse_with(&source.text, options)
                 }
+                Language::Wtl => code::program(source),
                 language => wattle_syntax::parse(language, &source.text),
             };
+            (parsed.program.map(Subject::Program), parsed.diagnostics)
+        }
+        InputLanguage::Code => {
+            let parsed = code::program(source);
             (parsed.program.map(Subject::Program), parsed.diagnostics)
         }
         InputLanguage::Cubicle => {
@@ -236,7 +266,7 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>, depth: usize) -> std::io::Re
         if path.is_dir() {
             // One unreadable folder below does not hide the others.
             let _ = walk(&path, found, depth + 1);
-        } else if InputLanguage::from_path(&path).is_some() {
+        } else if InputLanguage::from_path(&path).is_some_and(|l| l != InputLanguage::Code) {
             found.push(path);
         }
     }

@@ -32,10 +32,11 @@ pub mod plan;
 pub mod reference;
 pub mod resources;
 pub mod runs;
+mod small_worlds;
 mod vacuity;
 
 pub use check::{CheckError, Checked, check, check_with};
-pub use options::{Options, Order, Run, ThreadCount};
+pub use options::{Options, Order, Reduce, Run, ThreadCount};
 pub use wattle_evidence::{Broken, Proof, Unsound, Verdict};
 pub use wattle_memory::MemoryModel;
 pub use wattle_report::Finding;

@@ -7,6 +7,7 @@ use wattle_auditor::AuditPolicy;
 use wattle_evidence::{Assumption, Fairness, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
+pub use wattle_search::Reduce;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -24,6 +25,10 @@ pub struct Options {
     /// What demands on runs take for granted.
     pub fairness: Fairness,
     pub order: Order,
+    /// What the engine `explicit` leaves out.
+    pub reduce: Reduce,
+    /// Of states that differ in who is who the engine `explicit` keeps one.
+    pub symmetry: bool,
     /// What buffers remember in the engine `explicit`, and at first in `cegar`.
     pub content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
@@ -47,6 +52,8 @@ impl Default for Options {
             progress: false,
             fairness: Fairness::default(),
             order: Order::default(),
+            reduce: Reduce::default(),
+            symmetry: true,
             content: ContentKind::default(),
             extrapolate: None,
             audit: AuditPolicy::Always,

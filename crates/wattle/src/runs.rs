@@ -80,7 +80,7 @@ pub fn one(
         seconds: control.elapsed().as_secs_f64(),
         states: effort.states,
         peak_memory: resources::peak_memory(),
-        shown_with: None,
+        shown: None,
         why: None,
         small_worlds: None,
         warnings: Vec::new(),

@@ -227,7 +227,7 @@ fn one(
     options.threads = threads.into_iter().collect();
     // Robustness of open families is asked of the instance the options fix.
     let any = matches!(arguments.goal, GoalName::Safety)
-        && !family_fences::open_families(program, &options).is_empty();
+        && !wattle::families::open_families(program, &options).is_empty();
     let wanted = FenceOptions {
         model,
         goal: match arguments.goal {

@@ -9,6 +9,7 @@ mod families;
 mod fences;
 mod integers;
 mod json;
+mod machine;
 mod robust;
 mod show;
 mod soundness;

@@ -9,9 +9,11 @@
 
 mod acting;
 mod facts;
+pub mod in_place;
 mod replay;
 
 pub use facts::{evaluate, evaluate_in};
+pub use in_place::InPlace;
 pub use replay::{ReplayError, Snapshot, replay};
 
 use crate::content::{Content, Drained};

@@ -61,8 +61,15 @@ pub(super) enum TypeEx {
     Int,
     Bool,
     Range(Ex, Ex),
-    Wrap { bits: u8, signed: bool },
+    Wrap {
+        bits: u8,
+        signed: bool,
+    },
     Family(Name),
+    /// `object(8)`: bytes that compiled code works on.
+    Object(Ex),
+    /// `struct name`: the same, the size from debug information.
+    Struct(Name),
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +173,8 @@ pub(super) enum StatementKind {
     AtomicEnd,
     Lock,
     Unlock,
+    /// `call f(a, b);`, `r = call f(a, b);`
+    Call(Option<Ex>, Name, Vec<Ex>),
     /// `cas(…);` for its effect alone.
     Effect(Ex),
 }
@@ -200,6 +209,10 @@ pub(super) struct File {
     pub properties: Vec<PropertyEx>,
     pub temporal: Vec<(TemporalEx, Span)>,
     pub predicates: Vec<ConditionEx>,
+    /// `object "x.o";`
+    pub objects: Vec<Name>,
+    /// `skip f;` and `havoc f;`: functions the object files lack.
+    pub skipped: Vec<(Name, bool)>,
     /// A declaration could not be read: what names mean is not fully known.
     pub incomplete: bool,
 }

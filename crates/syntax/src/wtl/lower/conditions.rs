@@ -399,7 +399,8 @@ impl Lowering<'_> {
     fn label_of(&mut self, family: FamilyId, name: &Name, families: &[Family]) -> Option<()> {
         let f = &families[family.index()];
         let labels = || f.locations.iter().flat_map(|l| &l.labels);
-        if labels().any(|l| *l == name.text) {
+        // The code may have it; the program is looked at again once it is known.
+        if self.linked || labels().any(|l| *l == name.text) {
             return Some(());
         }
         let mut d = Diagnostic::error(

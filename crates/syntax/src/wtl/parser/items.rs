@@ -7,7 +7,7 @@ use super::super::ast::{
 use super::{Parser, Result};
 use crate::Diagnostic;
 use crate::diagnostics::did_you_mean;
-use crate::tokens::{Kind, Token};
+use crate::tokens::{Kind, Token, unescape};
 use wattle_model::{PropertyKind, Span};
 
 /// Words that start a declaration and never a statement.
@@ -67,6 +67,21 @@ impl Parser<'_, '_> {
                 self.advance();
                 let thread = self.thread()?;
                 file.threads.push(thread);
+                return Ok(());
+            }
+            "object" if self.cursor.ahead(1).kind == Kind::Text => {
+                self.advance();
+                let span = self.span();
+                let text = unescape(self.advance().text);
+                file.objects.push(super::super::ast::Name { text, span });
+                self.expect(";")?;
+                return Ok(());
+            }
+            "skip" | "havoc" => {
+                self.advance();
+                let name = self.name("the name of a function")?;
+                file.skipped.push((name, word == "havoc"));
+                self.expect(";")?;
                 return Ok(());
             }
             "predicates" => {
@@ -196,6 +211,18 @@ impl Parser<'_, '_> {
                 self.advance();
                 return Ok(ty);
             }
+        }
+        if first.is("object") && self.cursor.ahead(1).is("(") {
+            self.advance();
+            self.advance();
+            let size = self.expression()?;
+            self.expect(")")?;
+            return Ok(TypeEx::Object(size));
+        }
+        let next = self.cursor.ahead(1).kind;
+        if first.is("struct") && matches!(next, Kind::Name | Kind::Quoted) {
+            self.advance();
+            return Ok(TypeEx::Struct(self.name("the name of a structure")?));
         }
         if matches!(first.kind, Kind::Name | Kind::Quoted) {
             // `N..M` with constants starts with a name as well.

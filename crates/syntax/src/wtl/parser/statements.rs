@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::super::ast::{Block, Ex, ExKind, Label, Statement, StatementKind};
+use super::super::ast::{Block, Ex, ExKind, Label, Name, Statement, StatementKind};
 use super::{MAX_BLOCKS, Parser, RESERVED, Result};
 use crate::Diagnostic;
 use crate::diagnostics::did_you_mean;
@@ -195,6 +195,10 @@ impl Parser<'_, '_> {
                     StatementKind::Fence
                 }
             }
+            "call" if matches!(self.cursor.ahead(1).kind, Kind::Name | Kind::Quoted) => {
+                let (function, arguments) = self.call()?;
+                StatementKind::Call(None, function, arguments)
+            }
             "goto" => {
                 self.advance();
                 let span = self.span();
@@ -228,6 +232,22 @@ impl Parser<'_, '_> {
         };
         self.expect(";")?;
         Ok(kind)
+    }
+
+    /// `call f(a, b)`
+    fn call(&mut self) -> Result<(Name, Vec<Ex>)> {
+        self.advance();
+        let function = self.name("the name of a function")?;
+        self.expect("(")?;
+        let mut arguments = Vec::new();
+        while !self.at(")") {
+            arguments.push(self.expression()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok((function, arguments))
     }
 
     fn simple(&mut self, kind: StatementKind) -> StatementKind {
@@ -314,6 +334,12 @@ impl Parser<'_, '_> {
             };
             self.expect(";")?;
             return Ok(StatementKind::Any(place, range));
+        }
+        let called = matches!(self.cursor.ahead(1).kind, Kind::Name | Kind::Quoted);
+        if self.at("call") && called {
+            let (function, arguments) = self.call()?;
+            self.expect(";")?;
+            return Ok(StatementKind::Call(Some(place), function, arguments));
         }
         let value: Ex = self.expression()?;
         self.expect(";")?;

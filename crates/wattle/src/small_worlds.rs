@@ -9,13 +9,13 @@
 //! Where a program chooses among too many values to run, a few of them are taken ([`fewer_choices`]):
 //! every run is still a run of the program.
 
-use super::program::Asked;
 use std::sync::Mutex;
 use wattle_auditor::meaning::Meaning;
 use wattle_evidence::control::Pace;
 use wattle_evidence::related::Met;
 use wattle_evidence::{
-    Answer, Certificate, Control, Engine, Progress, Reason, SmallWorlds, Stop, Task, Trace,
+    Answer, AnyNumber, Certificate, Control, Engine, OpenTask, Progress, Reason, SmallWorlds, Stop,
+    Task, Trace,
 };
 use wattle_memory::reference::starts;
 use wattle_memory::{Contents, MemoryModel};
@@ -48,6 +48,54 @@ pub enum Sampled {
     Fine(SmallWorlds),
     /// A run that ends badly.
     Broken(Box<Shown>),
+    /// A run of an array-based system that does, line by line, and its number of threads.
+    Ran(u32, Vec<String>),
+    /// A state that the certificate does not stand for.
+    Outside(String),
+}
+
+/// Runs small instances up to so many threads in each open family, and so many states; compares what
+/// they meet with what a certificate stands for.
+pub fn sample(
+    task: &OpenTask<'_>,
+    certificate: Option<&Certificate>,
+    (threads, states): (u32, u64),
+    control: &Control<'_>,
+) -> Sampled {
+    match task.of {
+        AnyNumber::System(system) => {
+            let meaning = certificate.map(|c| Meaning::new(system, task.model, c));
+            let meaning = meaning.and_then(Result::ok).flatten();
+            let excludes = |state: &Met<'_>| meaning.as_ref().and_then(|m| m.excludes(state));
+            let limits = (threads as u8, states as usize);
+            let stop = || control.stop().is_some();
+            let small =
+                wattle_params::small_worlds(system, task.model, Some(&excludes), limits, &stop);
+            match (small.run, small.outside) {
+                (Some(run), _) => Sampled::Ran(
+                    u32::from(run.threads),
+                    wattle_params::engine::tell(system, task.model, &run),
+                ),
+                (None, Some(what)) => Sampled::Outside(what),
+                (None, None) => Sampled::Fine(small.worlds),
+            }
+        }
+        AnyNumber::Program(program) => {
+            let worlds = Worlds { program, task };
+            let sampled = worlds.run(threads, states, control);
+            let outside = match (&sampled, certificate) {
+                (Sampled::Fine(_), Some(certificate)) => worlds.outside(certificate, control),
+                _ => None,
+            };
+            outside.map_or(sampled, Sampled::Outside)
+        }
+    }
+}
+
+/// Instances of a program.
+struct Worlds<'a> {
+    program: &'a Program,
+    task: &'a OpenTask<'a>,
 }
 
 /// A run that ends badly, and the instance it is of.
@@ -80,9 +128,8 @@ impl Pace for AtMost {
     }
 }
 
-impl Asked<'_> {
-    /// Runs small instances up to so many threads in each open family, and so many states.
-    pub(super) fn sample(&self, threads: u32, states: u64, control: &Control<'_>) -> Sampled {
+impl Worlds<'_> {
+    fn run(&self, threads: u32, states: u64, control: &Control<'_>) -> Sampled {
         let (program, few) = fewer_choices(self.program);
         let mut worlds = SmallWorlds {
             threads: 0,
@@ -90,7 +137,7 @@ impl Asked<'_> {
             complete: !few,
             not_run: None,
         };
-        let longer = match self.model {
+        let longer = match self.task.model {
             MemoryModel::Sc => 0,
             MemoryModel::Tso | MemoryModel::Pso => states.min(STATES_LONGER),
         };
@@ -114,7 +161,7 @@ impl Asked<'_> {
                         continue;
                     }
                 };
-                let task = self.task(&instance);
+                let task = self.task.on(&instance);
                 let (found, effort) = match run(&task, buffered, left, control) {
                     Ok(found) => found,
                     Err(why) => {
@@ -162,19 +209,16 @@ impl Asked<'_> {
 
     /// A state of a small instance that the certificate does not stand for. Where the proof takes for
     /// granted that numbers do not wrap around there is nothing to compare.
-    pub(super) fn members(
-        &self,
-        certificate: &Certificate,
-        control: &Control<'_>,
-    ) -> Option<String> {
+    fn outside(&self, certificate: &Certificate, control: &Control<'_>) -> Option<String> {
         if !matches!(certificate, Certificate::Cubes(_) | Certificate::Views(_)) {
             return None;
         }
-        let lowered = lower(self.program, self.question).ok()?;
+        let lowered = lower(self.program, self.task.question).ok()?;
         if !lowered.may_wrap.is_empty() {
             return None;
         }
-        let meaning = Meaning::new(&lowered.system, self.model, certificate);
+        let model = self.task.model;
+        let meaning = Meaning::new(&lowered.system, model, certificate);
         let meaning = meaning.ok().flatten()?;
         let excludes = |state: &Met<'_>| meaning.excludes(state);
         let (program, _) = fewer_choices(self.program);
@@ -186,7 +230,6 @@ impl Asked<'_> {
         };
         self.numbers(COMPARED_THREADS).iter().find_map(|counts| {
             let instance = program.instantiate(counts).ok()?;
-            let model = self.model;
             outside(
                 &program, &lowered, &excludes, model, &instance, limits, &stop,
             )
@@ -210,10 +253,8 @@ impl Asked<'_> {
         }
         all.sort_by_key(|row| (row.iter().max().copied(), row.iter().sum::<u32>()));
         let counts = |row: Vec<u32>| {
-            let mut counts = self.options.counts();
             let named = open.iter().map(|name| (*name).to_string());
-            counts.0.extend(named.zip(row));
-            counts
+            Counts(named.zip(row).collect())
         };
         all.into_iter().map(counts).collect()
     }
@@ -242,10 +283,7 @@ fn run(
     let manner = Manner {
         name: "small worlds",
         contents: &contents,
-        reductions: Reductions {
-            chaining: true,
-            dead_registers: true,
-        },
+        reductions: Reductions::ALL,
         order: Order::BreadthFirst,
         most_buffered: buffered,
     };
