@@ -23,7 +23,7 @@ use wattle_memory::compiled::{Found, Reductions, View};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference;
 use wattle_search::Order;
-use wattle_search::question::{self, Manner};
+use wattle_search::question::{self, Explored, Manner};
 use wattle_search::rounds::{Plan, Sizes};
 
 pub const NAME: &str = "liveness";
@@ -155,7 +155,7 @@ fn search(
 
 /// A lasso among the states that are nearest to the start: what a depth-first search finds first is
 /// often far away.
-fn nearby<'m, 'i>(
+fn nearby<'m, 'i: 'm>(
     task: &LiveTask<'_>,
     graph: impl Fn() -> Graph<'m, 'i>,
     control: &Control<'_>,
@@ -194,11 +194,18 @@ fn fault(task: &LiveTask<'_>, control: &Control<'_>) -> LiveAnswer {
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
     let explored = question::explore(&plain, &manner, &mut sizes, control);
-    match explored.map(|(explored, _)| explored) {
-        Ok(question::Explored::Bad(trace)) if trace.end != End::Target => LiveAnswer::Fault(trace),
-        Ok(question::Explored::Stopped(stop)) => LiveAnswer::Undecided(Reason::stopped(stop, NAME)),
-        _ => LiveAnswer::Undecided(Reason::Other(
-            "a fault is reachable; the run to it was not found".into(),
-        )),
+    let lost = || {
+        let why = "a fault is reachable; the run to it was not found";
+        LiveAnswer::Undecided(Reason::Other(why.into()))
+    };
+    let Ok((explored, _)) = explored else {
+        return lost();
+    };
+    match explored {
+        Explored::Bad(trace) if trace.end != End::Target => LiveAnswer::Fault(trace),
+        Explored::Stopped(stop) => LiveAnswer::Undecided(Reason::stopped(stop, NAME)),
+        Explored::Bad(_) | Explored::Closed { .. } | Explored::Cut(_) | Explored::Unclear(_) => {
+            lost()
+        }
     }
 }

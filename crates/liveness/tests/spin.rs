@@ -87,6 +87,8 @@ fn promela(instance: &Instance) -> Option<String> {
         // A thread without steps blocks at once.
         writeln!(out, ":: d_step {{ (false) -> skip }}\nod }}").ok()?;
     }
+    // With `-f` Spin does not repeat the last state of a run that has come to its end; this process does.
+    writeln!(out, "active proctype end() {{ do :: timeout -> skip od }}").ok()?;
     // Casts and choices are written differently there.
     let plain = !["?", "u1(", "u2(", "i1("].iter().any(|s| out.contains(s));
     plain.then_some(out)
