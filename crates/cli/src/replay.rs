@@ -17,6 +17,10 @@ pub struct Arguments {
     /// Print the events as JSON
     #[arg(long)]
     json: bool,
+    /// Write a page with every state of the run and buttons to step through it: one file, nothing
+    /// fetched
+    #[arg(long, value_name = "FILE.html", conflicts_with = "json")]
+    html: Option<std::path::PathBuf>,
     #[command(flatten)]
     budget: Budget,
 }
@@ -48,7 +52,35 @@ fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
         output::error(&arguments.trace, &reason, &[]);
         Exit::Unsound
     })?;
-    if arguments.json {
+    if let Some(path) = &arguments.html {
+        let why = why::Why {
+            overtakings: why::overtakings(&task, trace, &states),
+            sc_forbids: None,
+        };
+        let (source, _) = arguments.file.load()?;
+        let properties = 0..program.properties.len();
+        let subject = wattle_explore::Subject {
+            name: source.name.clone(),
+            text: source.text.clone(),
+            instance: &instance,
+            counts: kept.counts(),
+            model: task.model,
+            properties: properties
+                .map(|q| wattle::check::property_text(&program, q))
+                .collect(),
+        };
+        // Steps of the page are events.
+        let why = why::sentences(&task, &why, &|event| event + 1);
+        let page = subject
+            .way_of(trace)
+            .and_then(|way| wattle_explore::page::of_run(&subject, &way, &why));
+        let written = page.and_then(|page| std::fs::write(path, page).map_err(|e| e.to_string()));
+        written.map_err(|e| {
+            output::error(&path.display().to_string(), &e, &[]);
+            Exit::Input
+        })?;
+        output::answer(&format!("written to {}\n", path.display()));
+    } else if arguments.json {
         let events = json::events(&task, trace).unwrap_or_default();
         let text = serde_json::to_string_pretty(&events).unwrap_or_default();
         output::answer(&format!("{text}\n"));

@@ -58,6 +58,18 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| "that is too long".to_string())
 }
 
+/// A time limit, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeout(pub Option<Duration>);
+
+/// A duration, or `none`.
+pub fn timeout(text: &str) -> Result<Timeout, String> {
+    match text.trim() {
+        "none" => Ok(Timeout(None)),
+        text => duration(text).map(|t| Timeout(Some(t))),
+    }
+}
+
 /// `4G`, `512M`, `800k`; a bare number is bytes. Powers of 1024.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);

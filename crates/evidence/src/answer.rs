@@ -177,6 +177,21 @@ impl Reason {
     }
 }
 
+/// One sentence; how long it took is not part of it.
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::Stopped { stop, stage } => write!(f, "{stop} in {stage}"),
+            Reason::MachineOverflow { place } => {
+                write!(f, "an integer outgrew the machine's 64 bits ({place})")
+            }
+            Reason::SolverUnknown(what) => write!(f, "the solver gave up: {what}"),
+            Reason::Refused(refusal) => write!(f, "no engine accepts the task: {}", refusal.why),
+            Reason::Other(what) => f.write_str(what),
+        }
+    }
+}
+
 impl Answer {
     /// Whether something of the kind that was asked for can be reached, where the answer settles it. A
     /// run that ends in a fault says nothing about what is wanted to be `reachable`: another run may

@@ -23,6 +23,8 @@ pub struct Emit<'a> {
     pub layout: &'a Layout,
     pub kinds: BTreeMap<VarId, Kind>,
     pub registers: BTreeMap<VarId, RegisterId>,
+    /// Variables that hold numbers with a sign.
+    pub signs: BTreeSet<VarId>,
 }
 
 /// What each variable holds, from everything it is given.
@@ -106,168 +108,179 @@ impl Emit<'_> {
         })
     }
 
-    /// A value of the kind that is wanted.
-    fn value(&self, e: &E, kind: Kind) -> Result<M, String> {
+    /// A value of the kind that is wanted, for a place that cuts it to its width.
+    fn value(&self, e: &E, kind: Kind, sign: bool) -> Result<M, String> {
         match kind {
             Kind::Pointer(t, o) => self.pointer(e, (t, o)),
-            Kind::Null | Kind::Number => self.outer(e),
+            Kind::Null | Kind::Number => self.outer(e, sign),
             Kind::Mixed => match self.kind(e) {
-                Kind::Null | Kind::Number => self.outer(e),
+                Kind::Null | Kind::Number => self.outer(e, sign),
                 _ => Err("pointers and numbers are mixed in one place".to_string()),
             },
         }
     }
 
     /// A number that is cut to its width by where it goes.
-    fn outer(&self, e: &E) -> Result<M, String> {
+    fn outer(&self, e: &E, sign: bool) -> Result<M, String> {
         match e {
             // Sums and differences of narrower words are far from what the model's numbers can hold.
-            E::Bin(Bin::Add | Bin::Sub, a, b) if e.width() < 64 => self.ring(e, a, b),
-            _ => self.number(e),
+            E::Bin(op @ (Bin::Add | Bin::Sub), a, b) if e.width() < 64 => {
+                self.ring(*op, a, b, sign)
+            }
+            _ => self.read(e, sign),
         }
     }
 
     /// A sum, difference or product before it is cut.
-    fn ring(&self, e: &E, a: &E, b: &E) -> Result<M, String> {
-        let E::Bin(op, ..) = e else {
-            return self.number(e);
-        };
-        let w = e.width();
-        let x = self.number(a)?;
+    fn ring(&self, op: Bin, a: &E, b: &E, sign: bool) -> Result<M, String> {
+        let w = a.width();
+        let x = self.read(a, sign)?;
         Ok(match (op, b.as_const()) {
             // Adding a large number is taking a small one away.
             (Bin::Add, Some(c)) if signed(c, w) < 0 && signed(c, w) > i64::MIN && w > 1 => {
                 binary(Op2::Sub, x, Expr::Const(-signed(c, w)))
             }
-            (Bin::Add, _) => binary(Op2::Add, x, self.number(b)?),
-            (Bin::Sub, _) => binary(Op2::Sub, x, self.number(b)?),
-            (_, _) => binary(Op2::Mul, x, self.number(b)?),
+            (Bin::Add, _) => binary(Op2::Add, x, self.read(b, sign)?),
+            (Bin::Sub, _) => binary(Op2::Sub, x, self.read(b, sign)?),
+            (_, _) => binary(Op2::Mul, x, self.read(b, sign)?),
         })
     }
 
+    /// Whether an expression comes with a sign.
+    fn natural(&self, e: &E) -> bool {
+        match e {
+            E::Var(v, _) => self.signs.contains(v),
+            E::Bin(Bin::Sar | Bin::Sdiv | Bin::Srem, ..) | E::Sext(..) => true,
+            E::Bin(Bin::Shr | Bin::Udiv | Bin::Urem, ..) => false,
+            E::Bin(_, a, b) => self.natural(a) || self.natural(b),
+            E::Ite(_, a, b) => self.natural(a) || self.natural(b),
+            E::Not(a) => self.natural(a),
+            _ => false,
+        }
+    }
+
+    /// The number without a sign, or of 64 bits with one.
     pub fn number(&self, e: &E) -> Result<M, String> {
+        self.read(e, false)
+    }
+
+    /// The number an expression is, read with or without a sign; 64 bits always have one, one bit never.
+    pub fn read(&self, e: &E, sign: bool) -> Result<M, String> {
         let w = e.width();
-        let cut = |m: M| match w {
-            64 => wrap(m, 64, true),
-            w => wrap(m, w, false),
-        };
+        let sign = w == 64 || (sign && w > 1);
         Ok(match e {
-            E::Const(c, 64) => Expr::Const(*c as i64),
+            E::Const(c, w) if sign => Expr::Const(signed(*c, *w)),
             E::Const(c, _) => Expr::Const(*c as i64),
-            E::Var(v, _) => match self.kinds.get(v) {
-                Some(Kind::Pointer(..)) => return Err("a pointer is used as a number".to_string()),
-                _ => self.register(*v)?,
-            },
-            E::Address(..) => return Err("an address is used as a number".to_string()),
-            E::Unknown(_) => return Err("a value is used that the code never defines".to_string()),
-            E::Not(a) if w == 1 => self.number(a)?.negate(),
-            E::Not(a) if w == 64 => Expr::unary(Op1::BitNot, self.number(a)?),
-            E::Not(a) => binary(Op2::Sub, Expr::Const(mask(w) as i64), self.number(a)?),
-            E::Bin(op, a, b) => return self.binary(e, *op, a, b),
-            E::Cmp(op, a, b) => return self.comparison(*op, a, b),
-            E::Zext(a, 64) if a.width() == 64 => self.number(a)?,
-            E::Zext(a, _) => self.number(a)?,
-            E::Sext(a, to) => {
-                let m = wrap(self.number(a)?, a.width(), true);
-                match to {
-                    64 => m,
-                    to => wrap(m, *to, false),
+            E::Var(v, _) => {
+                if let Some(Kind::Pointer(..)) = self.kinds.get(v) {
+                    return Err("a pointer is used as a number".to_string());
+                }
+                let register = self.register(*v)?;
+                match w == 64 || w == 1 || self.signs.contains(v) == sign {
+                    true => register,
+                    false => wrap(register, w, sign),
                 }
             }
-            E::Extract(a, low, w) => {
-                let m = self.number(a)?;
+            E::Address(..) => return Err("an address is used as a number".to_string()),
+            E::Unknown(_) => return Err("a value is used that the code never defines".to_string()),
+            E::Not(a) if w == 1 => self.read(a, false)?.negate(),
+            E::Not(a) if sign => Expr::unary(Op1::BitNot, self.read(a, true)?),
+            E::Not(a) => binary(Op2::Sub, Expr::Const(mask(w) as i64), self.read(a, false)?),
+            E::Bin(op, a, b) => return self.binary(*op, a, b, sign),
+            E::Cmp(op, a, b) => return self.comparison(*op, a, b),
+            E::Zext(a, _) => self.read(a, false)?,
+            E::Sext(a, _) => {
+                let m = self.read(a, true)?;
+                if sign { m } else { wrap(m, w, false) }
+            }
+            E::Extract(a, low, _) => {
+                let m = self.read(a, self.natural(a))?;
                 let m = match low {
                     0 => m,
                     low => binary(Op2::Shr, m, Expr::Const(i64::from(*low))),
                 };
-                if *w == 64 { m } else { wrap(m, *w, false) }
+                wrap(m, w, sign)
             }
             E::Insert(a, b, low) => {
                 let field = mask(b.width()) << low;
-                let kept = binary(
-                    Op2::BitAnd,
-                    self.number(a)?,
-                    Expr::Const(!field as i64 & word(w)),
-                );
-                let part = self.number(b)?;
-                let top = low + b.width() == 64;
-                let part = if top {
-                    wrap(part, b.width(), true)
-                } else {
-                    part
-                };
+                let rest = !field & mask(w);
+                let kept = binary(Op2::BitAnd, self.read(a, false)?, Expr::Const(rest as i64));
+                let part = self.read(b, low + b.width() == 64)?;
                 let part = match low {
                     0 => part,
                     low => binary(Op2::Shl, part, Expr::Const(i64::from(*low))),
                 };
-                binary(Op2::BitOr, kept, part)
+                let m = binary(Op2::BitOr, kept, part);
+                if sign && w < 64 { wrap(m, w, true) } else { m }
             }
-            E::Ite(c, a, b) => {
-                let m = Expr::ite(self.number(c)?, self.number(a)?, self.number(b)?);
-                let _ = cut;
-                m
-            }
+            E::Ite(c, a, b) => Expr::ite(
+                self.read(c, false)?,
+                self.read(a, sign)?,
+                self.read(b, sign)?,
+            ),
         })
     }
 
-    fn binary(&self, e: &E, op: Bin, a: &E, b: &E) -> Result<M, String> {
-        let w = e.width();
-        let cut = |m: M| match w {
-            64 => wrap(m, 64, true),
-            w => wrap(m, w, false),
-        };
-        let as_signed = |m: M| if w == 64 { m } else { wrap(m, w, true) };
+    fn binary(&self, op: Bin, a: &E, b: &E, sign: bool) -> Result<M, String> {
+        let w = a.width();
+        let cut = |m: M| wrap(m, w, sign);
         let fixed = b.as_const();
+        let most = if sign { mask(w) >> 1 } else { mask(w) };
+        let amount = || "a shift by this amount is not supported".to_string();
         Ok(match op {
             Bin::Add | Bin::Mul => {
-                let sum = match op {
+                let exact = match op {
                     Bin::Add => a.most().checked_add(b.most()),
                     _ => a.most().checked_mul(b.most()),
                 };
-                let fits = sum.is_some_and(|s| s <= mask(w) && s <= i64::MAX as u64);
-                match fits {
-                    true if op == Bin::Add => binary(Op2::Add, self.number(a)?, self.number(b)?),
-                    true => binary(Op2::Mul, self.number(a)?, self.number(b)?),
-                    false => cut(self.ring(e, a, b)?),
-                }
+                let m = self.ring(op, a, b, sign)?;
+                let fits = exact.is_some_and(|s| s <= most);
+                if fits { m } else { cut(m) }
             }
-            Bin::Sub => cut(self.ring(e, a, b)?),
-            Bin::And if w == 1 => binary(Op2::And, self.number(a)?, self.number(b)?),
-            Bin::Or if w == 1 => binary(Op2::Or, self.number(a)?, self.number(b)?),
-            Bin::Xor if w == 1 => binary(Op2::Ne, self.number(a)?, self.number(b)?),
-            Bin::And => binary(Op2::BitAnd, self.number(a)?, self.number(b)?),
-            Bin::Or => binary(Op2::BitOr, self.number(a)?, self.number(b)?),
-            Bin::Xor => binary(Op2::BitXor, self.number(a)?, self.number(b)?),
+            Bin::Sub => cut(self.ring(op, a, b, sign)?),
+            Bin::And if w == 1 => binary(Op2::And, self.read(a, false)?, self.read(b, false)?),
+            Bin::Or if w == 1 => binary(Op2::Or, self.read(a, false)?, self.read(b, false)?),
+            Bin::Xor if w == 1 => binary(Op2::Ne, self.read(a, false)?, self.read(b, false)?),
+            // Low bits are the same with and without a sign.
+            Bin::And if fixed.is_some_and(|c| c <= mask(w) >> 1) => {
+                let c = Expr::Const(fixed.unwrap_or(0) as i64);
+                binary(Op2::BitAnd, self.read(a, self.natural(a))?, c)
+            }
+            Bin::And => binary(Op2::BitAnd, self.read(a, sign)?, self.read(b, sign)?),
+            Bin::Or => binary(Op2::BitOr, self.read(a, sign)?, self.read(b, sign)?),
+            Bin::Xor => binary(Op2::BitXor, self.read(a, sign)?, self.read(b, sign)?),
             Bin::Shl => {
-                let m = binary(Op2::Shl, self.number(a)?, self.number(b)?);
-                match fixed {
-                    Some(c) if c < 63 && a.most() <= (mask(w) >> 1) >> c => m,
-                    Some(_) => cut(m),
-                    // Counts are below 64: the processor masks them.
-                    None if b.most() < 64 => cut(m),
-                    None => return Err("a shift by this amount is not supported".to_string()),
+                if b.most() >= 64 {
+                    return Err(amount());
                 }
+                let m = binary(Op2::Shl, self.read(a, sign)?, self.read(b, false)?);
+                let fits = fixed.is_some_and(|c| c < 63 && a.most() <= most >> c);
+                if fits { m } else { cut(m) }
             }
-            Bin::Shr if w < 64 => match b.most() < 64 {
-                true => binary(Op2::Shr, self.number(a)?, self.number(b)?),
-                false => return Err("a shift by this amount is not supported".to_string()),
-            },
+            Bin::Shr if w < 64 => {
+                if b.most() >= 64 {
+                    return Err(amount());
+                }
+                let m = binary(Op2::Shr, self.read(a, false)?, self.read(b, false)?);
+                let fits = !sign || fixed.is_some_and(|c| c > 0);
+                if fits { m } else { cut(m) }
+            }
             Bin::Shr => match fixed {
                 Some(c) if c > 0 && c < 64 => {
-                    let m = binary(Op2::Shr, self.number(a)?, Expr::Const(c as i64));
+                    let m = binary(Op2::Shr, self.read(a, true)?, Expr::Const(c as i64));
                     binary(Op2::BitAnd, m, Expr::Const((u64::MAX >> c) as i64))
                 }
                 _ if a.most() <= i64::MAX as u64 && b.most() < 64 => {
-                    binary(Op2::Shr, self.number(a)?, self.number(b)?)
+                    binary(Op2::Shr, self.read(a, true)?, self.read(b, true)?)
                 }
                 _ => return Err("a shift of 64 bits by a register is not supported".to_string()),
             },
             Bin::Sar => {
                 if b.most() >= 64 {
-                    return Err("a shift by this amount is not supported".to_string());
+                    return Err(amount());
                 }
-                let m = binary(Op2::Shr, as_signed(self.number(a)?), self.number(b)?);
-                if w == 64 { m } else { cut(m) }
+                let m = binary(Op2::Shr, self.read(a, true)?, self.read(b, false)?);
+                if sign { m } else { cut(m) }
             }
             Bin::Udiv | Bin::Urem => {
                 let small = |e: &E| e.most() <= i64::MAX as u64;
@@ -275,12 +288,13 @@ impl Emit<'_> {
                     return Err("an unsigned division of 64 bits is not supported".to_string());
                 }
                 let op = if op == Bin::Udiv { Op2::Div } else { Op2::Rem };
-                binary(op, self.number(a)?, self.number(b)?)
+                let m = binary(op, self.read(a, false)?, self.read(b, false)?);
+                if sign && w < 64 { cut(m) } else { m }
             }
             Bin::Sdiv | Bin::Srem => {
                 let op = if op == Bin::Sdiv { Op2::Div } else { Op2::Rem };
-                let m = binary(op, as_signed(self.number(a)?), as_signed(self.number(b)?));
-                if w == 64 { m } else { cut(m) }
+                let m = binary(op, self.read(a, true)?, self.read(b, true)?);
+                if sign { m } else { cut(m) }
             }
         })
     }
@@ -303,29 +317,28 @@ impl Emit<'_> {
                 return Ok(binary(op, self.pointer(a, to)?, self.pointer(b, to)?));
             }
         }
-        let (x, y) = (self.number(a)?, self.number(b)?);
         let flip = |m: M| binary(Op2::BitXor, m, Expr::Const(i64::MIN));
-        let plain = w < 64 || (a.most() <= i64::MAX as u64 && b.most() <= i64::MAX as u64);
-        let as_signed = |m: M, e: &E| match (w, e) {
-            (64, _) => m,
-            (w, E::Const(c, _)) => Expr::Const(signed(*c, w)),
-            (w, e) if e.most() <= mask(w) >> 1 => m,
-            (w, _) => wrap(m, w, true),
+        let small = |e: &E| e.most() <= i64::MAX as u64;
+        let (sign, flipped) = match op {
+            Cmp::Eq | Cmp::Ne => (self.natural(a) || self.natural(b), false),
+            Cmp::Ult | Cmp::Ule => (false, w == 64 && !(small(a) && small(b))),
+            Cmp::Slt | Cmp::Sle => (true, false),
         };
-        Ok(match op {
-            Cmp::Eq => binary(Op2::Eq, x, y),
-            Cmp::Ne => binary(Op2::Ne, x, y),
-            Cmp::Ult if plain => binary(Op2::Lt, x, y),
-            Cmp::Ule if plain => binary(Op2::Le, x, y),
-            Cmp::Ult => binary(Op2::Lt, flip(x), flip(y)),
-            Cmp::Ule => binary(Op2::Le, flip(x), flip(y)),
-            Cmp::Slt => binary(Op2::Lt, as_signed(x, a), as_signed(y, b)),
-            Cmp::Sle => binary(Op2::Le, as_signed(x, a), as_signed(y, b)),
-        })
+        let (mut x, mut y) = (self.read(a, sign)?, self.read(b, sign)?);
+        if flipped {
+            (x, y) = (flip(x), flip(y));
+        }
+        let op = match op {
+            Cmp::Eq => Op2::Eq,
+            Cmp::Ne => Op2::Ne,
+            Cmp::Ult | Cmp::Slt => Op2::Lt,
+            Cmp::Ule | Cmp::Sle => Op2::Le,
+        };
+        Ok(binary(op, x, y))
     }
 
-    /// The place of an access, its kind, and what must hold before it.
-    fn place(&self, at: &Access) -> Result<(Place, Kind, Option<M>), String> {
+    /// The place of an access, its kind and sign, and what must hold before it.
+    fn place(&self, at: &Access) -> Result<(Place, Kind, bool, Option<M>), String> {
         let of = |v: VarId| self.kinds.get(&v).copied().unwrap_or(Kind::Number);
         let Some(s) = spot(&at.address, &of) else {
             return Err(match self.kind(&at.address) {
@@ -362,7 +375,8 @@ impl Emit<'_> {
         if let (Which::Pointed(_), Some(_)) = (&s.which, &s.index) {
             return Err("an index behind a pointer from memory is not supported".to_string());
         }
-        Ok((Place::Region(cell.region, index), cell.kind, guard))
+        let sign = self.layout.signs.contains(&cell.region);
+        Ok((Place::Region(cell.region, index), cell.kind, sign, guard))
     }
 
     /// One operation as steps.
@@ -373,7 +387,7 @@ impl Emit<'_> {
             Op::Assign(v, e) => {
                 let kind = self.kinds.get(v).copied().unwrap_or(Kind::Number);
                 let register = self.registers[v];
-                let value = self.value(e, kind)?;
+                let value = self.value(e, kind, self.signs.contains(v))?;
                 vec![Action::Assign { register, value }]
             }
             Op::Havoc(v) => vec![Action::Havoc {
@@ -381,13 +395,13 @@ impl Emit<'_> {
                 range: None,
             }],
             Op::Load { to, at } => {
-                let (place, _, guard) = self.place(at)?;
+                let (place, _, _, guard) = self.place(at)?;
                 let register = self.registers[to];
                 guarded(guard, Action::Load { register, place })
             }
             Op::Store { at, value } => {
-                let (place, kind, guard) = self.place(at)?;
-                let value = self.value(value, kind)?;
+                let (place, kind, sign, guard) = self.place(at)?;
+                let value = self.value(value, kind, sign)?;
                 guarded(guard, Action::Store { place, value })
             }
             Op::Assume(e) => vec![Action::Assume(self.number(e)?)],
@@ -406,14 +420,10 @@ impl Emit<'_> {
             }],
             Op::Export { to, value } => vec![Action::Assign {
                 register: *to,
-                value: self.outer(value)?,
+                value: self.outer(value, false)?,
             }],
         })
     }
-}
-
-fn word(w: u32) -> i64 {
-    mask(w) as i64
 }
 
 fn guarded(guard: Option<M>, action: Action) -> Vec<Action> {
@@ -427,6 +437,7 @@ pub fn emit(
     family: &mut Family,
     graph: &Graph,
     kinds: BTreeMap<VarId, Kind>,
+    signs: &BTreeSet<VarId>,
     objects: &[Object],
     layout: &Layout,
     regions: &BTreeSet<String>,
@@ -441,7 +452,7 @@ pub fn emit(
     let used: BTreeSet<VarId> = edges().filter_map(|e| e.op.written()).collect();
     for v in used {
         let kind = kinds.get(&v).copied().unwrap_or(Kind::Number);
-        let ty = type_of(kind, graph.vars.width(v), objects);
+        let ty = type_of(kind, graph.vars.width(v), signs.contains(&v), objects);
         registers.insert(v, RegisterId::new(family.registers.len()));
         let several = matches!(kind, Kind::Pointer(Target::Elements(_), _));
         family.registers.push(Register {
@@ -463,6 +474,7 @@ pub fn emit(
         layout,
         kinds,
         registers,
+        signs: signs.clone(),
     };
     let mut number: BTreeMap<usize, LocationId> = BTreeMap::new();
     let mut locations: Vec<Location> = Vec::new();

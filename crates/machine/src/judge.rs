@@ -5,7 +5,7 @@
 //! The code runs in a page of its own between two rows of moves that load and save all registers; its
 //! memory operands point into a small buffer.
 
-use crate::bits::{E, VarId, mask};
+use crate::bits::{E, VarId, mask, signed};
 use crate::emit::Emit;
 use crate::graph::{self, BE, CF, LE, LT, OF, Op, SF, Vars, ZF};
 use crate::image::Image;
@@ -240,18 +240,29 @@ fn in_the_model(e: &E, of: &impl Fn(VarId) -> u64, value: u64) {
         layout: &Layout::default(),
         kinds: BTreeMap::new(),
         registers,
+        // Some variables have a sign, by chance.
+        signs: e
+            .vars()
+            .into_iter()
+            .filter(|v| (u64::from(v.0) ^ value) % 3 == 0)
+            .collect(),
     };
-    // Some things are refused; what is not refused is right.
-    let Ok(said) = emit.number(e) else { return };
-    let got = said.eval(&|l: &Local| match l {
-        Local::Register(r) => {
-            let value = of(VarId(r.0)) & mask(widths[&r.0]);
-            value as i64
-        }
-        _ => 0,
-    });
-    let expected = value as i64;
-    assert_eq!(got, Ok(expected), "{e} is {said:?}");
+    for sign in [false, true] {
+        // Some things are refused; what is not refused is right.
+        let Ok(said) = emit.read(e, sign) else { return };
+        let read = |value: u64, width: u32, sign: bool| match sign && width > 1 {
+            true => signed(value, width),
+            false => (value & mask(width)) as i64,
+        };
+        let got = said.eval(&|l: &Local| match l {
+            Local::Register(r) => {
+                let v = VarId(r.0);
+                read(of(v), widths[&r.0], emit.signs.contains(&v))
+            }
+            _ => 0,
+        });
+        assert_eq!(got, Ok(read(value, e.width(), sign)), "{e} is {said:?}");
+    }
 }
 
 fn number(rng: &mut SmallRng) -> u64 {

@@ -4,9 +4,11 @@
 //! accesses that overlap without being the same are refused, with both places, and so is what is not
 //! aligned: only aligned accesses are one step for other processors.
 
-use crate::memory::{Fields, Kind, Spot, Target};
+use crate::bits::VarId;
+use crate::graph::Access;
+use crate::memory::{Fields, Kind, Spot, Target, spot};
 use crate::world::{Copies, Object, Refusal, World};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{Expr, Init, Length, Program, Region, RegionId, Type};
 
 /// One access of shared memory.
@@ -73,6 +75,8 @@ impl Group {
 pub struct Layout {
     groups: BTreeMap<usize, Vec<Group>>,
     pub types: BTreeMap<RegionId, Kind>,
+    /// Regions that hold numbers with a sign.
+    pub signs: BTreeSet<RegionId>,
 }
 
 /// Where an access is in the model: a region and an index in it, if it is an array of its own.
@@ -238,7 +242,7 @@ pub fn layout(
                     (Copies::PerThread(f), _) => Length::PerThread(f),
                     (Copies::Array(n), _) => Length::Array(n),
                 },
-                ty: type_of(kind, g.bytes * 8, &world.objects),
+                ty: type_of(kind, g.bytes * 8, false, &world.objects),
                 init: initial(o, g, kind),
                 span: o.span,
             };
@@ -262,6 +266,51 @@ pub fn layout(
     Ok(layout)
 }
 
+impl Layout {
+    /// The region an access goes to, if it holds numbers.
+    pub fn numbers(&self, at: &Access, kinds: &BTreeMap<VarId, Kind>) -> Option<RegionId> {
+        let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
+        let cell = self.cell(&spot(&at.address, &of)?, at.bytes)?;
+        matches!(cell.kind, Kind::Null | Kind::Number).then_some(cell.region)
+    }
+
+    /// Gives regions the sign and the bits they need.
+    pub fn settle(
+        &mut self,
+        signs: BTreeSet<RegionId>,
+        bits: &BTreeMap<RegionId, u32>,
+        program: &mut Program,
+    ) {
+        for r in self.types.keys() {
+            let region = &mut program.regions[r.index()];
+            let Type::Wrap { bits: all, .. } = region.ty else {
+                continue;
+            };
+            if all == 64 && bits.get(r).is_none_or(|b| *b >= 64) {
+                continue;
+            }
+            let kept = bits
+                .get(r)
+                .map_or(all, |b| all.min((*b).clamp(1, 63) as u8));
+            let signed = kept == all && signs.contains(r);
+            if signed {
+                self.signs.insert(*r);
+            }
+            region.ty = Type::Wrap { bits: kept, signed };
+            let ty = region.ty;
+            let cut = |e: &Expr<wattle_model::Local>| match e.as_const().and_then(|c| ty.admit(c)) {
+                Some(c) => Expr::Const(c),
+                None => e.clone(),
+            };
+            region.init = match &region.init {
+                Init::All(e) => Init::All(cut(e)),
+                Init::Each(all) => Init::Each(all.iter().map(cut).collect()),
+                Init::Any => Init::Any,
+            };
+        }
+    }
+}
+
 /// A name no region or family has.
 fn unused(program: &Program, name: &str) -> String {
     let taken = |n: &str| program.region_named(n).is_some() || program.family_named(n).is_some();
@@ -275,7 +324,7 @@ fn unused(program: &Program, name: &str) -> String {
 }
 
 /// The type of a word: pointers are numbers of elements, words of 64 bits are read as signed.
-pub fn type_of(kind: Kind, width: u32, objects: &[Object]) -> Type {
+pub fn type_of(kind: Kind, width: u32, signed: bool, objects: &[Object]) -> Type {
     match kind {
         Kind::Pointer(Target::Elements(o), _) => match objects[o].copies {
             Copies::PerThread(f) => Type::Thread(f),
@@ -294,7 +343,7 @@ pub fn type_of(kind: Kind, width: u32, objects: &[Object]) -> Type {
             },
             w => Type::Wrap {
                 bits: w as u8,
-                signed: false,
+                signed,
             },
         },
     }

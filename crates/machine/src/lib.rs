@@ -27,6 +27,7 @@ pub mod listing;
 pub mod markers;
 mod memory;
 mod passes;
+mod signs;
 mod world;
 
 pub use image::Image;

@@ -9,7 +9,7 @@ use crate::listing::Listing;
 use crate::memory::{Fields, Kind, spot};
 use crate::passes::{self, effective};
 use crate::world::{Copies, Object, Refusal, World};
-use crate::{Problem, emit};
+use crate::{Problem, emit, signs};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{Expr, Family, Init, Length, Local, Op2, Program, Span, Type, validate};
 use wattle_syntax::Diagnostic;
@@ -65,18 +65,29 @@ pub fn fill(
     if !refusals.is_empty() {
         return Err(told(&world, refusals));
     }
-    let layout = match layout::layout(&seen, &fields, &world, &mut program) {
+    let mut layout = match layout::layout(&seen, &fields, &world, &mut program) {
         Ok(layout) => layout,
         Err(refusals) => return Err(told(&world, refusals)),
     };
+    let looked = looked_at(&program);
+    let bits = passes::narrow(&mut graphs, &|g, at| layout.numbers(at, &kinds[g]), &looked);
+    graphs.iter_mut().for_each(passes::finish);
+    let kinds: Vec<BTreeMap<VarId, Kind>> = graphs
+        .iter()
+        .map(|g| self::kinds(g, &fields, &world))
+        .collect();
+    let signs = signs::signs(&graphs, &|g, at| layout.numbers(at, &kinds[g]));
+    layout.settle(signs.regions, &bits, &mut program);
     let listing = Listing::new(&graphs, &world, text);
     let span = |o: Origin| listing.span(o);
     let regions: BTreeSet<String> = program.regions.iter().map(|r| r.name.clone()).collect();
-    for ((family, graph), kinds) in program.families.iter_mut().zip(&graphs).zip(kinds) {
+    let families = program.families.iter_mut().zip(&graphs).zip(&signs.vars);
+    for (((family, graph), signs), kinds) in families.zip(kinds) {
         if let Err(more) = emit::emit(
             family,
             graph,
             kinds,
+            signs,
             &world.objects,
             &layout,
             &regions,
@@ -96,6 +107,40 @@ pub fn fill(
         true => Ok(Filled { program, listing }),
         false => Err(invalid),
     }
+}
+
+/// Regions the program itself looks at: they keep all their bits.
+fn looked_at(program: &Program) -> BTreeSet<wattle_model::RegionId> {
+    use wattle_model::{Observation, Place, program::Action};
+    let mut all = BTreeSet::new();
+    fn observed(e: &Expr<Observation>, all: &mut BTreeSet<wattle_model::RegionId>) {
+        e.for_each_atom(&mut |o| match o {
+            Observation::Cell(r, index) => {
+                all.insert(*r);
+                observed(index, all);
+            }
+            Observation::Memory(e) => observed(e, all),
+            Observation::AddressOf(r) => {
+                all.insert(*r);
+            }
+            Observation::Register(..)
+            | Observation::At(..)
+            | Observation::Index(_)
+            | Observation::Count(_) => {}
+        });
+    }
+    let conditions = program.properties.iter().map(|p| &p.condition);
+    for c in conditions.chain(&program.predicates) {
+        observed(&c.expr, &mut all);
+    }
+    for s in program.families.iter().flat_map(|f| &f.steps) {
+        if let Action::Load { place, .. } | Action::Store { place, .. } = &s.action
+            && let Place::Region(r, _) = place
+        {
+            all.insert(*r);
+        }
+    }
+    all
 }
 
 /// Memory the program declares for the code.

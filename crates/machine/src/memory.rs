@@ -186,7 +186,7 @@ pub fn spot(address: &E, of: &impl Fn(VarId) -> Kind) -> Option<Spot> {
     if s.index.is_some() {
         return None;
     }
-    s.index = Some(match &**index {
+    let (index, stride) = match &**index {
         E::Bin(Bin::Shl, x, k) if k.as_const().is_some_and(|k| k < 20) => {
             ((**x).clone(), 1 << k.as_const().unwrap_or(0))
         }
@@ -204,6 +204,17 @@ pub fn spot(address: &E, of: &impl Fn(VarId) -> Kind) -> Option<Spot> {
             _ => ((**index).clone(), 1),
         },
         _ => ((**index).clone(), 1),
+    };
+    // A constant in the index is part of the offset: addresses are sums up to multiples of 2⁶⁴.
+    s.index = Some(match index {
+        E::Bin(Bin::Add, x, k) if k.as_const().is_some() => {
+            let k = k.as_const().unwrap_or(0) as i64;
+            s.offset = s
+                .offset
+                .checked_add(k.checked_mul(i64::try_from(stride).ok()?)?)?;
+            (*x, stride)
+        }
+        index => (index, stride),
     });
     Some(s)
 }

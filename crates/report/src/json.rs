@@ -18,6 +18,8 @@ use wattle_model::graph::Action;
 /// One file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileReport {
+    #[serde(flatten)]
+    pub origin: Origin,
     pub file: String,
     pub language: Option<String>,
     #[serde(flatten)]
@@ -26,12 +28,75 @@ pub struct FileReport {
     pub results: Vec<ResultReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+    /// The errors and warnings about the text, as data.
+    pub diagnostics: Vec<DiagnosticReport>,
+}
+
+/// Who wrote an object, and what it looks like: the first fields of every object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Origin {
+    /// `wattle-check-1`: the command, and a number that goes up when a field changes its meaning.
+    pub schema: String,
+    pub tool: Tool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Tool {
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
+impl Origin {
+    pub fn of(command: &str) -> Self {
+        Origin {
+            schema: format!("wattle-{command}-1"),
+            tool: Tool {
+                name: "wattle",
+                version: VERSION,
+            },
+        }
+    }
+}
+
+/// The version of all crates.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// An error or a warning about a text.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiagnosticReport {
+    /// `error` or `warning`
+    pub severity: &'static str,
+    /// From 1; null if it is about no place.
+    pub line: Option<usize>,
+    /// In characters, from 1.
+    pub column: Option<usize>,
+    pub message: String,
+    pub expected: Option<String>,
+    pub hint: Option<String>,
+}
+
+impl DiagnosticReport {
+    /// The message with what was expected and the hint, in one line.
+    pub fn sentence(&self) -> String {
+        let more = [("expected", &self.expected), ("hint", &self.hint)];
+        let mut text = self.message.clone();
+        for (word, what) in more {
+            if let Some(what) = what {
+                text.push_str(&format!("; {word}: {what}"));
+            }
+        }
+        text
+    }
 }
 
 /// One property under one memory model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ResultReport {
     pub model: Option<MemoryModel>,
+    /// The first line as a person reads it.
+    pub headline: Option<String>,
+    /// Where the property is written.
+    pub line: Option<u32>,
     /// As written; null if only assertions and faults were looked for.
     pub property: Option<String>,
     pub verdict: Option<&'static str>,
@@ -113,7 +178,10 @@ pub struct SmallWorldsReport {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct ScopeReport {
-    pub threads: String,
+    /// How many; null if any number.
+    pub threads: Option<u32>,
+    /// `2 threads`, `any number of threads`
+    pub text: String,
     pub data: String,
     /// What was not bounded.
     pub unbounded: Vec<String>,
@@ -134,13 +202,19 @@ impl From<&Scope> for ScopeReport {
     fn from(covered: &Scope) -> Self {
         let assumptions = covered.assumptions.iter();
         ScopeReport {
-            threads: covered.threads.clone(),
+            threads: number(&covered.threads),
+            text: covered.threads.clone(),
             data: covered.data.clone(),
             unbounded: covered.unbounded.clone(),
             buffered_stores: None,
             assumptions: assumptions.map(AssumptionReport::from).collect(),
         }
     }
+}
+
+/// The number a scope begins with.
+fn number(threads: &str) -> Option<u32> {
+    threads.split(' ').next()?.parse().ok()
 }
 
 /// What a proof takes for granted.
@@ -202,6 +276,9 @@ pub struct FenceReport {
     pub thread: String,
     pub location: String,
     pub line: Option<u32>,
+    pub column: Option<u32>,
+    /// In words: `fence after line 10`.
+    pub place: Option<String>,
     pub kind: String,
     pub why: String,
 }
@@ -231,11 +308,13 @@ impl FileReport {
             _ => results[worst].clone(),
         };
         FileReport {
+            origin: Origin::of("check"),
             file,
             language,
             worst,
             results,
             errors: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 
@@ -245,10 +324,12 @@ impl FileReport {
         language: Option<String>,
         reason: String,
         errors: Vec<String>,
+        diagnostics: Vec<DiagnosticReport>,
     ) -> Self {
         let mut report = FileReport::new(file, language, Vec::new());
         report.worst.reason = Some(reason);
         report.errors = errors;
+        report.diagnostics = diagnostics;
         report
     }
 }
@@ -257,6 +338,8 @@ impl FileReport {
 pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
     let mut r = ResultReport {
         model: Some(finding.model),
+        headline: Some(text::headline(finding, text::Style::PLAIN)),
+        line: instance.and_then(|i| property_line(i, finding)),
         property: finding.property.clone(),
         engine: Some(finding.engine),
         seconds: finding.seconds,
@@ -349,6 +432,11 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
     r
 }
 
+fn property_line(instance: &Instance, finding: &Finding) -> Option<u32> {
+    let question = instance.questions.get(finding.question?)?;
+    Some(question.span.line).filter(|l| *l > 0)
+}
+
 /// The fence that the text under a trace speaks of.
 fn fence(instance: &Instance, o: &crate::why::Overtaking) -> FenceReport {
     let thread = instance.thread(o.thread);
@@ -363,6 +451,8 @@ fn fence(instance: &Instance, o: &crate::why::Overtaking) -> FenceReport {
         thread: thread.name.clone(),
         location: labels.first().cloned().unwrap_or(step.source.to_string()),
         line: Some(step.span.line).filter(|l| *l > 0),
+        column: None,
+        place: None,
         kind: kind.into(),
         why: format!(
             "stops this run: {later} {} overtook store {}",

@@ -2,6 +2,7 @@
 
 pub mod dot;
 pub mod finding;
+pub mod formats;
 pub mod html;
 pub mod json;
 pub mod lasso;

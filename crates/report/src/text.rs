@@ -130,6 +130,8 @@ pub fn reason(reason: &Reason, seconds: f64) -> String {
             Stop::Time => format!("out of time after {} in {stage}", duration(seconds)),
             Stop::Memory => format!("out of memory after {} in {stage}", duration(seconds)),
             Stop::Cancelled => format!("interrupted after {} in {stage}", duration(seconds)),
+            // No time here: a budget ends at the same place on every machine.
+            Stop::Budget => format!("out of budget in {stage}"),
         },
         Reason::MachineOverflow { place } => {
             format!("an integer outgrew the machine's 64 bits ({place})")
@@ -204,6 +206,17 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
         Verdict::Holds { .. } | Verdict::Violated { .. } | Verdict::Undecided { .. } => {}
     }
     out
+}
+
+/// What the answer took.
+pub fn effort(finding: &Finding) -> String {
+    format!(
+        "  {}: {} states, {:.3} s, {} MB\n",
+        finding.engine,
+        finding.states,
+        finding.seconds,
+        finding.peak_memory >> 20
+    )
 }
 
 /// The table of a trace, its end and the closing words.

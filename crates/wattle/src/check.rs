@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use wattle_evidence::{AnyNumber, Asked, Control, OpenTask, Scope, Task, Unsound, Verdict};
+use wattle_evidence::{AnyNumber, Asked, Broken, Control, OpenTask, Scope, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
+use wattle_model::instance::Fact;
 use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
 use wattle_report::Finding;
 
@@ -22,6 +23,7 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// What was found, where evidence checked.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.results.iter().filter_map(|r| r.as_ref().ok())
     }
@@ -31,16 +33,24 @@ impl Checked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckError {
+    /// There is nothing to run.
     NoThreads,
+    /// The engine asked for does not exist.
     NoEngine {
+        /// As asked for.
         name: String,
+        /// Those there are.
         known: Vec<&'static str>,
     },
+    /// The numbers of threads do not fit the program.
     Instance(InstanceError),
     /// Any number of threads cannot be treated; the place, why, and what to do instead.
     AnyNumber {
+        /// Where.
         span: Span,
+        /// Why.
         message: String,
+        /// What would work.
         hint: String,
     },
 }
@@ -139,7 +149,7 @@ pub fn check_with(
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
-            let control = control(left, options.memory, &flags, &over, run);
+            let control = control(left, options, &flags, &over, run);
             let question = match asked_for {
                 Turn::Question(question) => question,
                 Turn::Demand(d) => {
@@ -285,6 +295,8 @@ fn tell(
     if let Some(task) = &task {
         let vacuous = vacuity::warnings(task, &finding.judged.verdict, options, control);
         finding.warnings.extend(vacuous);
+        let early = too_early(task, &finding);
+        finding.warnings.extend(early);
         let violated = matches!(finding.judged.verdict, Verdict::Violated { .. });
         if let (true, true, Some(trace)) = (options.explain, violated, finding.trace()) {
             // What SC says about the same instance.
@@ -299,6 +311,28 @@ fn tell(
     finding
 }
 
+/// A `never` about registers alone that nothing has happened to yet: most likely the end of runs was
+/// meant.
+fn too_early(task: &Task<'_>, finding: &Finding) -> Option<String> {
+    let question = task.question()?;
+    let Verdict::Violated {
+        because: Broken::Trace(trace),
+    } = &finding.judged.verdict
+    else {
+        return None;
+    };
+    let mut registers = true;
+    question
+        .target
+        .for_each_atom(&mut |f| registers &= matches!(f, Fact::Register(..)));
+    let meant = question.kind == PropertyKind::Never && trace.events.is_empty() && registers;
+    meant.then(|| {
+        "the initial state already violates it: `never` is about every state of every run. Where \
+         threads have ended, write `finally !(…)`"
+            .to_string()
+    })
+}
+
 /// Array-based systems, for any number of threads.
 pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked {
     let over = AtomicBool::new(false);
@@ -311,7 +345,7 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
                 rest / u32::try_from(options.models.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
-            let control = control(left, options.memory, &flags, &over, run);
+            let control = control(left, options, &flags, &over, run);
             let task = OpenTask {
                 of: AnyNumber::System(system),
                 model: *model,
@@ -365,14 +399,15 @@ pub fn property_text(program: &Program, question: usize) -> String {
 /// The budget of one question.
 fn control<'c>(
     timeout: Option<Duration>,
-    memory: Option<u64>,
+    options: &Options,
     cancel: &'c [&'c AtomicBool],
     over: &'c AtomicBool,
     run: &Run<'c>,
 ) -> Control<'c> {
     let control = Control::unlimited()
         .with_timeout(timeout)
-        .with_memory(memory)
+        .with_memory(options.memory)
+        .with_budget(options.budget)
         .with_cancel(cancel)
         .with_alarm(over);
     match run.sink {

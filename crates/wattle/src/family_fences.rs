@@ -23,7 +23,9 @@ pub fn least(program: &Program, options: &Options) -> Counts {
 
 /// Whether the properties hold for any number of threads.
 pub struct Families<'o> {
+    /// For instances.
     pub safety: Safety<'o>,
+    /// What proofs may use.
     pub options: &'o Options,
     pub(crate) record: &'o Record,
 }

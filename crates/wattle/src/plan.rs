@@ -31,6 +31,7 @@ use wattle_wsts::{Exact, Multiset};
 
 /// An engine and its place in the plan.
 pub struct Entry {
+    /// The engine.
     pub engine: Box<dyn Engine>,
     /// Whether `auto` asks it.
     pub auto: bool,
@@ -218,8 +219,11 @@ pub fn untreated(task: &OpenTask<'_>, options: &Options) -> Option<Refusal> {
 /// A judged answer and who gave it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// Who answered.
     pub engine: &'static str,
+    /// The answer, its evidence checked.
     pub judged: Judged,
+    /// What it took.
     pub effort: Progress,
     /// The instance that the run is of, where any number of threads was asked about.
     pub shown: Option<Arc<Instance>>,

@@ -188,7 +188,7 @@ impl Worlds<'_> {
                         worlds.complete = false;
                         left = 0;
                     }
-                    Explored::Stopped(Stop::Time | Stop::Cancelled) => {
+                    Explored::Stopped(Stop::Time | Stop::Cancelled | Stop::Budget) => {
                         worlds.complete = false;
                         return Sampled::Fine(worlds);
                     }

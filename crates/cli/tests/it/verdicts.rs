@@ -218,9 +218,9 @@ never p@end && x < 2 && p.r == 1;
     let (file, fenced) = (s.file("end-label.wtl", text), s.path("fenced.wtl"));
     let r = run(&["fences", &file, "--write", &fenced]);
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
-    assert!(r.out.contains("fence before line 7 (at end)"), "{}", r.out);
+    assert!(r.out.contains("fence before line 7\n"), "{}", r.out);
     let written = std::fs::read_to_string(&fenced).expect("the fenced program");
-    assert_eq!(written, text.replace("    end:", "    fence; end:"));
+    assert_eq!(written, text.replace("    end:", "    fence;\n    end:"));
     assert_eq!(run(&["check", &fenced]).code, 0);
 }
 

@@ -10,13 +10,14 @@ mod propagate;
 mod tidy;
 mod webs;
 
+pub use narrow::narrow;
 pub use propagate::{effective, solve};
 
 use crate::graph::Graph;
 use crate::memory::Fields;
 use crate::world::{Object, Refusal};
 
-/// Puts values in, drops what is not needed, splits and cuts variables. What could not be shown but must be is
+/// Puts values in, drops what is not needed, splits variables. What could not be shown but must be is
 /// refused.
 pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
@@ -31,11 +32,14 @@ pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<R
         }
     }
     webs::split(graph);
-    narrow::narrow(graph);
+    refusals
+}
+
+/// The last touches, once variables and memory are cut to the bits they need.
+pub fn finish(graph: &mut Graph) {
     live::drop_dead(graph);
     coalesce::coalesce(graph);
     live::drop_dead(graph);
     tidy::fences(graph);
     tidy::contract(graph);
-    refusals
 }

@@ -5,8 +5,9 @@
 //! anything, zero in particular.
 
 use crate::bits::{Bin, E, VarId, mask};
-use crate::graph::{Graph, Op};
-use std::collections::BTreeMap;
+use crate::graph::{Access, Graph, Op};
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_model::RegionId;
 
 /// All bits from 0 to the highest one.
 fn below(bits: u64) -> u64 {
@@ -69,26 +70,52 @@ fn demand(e: &E, bits: u64, add: &mut impl FnMut(VarId, u64)) {
     }
 }
 
-pub fn narrow(graph: &mut Graph) {
-    let mut wanted: BTreeMap<VarId, u64> = BTreeMap::new();
-    let order = graph.reached();
+/// Narrows the variables of all graphs. `cell` tells the region of numbers an access goes to, `seen` which
+/// regions others look at as a whole; the bits each region needs are given back.
+pub fn narrow(
+    graphs: &mut [Graph],
+    cell: &dyn Fn(usize, &Access) -> Option<RegionId>,
+    seen: &BTreeSet<RegionId>,
+) -> BTreeMap<RegionId, u32> {
+    let mut wanted: BTreeMap<Holder, u64> = BTreeMap::new();
+    for r in seen {
+        wanted.insert(Holder::Cell(*r), u64::MAX);
+    }
     loop {
         let mut changed = false;
-        for at in &order {
-            for edge in &graph.nodes[*at].out {
-                let written = edge.op.written().and_then(|v| wanted.get(&v).copied());
-                let mut add = |v: VarId, bits: u64| {
-                    let known = wanted.entry(v).or_insert(0);
+        for (g, graph) in graphs.iter().enumerate() {
+            for edge in graph
+                .reached()
+                .into_iter()
+                .flat_map(|n| &graph.nodes[n].out)
+            {
+                let of = |h: Holder| wanted.get(&h).copied().unwrap_or(0);
+                let place = match &edge.op {
+                    Op::Load { at, .. } | Op::Store { at, .. } => cell(g, at).map(Holder::Cell),
+                    _ => None,
+                };
+                let written = edge.op.written().map_or(0, |v| of(Holder::Var(g, v)));
+                let stored = place.map_or(u64::MAX, of);
+                let mut put = |h: Holder, bits: u64| {
+                    let known = wanted.entry(h).or_insert(0);
                     changed |= bits & !*known != 0;
                     *known |= bits;
                 };
+                let mut add = |v: VarId, bits: u64| put(Holder::Var(g, v), bits);
                 match &edge.op {
-                    Op::Assign(_, e) => demand(e, written.unwrap_or(0), &mut add),
+                    Op::Assign(_, e) => demand(e, written & mask(e.width()), &mut add),
+                    Op::Store { at, value } => {
+                        demand(&at.address, u64::MAX, &mut add);
+                        demand(value, stored & mask(value.width()), &mut add);
+                    }
                     op => {
                         for e in op.expressions() {
                             demand(e, mask(e.width()), &mut add);
                         }
                     }
+                }
+                if let (Op::Load { .. }, Some(place)) = (&edge.op, place) {
+                    put(place, written);
                 }
             }
         }
@@ -96,28 +123,46 @@ pub fn narrow(graph: &mut Graph) {
             break;
         }
     }
-    let mut narrower: BTreeMap<VarId, E> = BTreeMap::new();
-    for (v, bits) in &wanted {
-        let width = graph.vars.width(*v);
-        let needed = 64 - bits.leading_zeros();
-        let new = [1, 8, 16, 32, 64].into_iter().find(|w| *w >= needed);
-        let new = new.unwrap_or(64).min(width);
-        if new < width {
-            graph.vars.widths[v.0 as usize] = new;
-            narrower.insert(*v, E::Var(*v, new).zext(width));
-        }
-    }
-    for at in order {
-        for edge in &mut graph.nodes[at].out {
-            for e in edge.op.expressions_mut() {
-                *e = e.replace(&|v| narrower.get(&v).cloned());
+    for (g, graph) in graphs.iter_mut().enumerate() {
+        let mut narrower: BTreeMap<VarId, E> = BTreeMap::new();
+        for (h, bits) in &wanted {
+            let Holder::Var(of, v) = h else { continue };
+            if *of != g {
+                continue;
             }
-            match &mut edge.op {
-                Op::Assign(v, e) if narrower.contains_key(v) => {
-                    *e = e.clone().extract(0, graph.vars.widths[v.0 as usize]);
+            let width = graph.vars.width(*v);
+            let needed = 64 - bits.leading_zeros();
+            let new = [1, 8, 16, 32, 64].into_iter().find(|w| *w >= needed);
+            let new = new.unwrap_or(64).min(width);
+            if new < width {
+                graph.vars.widths[v.0 as usize] = new;
+                narrower.insert(*v, E::Var(*v, new).zext(width));
+            }
+        }
+        for at in graph.reached() {
+            for edge in &mut graph.nodes[at].out {
+                for e in edge.op.expressions_mut() {
+                    *e = e.replace(&|v| narrower.get(&v).cloned());
                 }
-                _ => {}
+                match &mut edge.op {
+                    Op::Assign(v, e) if narrower.contains_key(v) => {
+                        *e = e.clone().extract(0, graph.vars.widths[v.0 as usize]);
+                    }
+                    _ => {}
+                }
             }
         }
     }
+    let cells = wanted.iter().filter_map(|(h, bits)| match h {
+        Holder::Cell(r) => Some((*r, 64 - bits.leading_zeros())),
+        Holder::Var(..) => None,
+    });
+    cells.collect()
+}
+
+/// Who holds bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    Var(usize, VarId),
+    Cell(RegionId),
 }

@@ -14,7 +14,7 @@ mod replay;
 
 pub use facts::{evaluate, evaluate_in};
 pub use in_place::InPlace;
-pub use replay::{ReplayError, Snapshot, replay};
+pub use replay::{Chosen, ReplayError, Snapshot, choices_of, choose, replay};
 
 use crate::content::{Content, Drained};
 use crate::event::{Event, Start};

@@ -407,15 +407,26 @@ impl Lowering<'_> {
             name.span,
             format!("`{}` has no label `{}`", f.name, name.text),
         );
-        if !self.report.full()
-            && let Some(n) = nearest_sorted(&name.text, labels())
-        {
-            d = d.hint(format!("did you mean `{n}`?"));
+        if !self.report.full() {
+            let mut known: Vec<String> = labels().map(|l| format!("`{l}`")).collect();
+            known.sort();
+            d = match (nearest_sorted(&name.text, labels()), known.len()) {
+                (Some(n), _) => d.hint(format!("did you mean `{n}`?")),
+                (None, 0) => d.hint("a label stands before a statement: `critical: skip;`"),
+                (None, 1..=MOST_LISTED) => d.hint(format!("it has {}", known.join(", "))),
+                (None, n) => {
+                    let first = known[..MOST_LISTED].join(", ");
+                    d.hint(format!("it has {first} and {} more", n - MOST_LISTED))
+                }
+            };
         }
         self.error(d);
         None
     }
 }
+
+/// Longer lists of labels are cut.
+const MOST_LISTED: usize = 8;
 
 /// Whether an operator of time is in it.
 fn speaks_of_time(e: &Ex) -> bool {

@@ -108,6 +108,9 @@ impl Parser<'_, '_> {
             "finally" => PropertyKind::Finally,
             "reachable" => PropertyKind::Reachable,
             _ => {
+                if let Some(d) = self.c_declaration(false) {
+                    return Err(self.report(d));
+                }
                 let known = STARTS
                     .iter()
                     .copied()
@@ -288,7 +291,7 @@ impl Parser<'_, '_> {
     }
 
     fn thread_body(&mut self, locals: &mut Vec<Declared>) -> Result<Block> {
-        self.expect("{")?;
+        let open = self.expect("{")?;
         let mut statements = Vec::new();
         loop {
             if self.at("local") {
@@ -303,7 +306,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let close = self.statements(&mut statements)?;
+        let close = self.statements(open, &mut statements)?;
         Ok(Block { statements, close })
     }
 
