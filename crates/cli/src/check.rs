@@ -49,7 +49,7 @@ pub struct Arguments {
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
-    /// Which states the engine `explicit` leaves out
+    /// Which states the engine `explicit` leaves out; `traces` is the engine of that name
     #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
     reduce: units::Reduced,
     /// Whether the engine `explicit` keeps one of the states that differ in who is who
@@ -133,7 +133,11 @@ impl Arguments {
                 Model::Pso => vec![MemoryModel::Pso],
                 Model::All => MemoryModel::ALL.to_vec(),
             },
-            engine: (self.engine != "auto").then(|| self.engine.clone()),
+            engine: match (self.engine.as_str(), self.reduce) {
+                ("auto" | "explicit", units::Reduced::Traces) => Some("traces".into()),
+                ("auto", _) => None,
+                (name, _) => Some(name.into()),
+            },
             threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
             timeout: self.budget.time(),
             memory: self.budget.bytes(),
