@@ -128,9 +128,6 @@ pub fn check_with(
     let mut questions: Vec<Turn> = (questions(program, options.deadlock).into_iter())
         .map(Turn::Question)
         .collect();
-    if options.engine.as_deref() == Some(wattle_liveness::NAME) && !program.temporal.is_empty() {
-        questions.clear();
-    }
     questions.extend((0..program.temporal.len()).map(Turn::Demand));
     let asked: Vec<(MemoryModel, Turn)> = options
         .models
