@@ -310,3 +310,29 @@ fn what_is_reachable_with_more_threads_is_no_violation() {
         r.out
     );
 }
+
+/// One run for each trace: what it proves is audited, what it breaks is replayed.
+#[test]
+fn traces_prove_and_break() {
+    let text = |fence: &str| {
+        let thread = |p: &str, mine: &str, other: &str| {
+            format!("thread {p} {{ local r; {mine} = 1; {fence} r = {other}; }}\n")
+        };
+        let threads = thread("p", "x", "y") + &thread("q", "y", "x");
+        format!("shared x, y;\n{threads}finally !(p.r == 0 && q.r == 0);\n")
+    };
+    for more in [["--engine", "traces"], ["--reduce", "traces"]] {
+        let r = check(&text("fence;"), &more);
+        assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+        assert!(
+            first(&r).contains("(proved by traces, audited)"),
+            "{}",
+            r.out
+        );
+        let r = check(&text(""), &more);
+        assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    }
+    let spins = "shared x;\nthread p { local r; while r == 0 { r = x; } }\nnever x == 1;\n";
+    let r = check(spins, &["--engine", "traces"]);
+    assert_eq!(r.code, 3, "{}", r.out);
+}

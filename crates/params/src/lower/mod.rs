@@ -12,6 +12,7 @@
 
 mod access;
 mod amount;
+mod compare;
 mod counter;
 mod emit;
 mod expr;
