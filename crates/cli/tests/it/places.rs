@@ -165,7 +165,11 @@ fn rounds_of_a_for_are_one_place() {
         "{}",
         r.out
     );
-    assert!(r.out.contains("q          fence after line 12\n"), "{}", r.out);
+    assert!(
+        r.out.contains("q          fence after line 12\n"),
+        "{}",
+        r.out
+    );
     assert!(r.out.contains(&format!("+++ {out}\n")), "{}", r.out);
     let written = std::fs::read_to_string(&out).expect("the fenced program");
     let expected = ROUNDS
