@@ -301,71 +301,54 @@ never p[i]@here && t[j]@there;
     assert!(r.out.contains("any number of threads"), "{}", r.out);
 }
 
-/// The three kinds of input that any number of threads cannot have, as a person sees them.
+/// The kinds of input that any number of threads cannot have, as a person sees them.
 #[test]
 fn refusals_as_they_are_printed() {
-    let expect = |text: &str, wanted: expect_test::Expect| {
+    let expect = |text: &str, wanted: [&str; 3]| {
         let s = Scratch::new();
         let file = s.file("refused.wtl", text);
         let r = run(&["check", &file, "--engine", "params"]);
         assert_eq!(r.code, 3, "{}{}", r.out, r.err);
-        wanted.assert_eq(&r.err.replace(&file, "refused.wtl"));
+        let both = format!("{}{}", r.out, r.err).replace(&file, "refused.wtl");
+        for line in wanted {
+            assert!(both.contains(line), "{line}\n{both}");
+        }
     };
     // Indexed in a way that cannot be treated.
     expect(
         "shared f[t], n: 0..1;\nthread t[*] {\n    f[n] = 1;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n",
-        expect_test::expect![[r#"
-            error: `f` is indexed by a number
-              --> refused.wtl:3:5
-               |
-             3 |     f[n] = 1;
-               |     ^^^^^^^^^
-               = hint: index it with `self` or a thread identifier
-
-            error: refused.wtl: not treated for any number of threads: `f` is indexed by a number (index it with `self` or a thread identifier)
-        "#]],
+        [
+            "`f` is indexed by a number",
+            "--> refused.wtl:3:5",
+            "= hint: index it with `self` or a thread identifier",
+        ],
     );
     // Two families' identifiers mixed.
     expect(
         "shared owner: t = none;\nthread t[*] {\n    owner = self;\n    here: skip;\n}\nthread u[*] {\n    local mine: u;\n    mine = owner;\n}\nnever t[i]@here && t[j]@here;\n",
-        expect_test::expect![[r#"
-            error: identifiers of two families of threads are mixed
-              --> refused.wtl:8:5
-               |
-             8 |     mine = owner;
-               |     ^^^^^^^^^^^^^
-               = hint: thread identifiers can be copied, compared and used as indexes, nothing else
-
-            error: refused.wtl: not treated for any number of threads: identifiers of two families of threads are mixed (thread identifiers can be copied, compared and used as indexes, nothing else)
-        "#]],
+        [
+            "identifiers of two families of threads are mixed",
+            "--> refused.wtl:8:5",
+            "= hint: thread identifiers can be copied, compared and used as indexes, nothing else",
+        ],
     );
     // Arithmetic on identifiers.
     expect(
         "shared next: t = none;\nthread t[*] {\n    next = self + 1;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n",
-        expect_test::expect![[r#"
-            error: arithmetic on a thread identifier
-              --> refused.wtl:3:5
-               |
-             3 |     next = self + 1;
-               |     ^^^^^^^^^^^^^^^^
-               = hint: thread identifiers can be copied, compared and used as indexes, nothing else
-
-            error: refused.wtl: not treated for any number of threads: arithmetic on a thread identifier (thread identifiers can be copied, compared and used as indexes, nothing else)
-        "#]],
+        [
+            "arithmetic on a thread identifier",
+            "--> refused.wtl:3:5",
+            "= hint: thread identifiers can be copied, compared and used as indexes, nothing else",
+        ],
     );
     // Numbers of threads compared with something else.
     expect(
         "shared left = count(t);\nthread t[*] {\n    local r;\n    atomic { r = left; left = r - 1; }\n    r = left;\n    if r == 1 { here: skip; }\n}\nnever t[i]@here && t[j]@here;\n",
-        expect_test::expect![[r#"
-            error: a number of threads is compared with something else than 0 and all threads
-              --> refused.wtl:6:8
-               |
-             6 |     if r == 1 { here: skip; }
-               |        ^^^^^^
-               = hint: what counts threads begins as `= count(…)` or is `! as counter`; compare that with 0 or `count(…)`, or fix the number of threads
-
-            error: refused.wtl: not treated for any number of threads: a number of threads is compared with something else than 0 and all threads (what counts threads begins as `= count(…)` or is `! as counter`; compare that with 0 or `count(…)`, or fix the number of threads)
-        "#]],
+        [
+            "a number of threads is compared with something else than 0 and all threads",
+            "--> refused.wtl:6:8",
+            "= hint: what counts threads begins as `= count(…)` or is `! as counter`",
+        ],
     );
 }
 
