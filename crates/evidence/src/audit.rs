@@ -5,6 +5,7 @@ mod alone;
 mod bad;
 mod closed_states;
 mod coherent;
+pub mod counting;
 mod cubes;
 mod inductive;
 mod load_buffers;
@@ -18,6 +19,7 @@ pub mod translation;
 mod views;
 
 pub use closed_states::write_down;
+pub use counting::audit_counting;
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -180,7 +182,7 @@ pub fn audit_with(
 ) -> Result<Audited, AuditError> {
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
-        Certificate::Cubes(_) | Certificate::Views(_) => Err(AuditError::Refused(
+        Certificate::Cubes(_) | Certificate::Views(_) | Certificate::Counting(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),

@@ -4,6 +4,7 @@
 mod as_base64;
 mod closed_states;
 mod coherent;
+pub mod counting;
 pub mod cubes;
 mod encoding;
 mod explored;
@@ -15,6 +16,7 @@ pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
+pub use counting::Counting;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
@@ -49,6 +51,8 @@ pub enum Certificate {
     Cubes(Cubes),
     /// Views of two threads, for any number of them.
     Views(Views),
+    /// How many threads are where, for any number of them.
+    Counting(Counting),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
     /// A formula per control state that no event leads out of.
@@ -64,6 +68,11 @@ impl Certificate {
             }
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
+            Certificate::Counting(c) => format!(
+                "{} facts about how many threads are at each of {} places",
+                c.facts.len(),
+                c.places.len()
+            ),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Explored(c) => format!("all {} states", c.states),
             Certificate::Inductive(c) => {

@@ -19,7 +19,9 @@ mod unfold;
 pub mod verdict;
 
 pub use answer::{Answer, Engine, Limits, Reason, Refusal};
-pub use audit::{AuditError, Audited, Solvers, audit, audit_crowd, audit_system, audit_with};
+pub use audit::{
+    AuditError, Audited, Solvers, audit, audit_counting, audit_crowd, audit_system, audit_with,
+};
 pub use certificate::{Certificate, ClosedStates};
 pub use control::{Control, Meter, Pace, Progress, Stop};
 pub use file::{EvidenceFile, FileError};

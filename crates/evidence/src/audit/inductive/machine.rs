@@ -4,8 +4,8 @@ use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
 use super::buffer::{Buffer, Keep, Keeping, PerThread};
 use super::ranges::Ranges;
-use crate::certificate::{ControlState, Corrupt, Inductive, Predicate, Quantity};
-use wattle_logic::{Formula, Int, Term, and, divides, eq, ge, le};
+use crate::certificate::{ControlState, Corrupt, Predicate, Quantity};
+use wattle_logic::{Formula, Int, Term, Var, and, divides, eq, ge, le};
 use wattle_memory::reference::{self, evaluate_in};
 use wattle_memory::rules::Stuck;
 use wattle_memory::{Bounds, Content, FaultKind, MemoryModel};
@@ -41,7 +41,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
     pub fn new(
         instance: &'i Instance,
         keeps: &'k [Option<Keep>],
-        certificate: &Inductive,
+        ranges: &[(Quantity, Option<i64>, Option<i64>)],
     ) -> Result<Self, AuditError> {
         let model = MemoryModel::ALL[MODEL];
         let keep = |keep: &'k Option<Keep>| Keeping {
@@ -56,9 +56,14 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             instance,
             rules: reference::Machine::without_choices(instance, bounds),
             keepings,
-            ranges: Ranges::new(instance, &certificate.ranges)?,
+            ranges: Ranges::new(instance, ranges)?,
             symbols: Symbols::default(),
         })
+    }
+
+    /// A variable for something outside of states.
+    pub fn fresh(&mut self) -> Var {
+        self.symbols.fresh()
     }
 
     /// The control state with a variable for everything, and what the types say about them.
@@ -111,14 +116,21 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         let mut ways = Vec::new();
         let instance = self.instance;
         for t in instance.thread_ids() {
-            if !self.rules.may_act(state, t) {
-                continue;
-            }
-            for &s in instance.thread(t).outgoing(state.locations[t.index()]) {
-                self.step(state, t, s, &mut ways)?;
-            }
-            self.drains(state, t, &mut ways)?;
+            ways.extend(self.ways_of(state, t)?);
         }
+        Ok(ways)
+    }
+
+    /// Everything that the thread can do in the state.
+    pub fn ways_of(&mut self, state: &State<'k>, t: ThreadId) -> Result<Vec<Way<'k>>, AuditError> {
+        let mut ways = Vec::new();
+        if !self.rules.may_act(state, t) {
+            return Ok(ways);
+        }
+        for &s in self.instance.thread(t).outgoing(state.locations[t.index()]) {
+            self.step(state, t, s, &mut ways)?;
+        }
+        self.drains(state, t, &mut ways)?;
         Ok(ways)
     }
 
