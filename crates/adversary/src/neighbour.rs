@@ -7,7 +7,8 @@
 use crate::brute::{Truth, explore};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use wattle_evidence::{AuditError, Certificate, Control, Task, audit};
+use wattle_auditor::{AuditError, audit};
+use wattle_evidence::{Certificate, Control, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::{Expr, Instance, Op1, Program, print, validate};

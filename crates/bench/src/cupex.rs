@@ -11,7 +11,8 @@
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use wattle_evidence::{Answer, Control, Task, audit};
+use wattle_auditor::audit;
+use wattle_evidence::{Answer, Control, Task};
 use wattle_extrapolate::engine::Stage;
 use wattle_extrapolate::{Extrapolate, Method};
 use wattle_memory::MemoryModel::{self, Pso, Sc, Tso};
@@ -261,12 +262,10 @@ fn row(
     let (answer, stages) = engine.explain(&task, &control);
     let all = started.elapsed().as_secs_f64();
     let said = match &answer {
-        Answer::Unreachable { certificate, .. } => {
-            match audit::audit(&task, certificate, &control) {
-                Ok(_) => "holds".to_string(),
-                Err(e) => format!("the proof does not check: {e}"),
-            }
-        }
+        Answer::Unreachable { certificate, .. } => match audit(&task, certificate, &control) {
+            Ok(_) => "holds".to_string(),
+            Err(e) => format!("the proof does not check: {e}"),
+        },
         Answer::Reached { .. } => "violated".into(),
         Answer::Bounded { .. } => "bounded".into(),
         Answer::Undecided { .. } => "undecided".into(),

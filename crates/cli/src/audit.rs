@@ -8,9 +8,8 @@ use wattle::Options;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
-use wattle_evidence::{
-    AuditError, Certificate, Control, Scope, Solvers, audit_crowd, audit_system, audit_with,
-};
+use wattle_auditor::{AuditError, Solvers, audit_crowd, audit_system, audit_with};
+use wattle_evidence::{Certificate, Control, Scope};
 use wattle_model::PropertyKind;
 use wattle_report::{json, words};
 

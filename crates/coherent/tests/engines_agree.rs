@@ -3,8 +3,9 @@
 //!
 //! Set `WATTLE_SEED` to try other programs, `WATTLE_PROGRAMS` to try more.
 
+use wattle_auditor::audit;
 use wattle_coherent::Coherent;
-use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::Program;
 use wattle_random::{Loops, Shape, trial};
@@ -42,10 +43,10 @@ fn decision(engine: &dyn Engine, task: &Task<'_>, audits: bool) -> Result<Option
             )),
         },
         Answer::Unreachable { certificate, .. } if audits => {
-            use audit::AuditError::{Refused, Stopped};
+            use wattle_auditor::AuditError::{Refused, Stopped};
             // Where a reduction made an infinite space finite, the auditor cannot follow.
             let budget = Control::unlimited().with_memory(Some(2 << 20));
-            match audit::audit(task, &certificate, &budget) {
+            match audit(task, &certificate, &budget) {
                 Ok(_) | Err(Refused(_) | Stopped(_)) => Ok(Some(false)),
                 Err(e) => Err(format!(
                     "{}: the certificate does not audit: {e}",

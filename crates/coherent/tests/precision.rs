@@ -1,7 +1,8 @@
 //! What sets, counts and order can and cannot prove.
 
+use wattle_auditor::audit;
 use wattle_coherent::Coherent;
-use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Task, audit};
+use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 use wattle_search::Explicit;
@@ -73,7 +74,7 @@ fn with_content(task: &Task<'_>, content: &str) -> String {
     match engine.run(task, &Control::unlimited()) {
         Answer::Unreachable { certificate, .. } => {
             let control = Control::unlimited();
-            audit::audit(task, &certificate, &control).expect("the proof audits");
+            audit(task, &certificate, &control).expect("the proof audits");
             "holds".into()
         }
         Answer::Reached { trace, .. } => {

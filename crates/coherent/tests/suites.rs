@@ -1,8 +1,9 @@
 //! Verdicts of the suites, by abstract buffers: each violation replayed, each proof audited.
 
 use std::path::{Path, PathBuf};
+use wattle_auditor::audit;
 use wattle_coherent::Coherent;
-use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 
@@ -29,8 +30,7 @@ fn verdict(instance: &Instance, model: MemoryModel, engine: Coherent, memory: u6
             } => {
                 println!("  closed after {} states", effort.states);
                 if effort.states < 5_000 {
-                    audit::audit(&task, &certificate, &Control::unlimited())
-                        .expect("the proof audits");
+                    audit(&task, &certificate, &Control::unlimited()).expect("the proof audits");
                 }
             }
             other => {

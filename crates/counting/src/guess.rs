@@ -103,8 +103,8 @@ impl Guess {
     /// Whether something gave way.
     pub fn give_way(&mut self, point: &Point) -> bool {
         let before = self.others.len();
-        let places = self.places;
-        self.others.retain(|f| holds(f, point, places));
+        let (counts, cells) = point.split_at(self.places);
+        self.others.retain(|f| f.holds(cells, counts));
         self.hull.add(point) || self.others.len() < before
     }
 
@@ -113,23 +113,6 @@ impl Guess {
         self.hull.insert(self.places, places - self.places);
         self.places = places;
     }
-}
-
-fn holds(Fact(parts): &Fact, point: &Point, places: usize) -> bool {
-    parts.iter().any(|part| {
-        let value = |counted: &Counted| match counted {
-            Counted::Cell(c) => point[places + c.index()],
-            Counted::Place(p) => point[*p as usize],
-        };
-        let sum = part.sum.iter();
-        let sum = sum.map(|(k, c)| i128::from(*k) * i128::from(value(c)));
-        let sum = sum.sum::<i128>() + i128::from(part.constant);
-        match part.is {
-            Comparison::AtMostZero => sum <= 0,
-            Comparison::Zero => sum == 0,
-            Comparison::MultipleOf(m) => sum % i128::from(m) == 0,
-        }
-    })
 }
 
 /// A sum of columns, where somebody is at the place (`usize::MAX`: everywhere).

@@ -3,9 +3,10 @@
 //! A reader–writer lock's count is the number of readers, a semaphore's value the number of free places.
 //! Such facts say how cells and the numbers of threads at places go together: equations, bounds, and which
 //! places exclude each other. They are *guessed* from the states of instances with few threads ([`sample`],
-//! [`split`], [`guess`]) and *judged* by the auditor, over symbols, for any number: a state that follows what
-//! the facts allow and breaks one of them makes them give way, until nothing does. What is left either
-//! excludes what the property forbids or says nothing.
+//! [`split`], [`guess`]) and put to a [`Judge`], who says, over symbols and for any number, which state follows
+//! what the facts allow and breaks one of them: they give way, until nothing does. What is left either
+//! excludes what the property forbids or says nothing. This crate has no rules of its own about what a step
+//! is: all that it believes it has seen or been told.
 
 mod guess;
 mod hull;
@@ -13,14 +14,36 @@ mod sample;
 mod split;
 
 use guess::{Boldness, Guess, Point};
-use sample::{Local, Samples};
+pub use sample::Samples;
 use split::Split;
 use std::collections::BTreeMap;
-use wattle_evidence::audit::counting::{self as audit, Examination, Gap};
 use wattle_evidence::certificate::Counting;
-use wattle_evidence::{AuditError, Control, Solvers, Stop};
+use wattle_evidence::certificate::counting::{Fact, Gap, Local, Place};
+use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
-use wattle_model::{Crowd, Program};
+use wattle_model::CountedCrowd;
+
+/// Who knows, for given places, what the program may do there.
+pub trait Judge {
+    /// A way out of what the facts allow, if there is one.
+    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+
+    /// Whether the facts allow something bad.
+    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+}
+
+/// Why nobody can say.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    Stopped(Stop),
+    Refused(String),
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Self {
+        Trouble::Stopped(stop)
+    }
+}
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -36,26 +59,24 @@ const MOST_PLACES: usize = 160;
 /// Pending stores at one place.
 const MOST_PENDING: usize = 4;
 
-/// Looks for facts that prove the property (without one: that there is no fault).
-pub fn prove(
-    program: &Program,
-    crowd: &Crowd,
+/// Looks for facts that prove what the judge is asked about.
+pub fn prove<'j>(
+    counted: &CountedCrowd,
     model: MemoryModel,
-    property: Option<usize>,
     control: &Control<'_>,
+    judge: &dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 ) -> Outcome {
-    let run = || -> Result<Outcome, AuditError> {
-        let samples = Samples::take(program, crowd, model, control)?;
+    let run = || -> Result<Outcome, Trouble> {
+        let samples = Samples::take(counted, model, control)?;
         if samples.states.is_empty() {
             return Ok(Outcome::Open("no small instance could be run".into()));
         }
         let search = Search {
-            program,
             model,
-            property,
             samples: &samples,
-            control,
+            judge,
         };
+        let crowd = &counted.crowd;
         let mut split = Split::new(crowd, &samples);
         let mut why = String::new();
         for boldness in [Boldness::Equations, Boldness::Exclusions] {
@@ -68,27 +89,24 @@ pub fn prove(
     };
     match run() {
         Ok(outcome) => outcome,
-        Err(AuditError::Stopped(stop)) => Outcome::Stopped(stop),
-        Err(e) => Outcome::Open(e.to_string()),
+        Err(Trouble::Stopped(stop)) => Outcome::Stopped(stop),
+        Err(Trouble::Refused(why)) => Outcome::Open(why),
     }
 }
 
-struct Search<'a> {
-    program: &'a Program,
+struct Search<'a, 'j> {
     model: MemoryModel,
-    property: Option<usize>,
     samples: &'a Samples,
-    control: &'a Control<'a>,
+    judge: &'a dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// Facts of this kind that prove the property, or what they leave open.
     fn facts(
         &self,
         split: &mut Split,
         boldness: Boldness,
-    ) -> Result<Result<Counting, String>, AuditError> {
-        let solvers = Solvers::own();
+    ) -> Result<Result<Counting, String>, Trouble> {
         'places: loop {
             let mut guess = self.guess(split, boldness);
             loop {
@@ -96,17 +114,10 @@ impl Search<'_> {
                     return Ok(Err("there are too many places to count threads at".into()));
                 }
                 let places = split.certified();
-                let mut examination = Examination::new(
-                    &solvers,
-                    self.program,
-                    self.model,
-                    self.property,
-                    places.clone(),
-                    self.control,
-                )?;
+                let mut judge = (self.judge)(places.clone())?;
                 let mut facts = guess.facts();
                 let nowhere = loop {
-                    match examination.gap(&facts)? {
+                    match judge.gap(&facts)? {
                         None => break None,
                         Some(Gap::Breaks { cells, counts, .. }) => {
                             let point: Point = [counts, cells].concat();
@@ -120,7 +131,7 @@ impl Search<'_> {
                     }
                 };
                 let Some(local) = nowhere else {
-                    return Ok(match examination.allows(&facts)? {
+                    return Ok(match judge.allows(&facts)? {
                         None => Ok(Counting {
                             model: self.model,
                             places,
@@ -147,15 +158,12 @@ impl Search<'_> {
         }
     }
 
-    fn local(&self, l: audit::Local) -> Local {
+    fn local(&self, l: Local) -> Local {
         let live = &self.samples.live[l.role.index()][l.location.index()];
         let registers = l.registers.iter().zip(live);
         Local {
-            role: l.role.index(),
-            location: l.location,
-            pending: l.pending,
             registers: registers.map(|(v, live)| v * i64::from(*live)).collect(),
-            values: l.values,
+            ..l.clone()
         }
     }
 

@@ -4,12 +4,13 @@ use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use wattle_evidence::certificate::PendingStores;
+use wattle_evidence::certificate::counting::Local;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::layout::Epochs;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::instance::Fact;
-use wattle_model::{Count, Counts, Crowd, Expr, Instance, LocationId, Program};
+use wattle_model::{Count, CountedCrowd, Counts, Crowd, Expr, Instance, ThreadId};
 
 /// Most threads in each open family, and states of an instance.
 const THREADS: u32 = 4;
@@ -17,17 +18,6 @@ const STATES: usize = 4_000;
 const ALL_STATES: usize = 12_000;
 /// States with longer buffers are not followed.
 const PENDING: usize = 4;
-
-/// A thread, as others cannot tell it from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Local {
-    pub role: usize,
-    pub location: LocationId,
-    pub pending: PendingStores,
-    /// Registers that nobody reads any more are 0.
-    pub registers: Vec<i64>,
-    pub values: Vec<i64>,
-}
 
 /// A state in which nobody is inside an atomic block.
 pub struct Seen {
@@ -39,6 +29,7 @@ pub struct Seen {
 }
 
 pub struct Samples {
+    /// Registers that nobody reads any more are 0.
     pub locals: IndexSet<Local>,
     pub states: Vec<Seen>,
     /// The largest number of threads that was run.
@@ -49,11 +40,11 @@ pub struct Samples {
 
 impl Samples {
     pub fn take(
-        program: &Program,
-        crowd: &Crowd,
+        counted: &CountedCrowd,
         model: MemoryModel,
         control: &Control<'_>,
     ) -> Result<Samples, Stop> {
+        let (program, crowd) = (&counted.program, &counted.crowd);
         let mut samples = Samples {
             locals: IndexSet::new(),
             states: Vec::new(),
@@ -157,7 +148,7 @@ impl Samples {
         let registers = state.registers[t].iter().zip(live);
         let (pending, values) = state.buffers[t].shape();
         let local = Local {
-            role,
+            role: ThreadId::new(role),
             location,
             pending,
             registers: registers.map(|(v, live)| v * i64::from(*live)).collect(),

@@ -5,10 +5,10 @@
 //! sign of each difference, carried back through assignments to where it is still about this thread's
 //! registers.
 
-use crate::sample::{Local, Samples};
+use crate::sample::Samples;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_evidence::certificate::counting::Place;
+use wattle_evidence::certificate::counting::{Local, Place};
 use wattle_evidence::certificate::{Comparison, PendingStores, Predicate, Quantity};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Fact, Thread};
@@ -87,7 +87,7 @@ impl Split {
 
     fn spot(local: &Local) -> Spot {
         Spot {
-            role: local.role,
+            role: local.role.index(),
             location: local.location,
             pending: local.pending.clone(),
         }

@@ -35,7 +35,6 @@ use wattle_memory::Keeps;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Certificate {
     /// A set of states that contains the initial ones and is closed under every event.
     ClosedStates(ClosedStates),

@@ -2,9 +2,11 @@
 
 use crate::answer::{Limits, Reason};
 use crate::certificate::Certificate;
-use crate::control::Progress;
+use crate::control::{Progress, Stop};
+use crate::task::Task;
 use crate::trace::Trace;
 use std::fmt;
+use wattle_memory::MemoryModel;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
@@ -71,6 +73,25 @@ pub enum Assumption {
 }
 
 impl Scope {
+    /// What a verdict about the task covers.
+    pub fn of(task: &Task<'_>) -> Self {
+        let threads = match task.instance.threads.len() {
+            1 => "1 thread".to_string(),
+            n => format!("{n} threads"),
+        };
+        let data = match task.instance.is_finite() {
+            true => "finite",
+            false => "unbounded integers",
+        };
+        let buffers = (task.model != MemoryModel::Sc).then(|| "store buffers".to_string());
+        Scope {
+            threads,
+            data: data.to_string(),
+            unbounded: buffers.into_iter().collect(),
+            assumptions: Vec::new(),
+        }
+    }
+
     /// What was not shown, and how to take it for granted, as one sentence.
     pub fn condition(&self) -> String {
         let unshown = self.assumptions.iter().map(|a| match a {
@@ -108,4 +129,83 @@ pub struct SmallWorlds {
     pub complete: bool,
     /// Why nothing could be run.
     pub not_run: Option<String>,
+}
+
+/// An engine's evidence did not check. This is a bug in Wattle, never in the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsound {
+    pub engine: &'static str,
+    pub what: String,
+}
+
+impl fmt::Display for Unsound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the evidence of engine `{}` did not check: {}\n\
+             This is a bug in Wattle; nothing is claimed about the program. Please report it with \
+             the input file and the command.",
+            self.engine, self.what
+        )
+    }
+}
+
+/// A verdict, and whether its evidence was checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// Why the evidence was not checked. Traces always are, certificates where nothing hinders it.
+    pub unchecked: Option<Unchecked>,
+}
+
+impl Judged {
+    /// A verdict whose evidence was checked, or that has none.
+    pub fn checked(verdict: Verdict) -> Self {
+        let unchecked = None;
+        Judged { verdict, unchecked }
+    }
+
+    /// The same where a proof took something for granted: what was not accepted is a condition.
+    pub fn assuming(
+        self,
+        assumptions: Vec<Assumption>,
+        accepted: impl Fn(&Assumption) -> bool,
+    ) -> Self {
+        let Verdict::Holds { mut scope, proof } = self.verdict else {
+            return self;
+        };
+        let all = assumptions.iter().all(accepted);
+        scope.assumptions.extend(assumptions);
+        let verdict = match all {
+            true => Verdict::Holds { scope, proof },
+            false => Verdict::HoldsIf { scope, proof },
+        };
+        Judged { verdict, ..self }
+    }
+}
+
+/// Why a proof was not audited. The verdict stands, and says so: this is about what an audit costs,
+/// not about the proof. An auditor that *refuses* a proof says something about the proof, and then
+/// nothing is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// Nobody wanted it.
+    Off,
+    /// There was too much to audit, or nobody to do it.
+    Unable(String),
+    /// The audit ran out of its budget.
+    Stopped(Stop),
+    /// The proof is about a system, which was audited; that this does what the program does, was not:
+    /// why.
+    Translation(String),
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unchecked::Off => f.write_str("switched off"),
+            Unchecked::Unable(why) | Unchecked::Translation(why) => f.write_str(why),
+            Unchecked::Stopped(stop) => write!(f, "{stop}"),
+        }
+    }
 }

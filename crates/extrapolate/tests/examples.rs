@@ -1,6 +1,7 @@
 //! The programs of dan-2013, under every memory model: all evidence is checked.
 
-use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_auditor::audit;
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_extrapolate::{Extrapolate, Method};
 use wattle_memory::MemoryModel::{self, Pso, Sc, Tso};
 use wattle_model::Instance;
@@ -29,7 +30,7 @@ fn decide(engine: &Extrapolate, instance: &Instance, model: MemoryModel) -> Opti
             Some(true)
         }
         Answer::Unreachable { certificate, .. } => {
-            audit::audit(&task, &certificate, &Control::unlimited()).unwrap();
+            audit(&task, &certificate, &Control::unlimited()).unwrap();
             Some(false)
         }
         Answer::Bounded { .. } | Answer::Undecided { .. } => None,

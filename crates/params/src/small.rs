@@ -6,7 +6,7 @@ use crate::concrete::{Run, replays};
 use crate::forward::{Limits, bad_run};
 use crate::machine::{Candidates, Entry, Machine, State};
 use wattle_evidence::SmallWorlds;
-use wattle_evidence::audit::meaning::{Meaning, Met, Stored};
+use wattle_evidence::related::{Excludes, Met, Stored};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 
@@ -28,7 +28,7 @@ const COMPARED: usize = 2_000;
 pub fn small_worlds(
     system: &ArraySystem,
     model: MemoryModel,
-    meaning: Option<&Meaning<'_>>,
+    excludes: Option<&Excludes<'_>>,
     (threads, states): (u8, usize),
     stop: &dyn Fn() -> bool,
 ) -> Small {
@@ -70,10 +70,10 @@ pub fn small_worlds(
             let (mut compared, mut outside) = (0, None);
             let seen = bad_run(&machine, &candidates, limits, stop, &mut |s| {
                 compared += 1;
-                if let Some(meaning) = meaning.filter(|_| compared <= COMPARED)
+                if let Some(excludes) = excludes.filter(|_| compared <= COMPARED)
                     && outside.is_none()
                 {
-                    outside = excluded(&machine, meaning, s);
+                    outside = excluded(&machine, excludes, s);
                 }
             });
             left = left.saturating_sub(seen.states);
@@ -97,7 +97,7 @@ pub fn small_worlds(
     small
 }
 
-fn excluded(machine: &Machine<'_>, meaning: &Meaning<'_>, s: &State) -> Option<String> {
+fn excluded(machine: &Machine<'_>, excludes: &Excludes<'_>, s: &State) -> Option<String> {
     let value = |cell: u16, of: &[u8]| s.values.get(machine.position(cell, of)).copied();
     let mut pending: Vec<Vec<Vec<Stored>>> = Vec::new();
     for buffer in &s.buffers {
@@ -115,7 +115,7 @@ fn excluded(machine: &Machine<'_>, meaning: &Meaning<'_>, s: &State) -> Option<S
         }
         pending.push(entries);
     }
-    meaning.excludes(&Met {
+    excludes(&Met {
         threads: machine.threads,
         value: &value,
         pending: &pending,

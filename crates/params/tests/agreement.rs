@@ -4,7 +4,8 @@
 mod random;
 
 use random::random_system;
-use wattle_evidence::{Control, Solvers, audit_system};
+use wattle_auditor::{Solvers, audit_system};
+use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
 use wattle_params::certificate::certificate;
 use wattle_params::forward::{Limits, bad_run};

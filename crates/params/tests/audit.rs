@@ -1,8 +1,9 @@
 //! The auditor takes the proofs that are proofs, and refuses damaged ones.
 
+use wattle_auditor::{AuditError, Audited, Solvers, audit_system};
+use wattle_evidence::Control;
 use wattle_evidence::certificate::cubes::Cube;
 use wattle_evidence::certificate::{Certificate, Cubes};
-use wattle_evidence::{AuditError, Audited, Control, Solvers, audit_system};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_params::certificate::certificate;

@@ -1,7 +1,8 @@
 //! The verdicts of the suites, where they are there.
 
 use std::path::{Path, PathBuf};
-use wattle_evidence::{Control, Solvers, audit_system};
+use wattle_auditor::{Solvers, audit_system};
+use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
 use wattle_params::certificate::certificate;
 use wattle_params::lower::lower;

@@ -2,9 +2,9 @@
 //! known to be wrong are not.
 
 use std::path::{Path, PathBuf};
-use wattle_evidence::audit::translation::{Translation, validate};
+use wattle_auditor::translation::{Translation, validate};
+use wattle_auditor::{AuditError, Solvers};
 use wattle_evidence::control::Control;
-use wattle_evidence::{AuditError, Solvers};
 use wattle_model::{Count, Program};
 use wattle_params::lower::{Lowered, lower};
 

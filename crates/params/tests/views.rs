@@ -5,8 +5,9 @@ mod random;
 
 use random::random_system;
 use std::collections::{BTreeSet, HashSet};
+use wattle_auditor::{AuditError, Solvers, audit_system};
+use wattle_evidence::Control;
 use wattle_evidence::certificate::{Certificate, Views};
-use wattle_evidence::{AuditError, Control, Solvers, audit_system};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_params::certificate::certificate;

@@ -1,6 +1,7 @@
 //! The programs the engine is for: mutual exclusion with unbounded integers, and the classics.
 
-use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_auditor::audit;
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_memory::MemoryModel::{self, Pso, Sc, Tso};
 use wattle_model::Instance;
 use wattle_predicates::Cegar;
@@ -19,7 +20,7 @@ fn decide(instance: &Instance, model: MemoryModel) -> Option<bool> {
             Some(true)
         }
         Answer::Unreachable { certificate, .. } => {
-            audit::audit(&task, &certificate, &Control::unlimited()).unwrap();
+            audit(&task, &certificate, &Control::unlimited()).unwrap();
             // What is written down reads back.
             let text = serde_json::to_string(&certificate).unwrap();
             assert_eq!(
@@ -222,7 +223,7 @@ fn the_auditor_has_its_own_idea_of_blurred_buffers() {
         assert!(whole.blur.is_some());
         let check = |c: wattle_evidence::certificate::Inductive| {
             let c = wattle_evidence::Certificate::Inductive(c);
-            audit::audit(&task, &c, &Control::unlimited())
+            audit(&task, &c, &Control::unlimited())
         };
         assert!(check(whole.clone()).is_ok());
         let mut exact = whole.clone();
@@ -282,7 +283,7 @@ fn the_auditor_sees_what_is_missing() {
     };
     let fails = |c: wattle_evidence::certificate::Inductive| {
         let c = wattle_evidence::Certificate::Inductive(c);
-        audit::audit(&task, &c, &Control::unlimited()).is_err()
+        audit(&task, &c, &Control::unlimited()).is_err()
     };
     for n in 0..whole.invariants.len() {
         let mut less = whole.clone();

@@ -111,7 +111,7 @@ pub struct ScopeReport {
 impl ScopeReport {
     /// What a result about the task covers.
     pub fn of(task: &Task<'_>) -> Self {
-        ScopeReport::from(&wattle_evidence::judge::scope(task))
+        ScopeReport::from(&wattle_evidence::Scope::of(task))
     }
 }
 

@@ -5,7 +5,8 @@ mod random;
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_auditor::audit;
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Op2, PropertyKind, RegisterId, Span, ThreadId};

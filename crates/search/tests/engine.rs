@@ -27,7 +27,7 @@ fn run(instance: &Instance, model: MemoryModel, deadlock: bool) -> Answer {
             trace.check(&task).expect("the trace replays");
         }
         Answer::Unreachable { certificate, .. } => {
-            wattle_evidence::audit::audit(&task, certificate, &Control::unlimited())
+            wattle_auditor::audit(&task, certificate, &Control::unlimited())
                 .expect("the certificate audits");
         }
         _ => {}

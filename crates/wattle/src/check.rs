@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use wattle_evidence::judge::scope;
-use wattle_evidence::{Control, Task, Unsound, Verdict};
+use wattle_evidence::{Control, Scope, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
@@ -216,7 +215,7 @@ pub(crate) fn tell(
         question: task.question,
         deadlock: task.deadlock,
         property: None,
-        scope: scope(task),
+        scope: Scope::of(task),
         engine: outcome.engine,
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,

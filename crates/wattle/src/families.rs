@@ -17,11 +17,12 @@ use crate::options::{Options, ThreadCount};
 use crate::resources;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use wattle_evidence::audit::meaning::Meaning;
+use wattle_auditor::meaning::Meaning;
+use wattle_auditor::{AuditPolicy, Solvers, after_audit, audit_system};
+use wattle_evidence::related::Met;
 use wattle_evidence::{
-    Assumption, AuditPolicy, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof,
-    Reason, Refusal, Scope, SmallWorlds, Solvers, Stop, Unchecked, Unsound, Verdict, after_audit,
-    audit_system,
+    Assumption, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof, Reason,
+    Refusal, Scope, SmallWorlds, Stop, Unchecked, Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -221,7 +222,8 @@ fn run_small(
     let meaning = certificate.map(|c| Meaning::new(system, model, c));
     let meaning = meaning.and_then(Result::ok).flatten();
     let stop = || control.stop().is_some();
-    wattle_params::small_worlds(system, model, meaning.as_ref(), limits, &stop)
+    let excludes = |state: &Met<'_>| meaning.as_ref().and_then(|m| m.excludes(state));
+    wattle_params::small_worlds(system, model, Some(&excludes), limits, &stop)
 }
 
 /// What a proof about the program's system takes for granted about the program.

@@ -4,10 +4,10 @@ use crate::family_fences::{self, Families};
 use crate::options::Options;
 use crate::plan;
 use std::cell::RefCell;
-use wattle_evidence::audit::audit_robustness;
+use wattle_auditor::audit_robustness;
+use wattle_auditor::{AuditError, AuditPolicy};
 use wattle_evidence::{
-    Assumption, AuditError, AuditPolicy, Broken, Control, Reason, Refusal, Scope, Task, Unchecked,
-    Unsound, Verdict,
+    Assumption, Broken, Control, Reason, Refusal, Scope, Task, Unchecked, Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span};

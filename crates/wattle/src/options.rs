@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use wattle_evidence::{Assumption, AuditPolicy, Progress};
+use wattle_auditor::AuditPolicy;
+use wattle_evidence::{Assumption, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
 

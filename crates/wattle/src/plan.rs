@@ -11,10 +11,11 @@ use crate::families;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
+use wattle_auditor::judge;
 use wattle_coherent::Coherent;
 use wattle_evidence::{
     Answer, Control, End, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked,
-    Unsound, Verdict, judge,
+    Unsound, Verdict,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;

@@ -4,8 +4,9 @@ use crate::options::Options;
 use crate::plan;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use wattle_auditor::AuditPolicy;
 use wattle_evidence::certificate::Explored;
-use wattle_evidence::{AuditPolicy, Certificate, Control, Proof, Task, Verdict};
+use wattle_evidence::{Certificate, Control, Proof, Task, Verdict};
 use wattle_model::instance::{Fact, Question};
 use wattle_model::{Expr, Instance, LocationId, Op2, PropertyKind, ThreadId};
 

@@ -5,9 +5,8 @@
 //! Set `WATTLE_SEED` to try other programs, `WATTLE_PROGRAMS` to try more.
 
 use std::cell::Cell;
-use wattle_evidence::{
-    Answer, AuditError, Certificate, Control, Engine, Reason, Task, audit_crowd,
-};
+use wattle_auditor::{AuditError, audit_crowd};
+use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program};
 use wattle_params::lower::lower;

@@ -1,7 +1,8 @@
 //! The adjudicated reachability verdicts of the trencher suite, decided by `exact` and audited.
 
 use std::path::Path;
-use wattle_evidence::{Answer, Control, Engine, Task, audit};
+use wattle_auditor::audit;
+use wattle_evidence::{Answer, Control, Engine, Task};
 use wattle_memory::MemoryModel;
 use wattle_wsts::Exact;
 
@@ -39,7 +40,7 @@ fn exact_agrees_with_the_suite() {
                 "violated"
             }
             Answer::Unreachable { certificate, .. } => {
-                audit::audit(&task, &certificate, &control).unwrap();
+                audit(&task, &certificate, &control).unwrap();
                 "holds"
             }
             other => {

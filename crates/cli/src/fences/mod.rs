@@ -13,7 +13,8 @@ use wattle::family_fences;
 use wattle::fences::{FenceError, FenceOptions, Goal, Repaired, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
 use wattle::{Language, MemoryModel, Options, ThreadCount};
-use wattle_evidence::{AuditPolicy, Control};
+use wattle_auditor::AuditPolicy;
+use wattle_evidence::Control;
 use wattle_model::Program;
 use wattle_repair::{Costs, Outcome};
 

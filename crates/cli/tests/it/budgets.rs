@@ -12,11 +12,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::{Language, MemoryModel, Options, Run, Verdict, check, plan};
-use wattle_evidence::audit::{AuditError, audit_robustness};
-use wattle_evidence::{
-    Answer, Certificate, Control, Pace, Progress, Reason, Solvers, Stop, Task, audit_crowd,
-    audit_with,
-};
+use wattle_auditor::{AuditError, audit_robustness};
+use wattle_auditor::{Solvers, audit_crowd, audit_with};
+use wattle_evidence::{Answer, Certificate, Control, Pace, Progress, Reason, Stop, Task};
 use wattle_model::Program;
 use wattle_repair::{Costs, Outcome};
 

@@ -3,12 +3,13 @@
 use std::sync::atomic::AtomicBool;
 use wattle::reference::Reference;
 use wattle::{Language, MemoryModel};
-use wattle_evidence::audit::write_down;
+use wattle_auditor::write_down;
+use wattle_auditor::{AuditError, AuditPolicy, audit, judge};
 use wattle_evidence::certificate::{Corrupt, Explored, Shortened};
 use wattle_evidence::minimise::cost;
 use wattle_evidence::{
-    Answer, AuditError, AuditPolicy, Certificate, ClosedStates, Control, End, Engine, Progress,
-    Stop, Task, Trace, Unchecked, Verdict, audit, judge, minimise,
+    Answer, Certificate, ClosedStates, Control, End, Engine, Progress, Stop, Task, Trace,
+    Unchecked, Verdict, minimise,
 };
 use wattle_memory::Event;
 use wattle_model::{CellId, Instance, LocationId, StepId, ThreadId};

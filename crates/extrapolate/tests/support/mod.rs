@@ -1,6 +1,7 @@
 //! What the tests of both engines for integers share: asking, and believing nothing unchecked.
 
-use wattle_evidence::{Answer, Control, Task, audit};
+use wattle_auditor::audit;
+use wattle_evidence::{Answer, Control, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 
@@ -24,7 +25,7 @@ pub fn decided(task: &Task<'_>, answer: &Answer, what: &dyn Fn() -> String) -> O
             }
         }
         Answer::Unreachable { certificate, .. } => {
-            if let Err(e) = audit::audit(task, certificate, &Control::unlimited()) {
+            if let Err(e) = audit(task, certificate, &Control::unlimited()) {
                 panic!("{}: the certificate does not check: {e}", what());
             }
         }

@@ -11,7 +11,7 @@ use super::amount::Amount;
 use super::faithful::{Limits, closure};
 use super::variables::{Holds, Variable, constant};
 use std::collections::BTreeMap;
-use wattle_evidence::audit::meaning::{Meaning, Met, Stored};
+use wattle_evidence::related::{Excludes, Met, Stored};
 use wattle_memory::content::Exact;
 use wattle_memory::layout::{Layout, Pso, Sc, Tso};
 use wattle_memory::{MemoryModel, reference};
@@ -36,7 +36,7 @@ enum Stands {
 pub fn outside(
     program: &Program,
     lowered: &Lowered,
-    meaning: &Meaning<'_>,
+    excludes: &Excludes<'_>,
     model: MemoryModel,
     instance: &Instance,
     limits: Limits,
@@ -49,9 +49,9 @@ pub fn outside(
         stands: stands(program, lowered),
     };
     match model {
-        MemoryModel::Sc => reading.run::<Sc>(meaning, limits, stop),
-        MemoryModel::Tso => reading.run::<Tso>(meaning, limits, stop),
-        MemoryModel::Pso => reading.run::<Pso>(meaning, limits, stop),
+        MemoryModel::Sc => reading.run::<Sc>(excludes, limits, stop),
+        MemoryModel::Tso => reading.run::<Tso>(excludes, limits, stop),
+        MemoryModel::Pso => reading.run::<Pso>(excludes, limits, stop),
     }
 }
 
@@ -96,7 +96,7 @@ struct Reading<'r> {
 impl Reading<'_> {
     fn run<L: Layout>(
         &self,
-        meaning: &Meaning<'_>,
+        excludes: &Excludes<'_>,
         limits: Limits,
         stop: &dyn Fn() -> bool,
     ) -> (Option<String>, usize) {
@@ -137,7 +137,7 @@ impl Reading<'_> {
                 pending: &pending,
             };
             met += 1;
-            if let Some(why) = meaning.excludes(&state) {
+            if let Some(why) = excludes(&state) {
                 let n = self.instance.threads.len();
                 let places: Vec<String> = threads
                     .map(|(t, at)| {

@@ -49,7 +49,7 @@ pub struct Lowered {
     /// assumes that they never do.
     pub may_wrap: Vec<String>,
     meaning: faithful::Meaning,
-    relation: wattle_evidence::audit::translation::Relation,
+    relation: wattle_evidence::related::Relation,
 }
 
 impl Lowered {

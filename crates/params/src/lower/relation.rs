@@ -4,7 +4,7 @@
 use super::amount::Amount;
 use super::variables::{Holds, Variable};
 use super::{Lowered, Lowering};
-use wattle_evidence::audit::translation::{Held, Relation};
+use wattle_evidence::related::{Held, Relation};
 use wattle_model::{FamilyId, Length, RegionId, RegisterId};
 
 impl Lowering<'_> {

@@ -1,16 +1,18 @@
 //! The Cubicle-W language (`.cub`): text to [`ArraySystem`].
 //!
 //! Supported: `type`, `var`, `array` (one or two indices), `const`, `weak`, `number_procs`, `init`,
-//! `invariant`, `unsafe`, transitions with guards, `forall_other`, case updates, `.` and `?` for any
-//! value, `p @ X` and the older `read(p, X)`, `fence()` and the older `fence(p)`, thread constants
-//! `#1`. The acting thread is the bracketed parameter, or the first one in older files.
+//! `invariant`, `unsafe`, `predicate`, transitions with guards, all connectives and quantifiers (see
+//! [`plain`]), case updates, `.` and `?` for any value, `p @ X` and the older `read(p, X)`, `fence()` and
+//! the older `fence(p)`, thread constants `#1`. The acting thread is the bracketed parameter, or the
+//! first one in older files.
 //!
-//! The body of `forall_other` reaches as far right as it can, and nothing in it is demanded when
-//! there is no other thread; a `fence()` in it belongs to the transition all the same. Real numbers
-//! must be whole.
+//! The body of a quantifier reaches as far right as it can, and nothing in that of `forall_other` is
+//! demanded when there is no other thread; a `fence()` in it belongs to the transition all the same.
+//! Reals with a fraction are all multiplied by their common denominator, which no comparison sees.
 
 mod names;
 mod parse;
+mod plain;
 mod resolve;
 mod tree;
 

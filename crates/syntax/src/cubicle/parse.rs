@@ -2,8 +2,8 @@
 //! so that one file's errors are reported together.
 
 use super::tree::{
-    Block, Cell, Expr, Factor, FenceWord, File, Name, Op, Right, Term, Transition, Update,
-    UpdateValue,
+    Block, Cell, Expr, Factor, FenceWord, File, Name, Op, Predicate, Quantifier, Right, Term,
+    Transition, Update, UpdateValue,
 };
 use crate::Diagnostic;
 use crate::diagnostics::did_you_mean;
@@ -12,8 +12,8 @@ use wattle_model::Span;
 
 const LEXIS: Lexis = Lexis {
     symbols: &[
-        ":=", "<>", "<=", ">=", "&&", "||", "!=", "(", ")", "{", "}", "[", "]", ",", ";", ":", "=",
-        "<", ">", "|", "_", ".", "?", "@", "+", "-", "*",
+        "<=>", ":=", "<>", "<=", ">=", "=>", "&&", "||", "!=", "(", ")", "{", "}", "[", "]", ",",
+        ";", ":", "=", "<", ">", "|", "_", ".", "?", "@", "+", "-", "*",
     ],
     line_comment: None,
     comments: &[Lexis::ML_COMMENT],
@@ -46,7 +46,7 @@ fn name_length(text: &str) -> usize {
     }
 }
 
-const DECLARATIONS: [&str; 11] = [
+const DECLARATIONS: [&str; 12] = [
     "type",
     "var",
     "array",
@@ -56,6 +56,7 @@ const DECLARATIONS: [&str; 11] = [
     "init",
     "invariant",
     "unsafe",
+    "predicate",
     "transition",
     "size_proc",
 ];
@@ -96,15 +97,13 @@ fn thread(c: &mut Reader<'_>) -> Parse<Name> {
 fn number(c: &mut Reader<'_>) -> Parse<Factor> {
     let t = c.take();
     let (whole, fraction) = t.text.split_once('.').unwrap_or((t.text, ""));
-    if fraction.bytes().any(|b| b != b'0') {
-        let message = format!("`{}` is not a whole number", clip(t.text));
-        let d = Diagnostic::error(t.span, message);
-        return Err(c.report(d.hint("only whole reals are supported")));
-    }
-    match whole.parse() {
-        Ok(n) if fraction.is_empty() => Ok(Factor::Number(n)),
-        Ok(n) => Ok(Factor::Real(n)),
-        Err(_) => {
+    let fraction = fraction.trim_end_matches('0');
+    let denominator = 10i64.checked_pow(fraction.len() as u32);
+    let numerator = format!("{whole}{fraction}").parse();
+    match (numerator, denominator) {
+        (Ok(n), Some(_)) if !t.text.contains('.') => Ok(Factor::Number(n)),
+        (Ok(n), Some(d)) => Ok(Factor::Real(n, d)),
+        _ => {
             let message = format!("the number `{}` is too large", clip(t.text));
             Err(c.error(t.span, message))
         }
@@ -162,13 +161,17 @@ fn declaration(c: &mut Reader<'_>, file: &mut File) -> Parse<()> {
             let block = block(c, start)?;
             file.invariants.push(block);
         }
+        "predicate" => {
+            let p = predicate(c)?;
+            file.predicates.push(p);
+        }
         "transition" => {
             let t = transition(c)?;
             file.transitions.push(t);
         }
         other => {
             let mut d = Diagnostic::error(start, format!("unknown declaration {}", word.shown()))
-                .expected("`type`, `var`, `array`, `const`, `weak`, `number_procs`, `init`, `invariant`, `unsafe` or `transition`");
+                .expected("`type`, `var`, `array`, `const`, `weak`, `number_procs`, `init`, `invariant`, `predicate`, `unsafe` or `transition`");
             d.hint = did_you_mean(other, DECLARATIONS);
             return Err(c.report(d));
         }
@@ -210,22 +213,40 @@ fn cell(c: &mut Reader<'_>, weak: bool, constant: bool) -> Parse<Cell> {
     })
 }
 
-fn block(c: &mut Reader<'_>, start: Span) -> Parse<Block> {
-    let (params, _) = params(c, false)?;
+fn predicate(c: &mut Reader<'_>) -> Parse<Predicate> {
+    let name = identifier(c, "the name of the predicate")?;
+    let (params, _) = optional_params(c, false)?;
+    let body = body(c)?;
+    Ok(Predicate { name, params, body })
+}
+
+/// A formula in braces; nothing in them is true.
+fn body(c: &mut Reader<'_>) -> Parse<Expr> {
     c.expect("{")?;
-    let body = match c.eat("}") {
-        true => Expr::And(Vec::new()),
-        false => {
-            let e = expr(c)?;
-            c.expect("}")?;
-            e
-        }
-    };
+    if c.eat("}") {
+        return Ok(Expr::Truth(true));
+    }
+    let e = expr(c)?;
+    c.expect("}")?;
+    Ok(e)
+}
+
+fn block(c: &mut Reader<'_>, start: Span) -> Parse<Block> {
+    let (params, _) = optional_params(c, false)?;
+    let body = body(c)?;
     Ok(Block {
         params,
         body,
         span: start.to(c.last_span()),
     })
+}
+
+/// No parameters may be left out with their parentheses.
+fn optional_params(c: &mut Reader<'_>, brackets: bool) -> Parse<(Vec<Name>, Option<usize>)> {
+    match c.at("{") {
+        true => Ok((Vec::new(), None)),
+        false => params(c, brackets),
+    }
 }
 
 /// Parameters between parentheses; the number of the bracketed one.
@@ -252,11 +273,7 @@ fn transition(c: &mut Reader<'_>) -> Parse<Transition> {
     let (params, bracketed) = params(c, true)?;
     let mut guard = None;
     if c.eat("requires") {
-        c.expect("{")?;
-        if !c.eat("}") {
-            guard = Some(expr(c)?);
-            c.expect("}")?;
-        }
+        guard = Some(body(c)?);
     }
     c.expect("{")?;
     let mut updates = Vec::new();
@@ -331,6 +348,18 @@ fn index(c: &mut Reader<'_>) -> Parse<Vec<Name>> {
 }
 
 fn expr(c: &mut Reader<'_>) -> Parse<Expr> {
+    let left = disjunction(c)?;
+    let joined: fn(Box<Expr>, Box<Expr>) -> Expr = match c.peek().text {
+        "=>" => Expr::Implies,
+        "<=>" => Expr::Equivalent,
+        _ => return Ok(left),
+    };
+    c.take();
+    let right = c.nested(expr)?;
+    Ok(joined(Box::new(left), Box::new(right)))
+}
+
+fn disjunction(c: &mut Reader<'_>) -> Parse<Expr> {
     let mut parts = vec![conjunction(c)?];
     while c.eat("||") {
         parts.push(conjunction(c)?);
@@ -352,6 +381,37 @@ fn conjunction(c: &mut Reader<'_>) -> Parse<Expr> {
     })
 }
 
+const QUANTIFIERS: [(&str, Quantifier); 4] = [
+    (
+        "forall_other",
+        Quantifier {
+            all: true,
+            other: true,
+        },
+    ),
+    (
+        "exists_other",
+        Quantifier {
+            all: false,
+            other: true,
+        },
+    ),
+    (
+        "forall",
+        Quantifier {
+            all: true,
+            other: false,
+        },
+    ),
+    (
+        "exists",
+        Quantifier {
+            all: false,
+            other: false,
+        },
+    ),
+];
+
 fn atom(c: &mut Reader<'_>) -> Parse<Expr> {
     let start = c.peek().span;
     if c.eat("(") {
@@ -359,11 +419,46 @@ fn atom(c: &mut Reader<'_>) -> Parse<Expr> {
         c.expect(")")?;
         return Ok(inner);
     }
-    if c.eat("forall_other") {
-        let variable = identifier(c, "a thread variable")?;
-        c.expect(".")?;
-        let body = c.nested(expr)?;
-        return Ok(Expr::Forall(variable, Box::new(body)));
+    if c.eat("true") {
+        return Ok(Expr::Truth(true));
+    }
+    if c.eat("false") {
+        return Ok(Expr::Truth(false));
+    }
+    if c.eat("not") {
+        return Ok(Expr::Not(Box::new(c.nested(atom)?)));
+    }
+    if c.eat("if") {
+        let condition = c.nested(expr)?;
+        c.expect("then")?;
+        let yes = c.nested(expr)?;
+        c.expect("else")?;
+        let no = c.nested(atom)?;
+        return Ok(Expr::If(Box::new([condition, yes, no])));
+    }
+    for (word, quantifier) in QUANTIFIERS {
+        if c.eat(word) {
+            let mut variables = vec![identifier(c, "a thread variable")?];
+            while c.eat("<>") {
+                variables.push(identifier(c, "a thread variable")?);
+            }
+            c.expect(".")?;
+            let body = c.nested(expr)?;
+            return Ok(Expr::Quantified(quantifier, variables, Box::new(body)));
+        }
+    }
+    let called = c.peek().kind == Kind::Name && c.ahead(1).text == "(";
+    if called && !["fence", "store_fence", "read"].contains(&c.peek().text) {
+        let name = identifier(c, "a predicate")?;
+        c.expect("(")?;
+        let mut given = Vec::new();
+        while !c.eat(")") {
+            given.push(term(c)?);
+            if !c.eat(",") && !c.at(")") {
+                return Err(c.unexpected("`,` or `)`"));
+            }
+        }
+        return Ok(Expr::Call(name, given));
     }
     for (word, kind) in [
         ("fence", FenceWord::Full),
@@ -418,7 +513,7 @@ fn product(c: &mut Reader<'_>) -> Parse<(i64, Factor)> {
     if c.peek().kind == Kind::Number {
         let factor = number(c)?;
         return match factor {
-            Factor::Number(n) | Factor::Real(n) if c.eat("*") => Ok((n, named(c)?)),
+            Factor::Number(n) | Factor::Real(n, 1) if c.eat("*") => Ok((n, named(c)?)),
             factor => Ok((1, factor)),
         };
     }
@@ -427,7 +522,8 @@ fn product(c: &mut Reader<'_>) -> Parse<(i64, Factor)> {
 
 fn named(c: &mut Reader<'_>) -> Parse<Factor> {
     let t = c.peek();
-    let keyword = ["case", "requires", "forall_other", "fence"].contains(&t.text);
+    let keyword = ["case", "requires", "fence", "not", "if", "then", "else"].contains(&t.text)
+        || QUANTIFIERS.iter().any(|(word, _)| *word == t.text);
     if keyword || matches!(t.kind, Kind::Symbol | Kind::End) {
         return Err(c.unexpected("a value"));
     }

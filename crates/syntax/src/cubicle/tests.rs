@@ -14,6 +14,7 @@ fn every_suite_file_parses_and_prints_back() {
         "cubicle-w/challenge",
         "cubicle-w/probes",
         "cubicle-sc",
+        "cubicle-more",
     ];
     for folder in folders {
         let Ok(entries) = std::fs::read_dir(suites().join(folder)) else {
@@ -142,4 +143,126 @@ fn any_byte_soup_ends_without_a_panic() {
         }
         parse(&text);
     }
+}
+
+/// A system with a formula as its guard, printed.
+fn guard(formula: &str) -> String {
+    let text = format!(
+        "type loc = A | B\narray PC[proc] : loc\narray Next[proc] : proc\nvar Turn : proc\n\
+         predicate at (x, l) {{ PC[x] = l }}\n\
+         predicate alone (l) {{ forall x <> y. not (at(x, l) && at(y, l)) }}\n\
+         init (p) {{ PC[p] = A }}\nunsafe (p q) {{ PC[p] = B && PC[q] = B }}\n\
+         transition t (p)\nrequires {{ {formula} }}\n{{ PC[p] := B; }}\n"
+    );
+    match parse(&text).system {
+        Some(system) => {
+            let printed = system.to_string();
+            printed[printed.find("transition").unwrap_or(0)..].to_string()
+        }
+        None => messages(&text),
+    }
+}
+
+#[test]
+fn connectives_are_those_of_logic() {
+    for (written, meant) in [
+        ("not (PC[p] = A || Turn = p)", "PC[p] <> A && Turn <> p"),
+        ("PC[p] = A => Turn = p", "PC[p] <> A || Turn = p"),
+        (
+            "PC[p] = A <=> Turn = p",
+            "(PC[p] = A && Turn = p) || (PC[p] <> A && Turn <> p)",
+        ),
+        (
+            "not (PC[p] = A <=> Turn = p)",
+            "(PC[p] = A && Turn <> p) || (PC[p] <> A && Turn = p)",
+        ),
+        (
+            "if PC[p] = A then Turn = p else Turn <> p",
+            "(PC[p] = A && Turn = p) || (PC[p] <> A && Turn <> p)",
+        ),
+        ("true && at(p, A) && not false", "PC[p] = A"),
+        (
+            "forall q. at(q, A)",
+            "PC[p] = A && forall_other q. PC[q] = A",
+        ),
+        (
+            "not (exists_other q. at(q, B))",
+            "forall_other q. PC[q] <> B",
+        ),
+    ] {
+        assert_eq!(guard(written), guard(meant), "{written}");
+    }
+}
+
+#[test]
+fn some_thread_is_a_parameter_or_another() {
+    let both = guard("exists q. at(q, B) && Turn = q");
+    assert!(both.contains("PC[p] = B && Turn = p"), "{both}");
+    assert!(both.contains("transition t_2 (p q)"), "{both}");
+    assert!(both.contains("PC[q] = B && Turn = q"), "{both}");
+    // What is bound inside is not captured by what stands outside.
+    let inner = guard("exists q. (at(q, B) && exists p. (at(p, A) && Next[p] = q))");
+    assert!(inner.contains("Next[p] = q"), "{inner}");
+    assert!(inner.contains("transition t_5 (p q p_2)"), "{inner}");
+    assert!(inner.contains("Next[p_2] = q"), "{inner}");
+    // A cell is ordered by the thread that it holds.
+    let order = guard("Next[p] < p");
+    assert!(order.contains("q = Next[p] && q < p"), "{order}");
+}
+
+#[test]
+fn pairs_in_unsafe_and_init_are_parameters() {
+    let text = "type loc = A | B\narray PC[proc] : loc\n\
+        predicate alone (l) { forall x <> y. PC[x] = l => PC[y] <> l }\n\
+        init { forall x. PC[x] = A }\nunsafe { not alone(B) }\n\
+        transition t (p)\nrequires { PC[p] = A }\n{ PC[p] := B; }\n";
+    let plain = "type loc = A | B\narray PC[proc] : loc\n\
+        init (x) { PC[x] = A }\nunsafe (x y) { PC[x] = B && PC[y] = B }\n\
+        transition t (p)\nrequires { PC[p] = A }\n{ PC[p] := B; }\n";
+    let printed = |text: &str| match parse(text).system {
+        Some(system) => system.to_string(),
+        None => messages(text),
+    };
+    assert_eq!(printed(text), printed(plain));
+}
+
+#[test]
+fn fractions_are_scaled_together() {
+    let text = "var X : real\nvar Y : int\ninit () { X = 0.5 && Y = 2 }\n\
+        unsafe () { X > 1 + 0.25 && Y = 3 }\ntransition t (p)\nrequires { X < 1 }\n{ X := X + 1.25; }\n";
+    let printed = parse(text).system.map(|s| s.to_string());
+    let printed = printed.unwrap_or_else(|| messages(text));
+    for part in ["X = 50", "Y = 2", "125 < X", "Y = 3", "X < 100", "X + 125"] {
+        assert!(printed.contains(part), "missing {part} in\n{printed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_said() {
+    for (formula, message) in [
+        (
+            "forall x <> y. at(x, A) || at(y, A)",
+            "all pairs of threads",
+        ),
+        (
+            "forall x. exists y. Next[x] = y",
+            "for all threads there is some",
+        ),
+        ("not fence()", "a fence cannot be negated"),
+        ("nowhere(p)", "there is no predicate `nowhere`"),
+        ("at(p)", "`at` has 2 parameter(s), 1 given"),
+        ("PC[p] = A => ", "a value"),
+    ] {
+        let found = guard(formula);
+        assert!(found.contains(message), "{formula}: {found}");
+    }
+    let text =
+        "predicate a (x) { a(x) || a(x) }\nvar X : int\ninit () { X = 0 }\nunsafe (p) { a(p) }\n";
+    assert!(messages(text).contains("predicates cannot use themselves"));
+    let mut text = String::from("var X : int\ninit () { X = 0 }\npredicate a0 () { X = 1 }\n");
+    for i in 1..30 {
+        text += &format!("predicate a{i} () {{ a{0}() && a{0}() }}\n", i - 1);
+    }
+    text += "unsafe (p) { a29() }\n";
+    assert!(messages(&text).contains("too large"));
 }

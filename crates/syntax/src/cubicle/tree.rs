@@ -8,8 +8,17 @@ pub struct Name {
     pub span: Span,
 }
 
+/// `predicate name (x, y) { … }`: a formula with names to be filled in.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    pub name: Name,
+    pub params: Vec<Name>,
+    pub body: Expr,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct File {
+    pub predicates: Vec<Predicate>,
     pub types: Vec<(Name, Vec<Name>)>,
     pub cells: Vec<Cell>,
     pub threads: Option<(u32, Span)>,
@@ -69,11 +78,26 @@ pub enum Right {
 
 #[derive(Clone, Debug)]
 pub enum Expr {
+    Truth(bool),
+    Not(Box<Expr>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
+    Implies(Box<Expr>, Box<Expr>),
+    Equivalent(Box<Expr>, Box<Expr>),
+    If(Box<[Expr; 3]>),
     Compare(Term, Op, Term, Span),
-    Forall(Name, Box<Expr>),
+    Quantified(Quantifier, Vec<Name>, Box<Expr>),
     Fence(FenceWord, Option<Name>, Span),
+    /// A predicate with what is put in for its parameters.
+    Call(Name, Vec<Term>),
+}
+
+/// The variables of one quantifier are different threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantifier {
+    pub all: bool,
+    /// Only threads that are not in scope already.
+    pub other: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +116,23 @@ pub enum Op {
     Ge,
 }
 
+impl Op {
+    pub fn negated(self) -> Op {
+        match self {
+            Op::Eq => Op::Ne,
+            Op::Ne => Op::Eq,
+            Op::Lt => Op::Ge,
+            Op::Le => Op::Gt,
+            Op::Gt => Op::Le,
+            Op::Ge => Op::Lt,
+        }
+    }
+
+    pub fn orders(self) -> bool {
+        !matches!(self, Op::Eq | Op::Ne)
+    }
+}
+
 /// A sum of parts, each with its sign.
 #[derive(Clone, Debug)]
 pub struct Term {
@@ -102,11 +143,69 @@ pub struct Term {
 #[derive(Clone, Debug)]
 pub enum Factor {
     Number(i64),
-    Real(i64),
+    /// A real: numerator and denominator.
+    Real(i64, i64),
     /// A name with its index and reader.
     Named {
         reader: Option<Name>,
         name: Name,
         index: Vec<Name>,
     },
+}
+
+impl File {
+    /// Every factor of every term.
+    pub fn for_each_factor(&self, visit: &mut impl FnMut(&Factor)) {
+        let blocks = self.init.iter().chain(&self.invariants).chain(&self.bad);
+        blocks.for_each(|b| b.body.for_each_factor(visit));
+        (self.predicates.iter()).for_each(|p| p.body.for_each_factor(visit));
+        for t in &self.transitions {
+            (t.guard.iter()).for_each(|g| g.for_each_factor(visit));
+            for u in &t.updates {
+                match &u.value {
+                    UpdateValue::Plain(r) => r.for_each_factor(visit),
+                    UpdateValue::Case(list) => {
+                        for (condition, r) in list {
+                            (condition.iter()).for_each(|c| c.for_each_factor(visit));
+                            r.for_each_factor(visit);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Right {
+    fn for_each_factor(&self, visit: &mut impl FnMut(&Factor)) {
+        match self {
+            Right::Term(t) => t.parts.iter().for_each(|(_, f)| visit(f)),
+            Right::Any => {}
+        }
+    }
+}
+
+impl Expr {
+    fn for_each_factor(&self, visit: &mut impl FnMut(&Factor)) {
+        match self {
+            Expr::Truth(_) | Expr::Fence(..) => {}
+            Expr::Not(e) | Expr::Quantified(_, _, e) => e.for_each_factor(visit),
+            Expr::And(list) | Expr::Or(list) => {
+                list.iter().for_each(|e| e.for_each_factor(visit));
+            }
+            Expr::Implies(a, b) | Expr::Equivalent(a, b) => {
+                a.for_each_factor(visit);
+                b.for_each_factor(visit);
+            }
+            Expr::If(parts) => parts.iter().for_each(|e| e.for_each_factor(visit)),
+            Expr::Compare(a, _, b, _) => {
+                let both = a.parts.iter().chain(&b.parts);
+                both.for_each(|(_, f)| visit(f));
+            }
+            Expr::Call(_, given) => {
+                let parts = given.iter().flat_map(|t| &t.parts);
+                parts.for_each(|(_, f)| visit(f));
+            }
+        }
+    }
 }

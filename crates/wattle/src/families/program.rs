@@ -7,9 +7,10 @@ use super::{
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
 use crate::{check, plan};
+use wattle_auditor::{AuditPolicy, after_audit, audit_crowd, judge};
 use wattle_evidence::{
-    Answer, AuditPolicy, Broken, Certificate, Control, Progress, Proof, Reason, Refusal, Task,
-    Unchecked, Unsound, Verdict, after_audit, audit_crowd, judge,
+    Answer, Broken, Certificate, Control, Progress, Proof, Reason, Refusal, Task, Unchecked,
+    Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{Crowd, Instance, Program};

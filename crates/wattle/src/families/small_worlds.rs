@@ -11,8 +11,9 @@
 
 use super::program::Asked;
 use std::sync::Mutex;
-use wattle_evidence::audit::meaning::Meaning;
+use wattle_auditor::meaning::Meaning;
 use wattle_evidence::control::Pace;
+use wattle_evidence::related::Met;
 use wattle_evidence::{
     Answer, Certificate, Control, Engine, Progress, Reason, SmallWorlds, Stop, Task, Trace,
 };
@@ -175,6 +176,7 @@ impl Asked<'_> {
         }
         let meaning = Meaning::new(&lowered.system, self.model, certificate);
         let meaning = meaning.ok().flatten()?;
+        let excludes = |state: &Met<'_>| meaning.excludes(state);
         let (program, _) = fewer_choices(self.program);
         let stop = || control.stop().is_some();
         let limits = Limits {
@@ -186,7 +188,7 @@ impl Asked<'_> {
             let instance = program.instantiate(counts).ok()?;
             let model = self.model;
             outside(
-                &program, &lowered, &meaning, model, &instance, limits, &stop,
+                &program, &lowered, &excludes, model, &instance, limits, &stop,
             )
             .0
         })

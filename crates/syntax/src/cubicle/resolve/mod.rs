@@ -3,14 +3,15 @@
 mod terms;
 
 use super::names::Names;
-use super::tree::{self, Expr, Factor, File, Name, Right};
+use super::plain::{Alternative, Place, Plain, Plainer};
+use super::tree::{self, Expr, Factor, File, Name, Predicate, Right};
 use crate::Diagnostic;
 use crate::diagnostics::nearest;
 use std::collections::HashSet;
 use wattle_model::Span;
 use wattle_model::array::{
-    ArrayIndex, ArraySystem, Branch, CellDecl, CellType, Formula, Quantified, Term, Transition,
-    TypeDecl, Update, UpdateIndex, Value,
+    ArrayIndex, ArraySystem, Branch, CellDecl, CellType, FenceKind, Formula, Quantified, Term,
+    Transition, TypeDecl, Update, UpdateIndex, Value,
 };
 
 /// More constructors than this no engine treats as one type.
@@ -23,14 +24,17 @@ pub fn resolve(file: &File, diagnostics: &mut Vec<Diagnostic>) -> ArraySystem {
     let mut r = Resolver {
         system: ArraySystem::default(),
         names: Names::default(),
+        predicates: &file.predicates,
+        scale: 1,
         diagnostics,
     };
     r.declarations(file);
+    r.scale(file);
     if let [_, second, ..] = &file.init[..] {
         r.error(second.span, "there is more than one `init`");
     }
     match file.init.first() {
-        Some(b) => r.system.init = r.block(b, "init"),
+        Some(b) => r.system.init = r.block(b, "init").pop().unwrap_or_default(),
         None if !file.transitions.is_empty() => {
             let end = file.transitions[0].name.span;
             r.diagnostics
@@ -44,10 +48,11 @@ pub fn resolve(file: &File, diagnostics: &mut Vec<Diagnostic>) -> ArraySystem {
     r.system.assumed = file
         .invariants
         .iter()
-        .map(|b| r.block(b, "invariant"))
+        .flat_map(|b| r.block(b, "invariant"))
         .collect();
-    r.system.bad = file.bad.iter().map(|b| r.block(b, "unsafe")).collect();
-    r.system.transitions = file.transitions.iter().map(|t| r.transition(t)).collect();
+    r.system.bad = (file.bad.iter().flat_map(|b| r.block(b, "unsafe"))).collect();
+    let transitions = file.transitions.iter().flat_map(|t| r.transition(t));
+    r.system.transitions = transitions.collect();
     if file.bad.is_empty() && !file.transitions.is_empty() {
         let at = file.transitions[0].name.span;
         r.diagnostics.push(
@@ -61,6 +66,9 @@ pub fn resolve(file: &File, diagnostics: &mut Vec<Diagnostic>) -> ArraySystem {
 struct Resolver<'d> {
     system: ArraySystem,
     names: Names,
+    predicates: &'d [Predicate],
+    /// What all reals are multiplied by, so that they are whole.
+    scale: i64,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
@@ -141,6 +149,24 @@ impl Resolver<'_> {
         }
     }
 
+    /// The least common denominator of the file's reals.
+    fn scale(&mut self, file: &File) {
+        let mut largest = 1;
+        file.for_each_factor(&mut |f| {
+            if let Factor::Real(_, d) = f {
+                // Denominators are powers of ten.
+                largest = largest.max(*d);
+            }
+        });
+        self.scale = largest;
+        let mut seen = HashSet::new();
+        for p in &file.predicates {
+            if !seen.insert(&p.name.text) {
+                self.error(p.name.span, format!("`{}` is declared twice", p.name.text));
+            }
+        }
+    }
+
     fn fresh(&mut self, name: &Name, what: &str) {
         let used = self.names.cell(&name.text).is_some()
             || self.constructor(&name.text).is_some()
@@ -211,29 +237,75 @@ impl Resolver<'_> {
         params.iter().take(16).map(|p| p.text.clone()).collect()
     }
 
-    fn block(&mut self, b: &tree::Block, what: &str) -> Quantified {
-        let params = self.params(&b.params);
-        let scope = Scope {
-            names: params.clone(),
-            actor: None,
-            readers: what != "init",
+    /// The ways in which a formula can hold; none if it is wrong.
+    fn ways(&mut self, e: &Expr, scope: &[Name], place: Place) -> Vec<Alternative> {
+        let (names, system) = (&self.names, &self.system);
+        let holds_threads = |name: &str| {
+            let cell = names.cell(name).and_then(|c| system.cells.get(c));
+            cell.is_some_and(|c| c.ty == CellType::Thread)
         };
-        let mut fence = None;
-        let body = self.formula(&b.body, &scope, &mut fence, false);
-        if fence.is_some() {
-            self.error(b.span, format!("`fence` has no meaning in `{what}`"));
-        }
-        Quantified {
-            params,
-            body,
-            span: b.span,
-        }
+        let mut plainer = Plainer::new(self.predicates, &holds_threads, place);
+        plainer.alternatives(e, scope).unwrap_or_else(|d| {
+            self.diagnostics.push(*d);
+            Vec::new()
+        })
     }
 
-    fn transition(&mut self, t: &tree::Transition) -> Transition {
-        let params = self.params(&t.params);
+    fn block(&mut self, b: &tree::Block, what: &str) -> Vec<Quantified> {
+        let place = match what {
+            "init" => Place::Init,
+            _ => Place::Some,
+        };
+        let ways = self.ways(&b.body, &b.params, place);
+        ways.iter()
+            .map(|way| {
+                let names: Vec<Name> = b.params.iter().chain(&way.extra).cloned().collect();
+                let params = self.params(&names);
+                let scope = Scope {
+                    names: params.clone(),
+                    actor: None,
+                    readers: what != "init",
+                };
+                let mut fence = None;
+                let body = self.formula(&way.body, &scope, &mut fence, false);
+                if fence.is_some() {
+                    self.error(b.span, format!("`fence` has no meaning in `{what}`"));
+                }
+                Quantified {
+                    params,
+                    body,
+                    span: b.span,
+                }
+            })
+            .collect()
+    }
+
+    /// One for each way in which the guard can hold.
+    fn transition(&mut self, t: &tree::Transition) -> Vec<Transition> {
+        let ways = match &t.guard {
+            Some(guard) => self.ways(guard, &t.params, Place::Some),
+            None => vec![Alternative {
+                extra: Vec::new(),
+                body: Plain::And(Vec::new()),
+            }],
+        };
+        let numbered = ways.iter().enumerate();
+        let all = numbered.map(|(i, way)| {
+            let mut one = self.one_transition(t, way);
+            if i > 0 {
+                one.name = format!("{}_{}", one.name, i + 1);
+            }
+            one
+        });
+        all.collect()
+    }
+
+    fn one_transition(&mut self, t: &tree::Transition, way: &Alternative) -> Transition {
+        let names: Vec<Name> = t.params.iter().chain(&way.extra).cloned().collect();
+        let params = self.params(&names);
         let weak = self.system.has_weak_cells();
-        let named = named_actor(t).and_then(|n| params.iter().position(|p| *p == n.text));
+        let named =
+            named_actor(t, &way.body).and_then(|n| params.iter().position(|p| *p == n.text));
         let first = (weak && !params.is_empty()).then_some(0);
         let actor = t.bracketed.or(named).or(first).map(|i| i as u8);
         let scope = Scope {
@@ -242,10 +314,7 @@ impl Resolver<'_> {
             readers: true,
         };
         let mut fence = None;
-        let guard = match &t.guard {
-            None => Formula::TRUE,
-            Some(g) => self.formula(g, &scope, &mut fence, true),
-        };
+        let guard = self.formula(&way.body, &scope, &mut fence, true);
         let mut updates = Vec::new();
         for u in &t.updates {
             if let Some(update) = self.update(u, &scope, &updates) {
@@ -335,7 +404,7 @@ impl Resolver<'_> {
                     let mut fence = None;
                     let condition = match condition {
                         None => Formula::TRUE,
-                        Some(c) => self.formula(c, &inner, &mut fence, false),
+                        Some(c) => self.condition(c, &inner, &mut fence),
                     };
                     if fence.is_some() {
                         self.error(u.span, "`fence` has no meaning in a case condition");
@@ -351,6 +420,18 @@ impl Resolver<'_> {
             branches,
             span: u.span,
         })
+    }
+
+    fn condition(&mut self, c: &Expr, scope: &Scope, fence: &mut Option<FenceKind>) -> Formula {
+        let names = scope.names.iter().map(|text| Name {
+            text: text.clone(),
+            span: Span::NONE,
+        });
+        let ways = self.ways(c, &names.collect::<Vec<_>>(), Place::Condition);
+        match ways.first() {
+            Some(way) => self.formula(&way.body, scope, fence, false),
+            None => Formula::TRUE,
+        }
     }
 
     fn right(&mut self, r: &Right, ty: CellType, scope: &Scope, span: Span) -> Option<Value> {
@@ -374,10 +455,13 @@ impl Resolver<'_> {
 
     fn coerce(&self, typed: Typed, ty: CellType) -> Result<Term, Option<CellType>> {
         match typed {
-            Typed::Constant(c) if matches!(ty, CellType::Int | CellType::Real) => Ok(Term::Sum {
-                parts: Vec::new(),
-                constant: c,
-            }),
+            Typed::Constant(c) if matches!(ty, CellType::Int | CellType::Real) => {
+                let scale = if ty == CellType::Real { self.scale } else { 1 };
+                Ok(Term::Sum {
+                    parts: Vec::new(),
+                    constant: c.checked_mul(scale).ok_or(None)?,
+                })
+            }
             Typed::Constant(_) => Err(None),
             Typed::Number(t, term) | Typed::Other(t, term) => match t == ty {
                 true => Ok(term),
@@ -421,21 +505,21 @@ impl Resolver<'_> {
 }
 
 /// The thread named by some `p @ …` of an older transition.
-fn named_actor(t: &tree::Transition) -> Option<&Name> {
+fn named_actor<'t>(t: &'t tree::Transition, guard: &'t Plain) -> Option<&'t Name> {
     fn in_term(t: &tree::Term) -> Option<&Name> {
         t.parts.iter().find_map(|(_, f)| match f {
             Factor::Named { reader, .. } => reader.as_ref(),
             _ => None,
         })
     }
-    fn in_expr(e: &Expr) -> Option<&Name> {
+    fn in_formula(e: &Plain) -> Option<&Name> {
         match e {
-            Expr::And(l) | Expr::Or(l) => l.iter().find_map(in_expr),
-            Expr::Compare(a, _, b, _) => in_term(a).or_else(|| in_term(b)),
-            Expr::Forall(_, b) => in_expr(b),
-            Expr::Fence(_, t, _) => t.as_ref(),
+            Plain::And(l) | Plain::Or(l) => l.iter().find_map(in_formula),
+            Plain::Compare(a, _, b, _) => in_term(a).or_else(|| in_term(b)),
+            Plain::ForallOther(_, b) => in_formula(b),
+            Plain::Fence(_, t, _) => t.as_ref(),
         }
     }
     let writer = t.updates.iter().find_map(|u| u.writer.as_ref());
-    writer.or_else(|| t.guard.as_ref().and_then(in_expr))
+    writer.or_else(|| in_formula(guard))
 }

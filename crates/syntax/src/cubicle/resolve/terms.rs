@@ -1,6 +1,7 @@
 //! Formulas and terms: who reads what, and of which type it is.
 
-use super::super::tree::{self, Expr, Factor, FenceWord, Name, Op};
+use super::super::plain::Plain;
+use super::super::tree::{self, Factor, FenceWord, Name, Op};
 use super::{Resolver, Scope, Typed};
 use crate::Diagnostic;
 use std::collections::HashMap;
@@ -59,17 +60,17 @@ impl Resolver<'_> {
 
     pub(super) fn formula(
         &mut self,
-        e: &Expr,
+        e: &Plain,
         scope: &Scope,
         fence: &mut Option<FenceKind>,
         top: bool,
     ) -> Formula {
         match e {
-            Expr::And(list) => {
+            Plain::And(list) => {
                 let parts = list.iter().map(|p| self.formula(p, scope, fence, top));
                 Formula::And(parts.filter(|f| !f.is_true()).collect::<Vec<_>>()).simplified()
             }
-            Expr::Or(list) => {
+            Plain::Or(list) => {
                 let mut inner = None;
                 let parts: Vec<_> = list
                     .iter()
@@ -84,7 +85,7 @@ impl Resolver<'_> {
                 }
                 Formula::Or(parts)
             }
-            Expr::Fence(kind, thread, _) => {
+            Plain::Fence(kind, thread, _) => {
                 if let Some(t) = thread {
                     self.check_reader(t, scope);
                 }
@@ -95,7 +96,7 @@ impl Resolver<'_> {
                 *fence = Some(fence.map_or(kind, |f| f.min(kind)));
                 Formula::TRUE
             }
-            Expr::Forall(variable, body) => {
+            Plain::ForallOther(variable, body) => {
                 if !top {
                     self.diagnostics.push(
                         Diagnostic::error(
@@ -106,12 +107,6 @@ impl Resolver<'_> {
                     );
                 }
                 let mut names = scope.names.clone();
-                if names.contains(&variable.text) {
-                    self.error(
-                        variable.span,
-                        format!("`{}` is already a parameter here", variable.text),
-                    );
-                }
                 names.push(variable.text.clone());
                 let inner = Scope {
                     names,
@@ -127,7 +122,7 @@ impl Resolver<'_> {
                     body: Box::new(body),
                 }
             }
-            Expr::Compare(l, op, r, span) => self.compare(l, *op, r, *span, scope),
+            Plain::Compare(l, op, r, span) => self.compare(l, *op, r, *span, scope),
         }
     }
 
@@ -217,13 +212,15 @@ impl Resolver<'_> {
         }
         let (mut parts, mut constant, mut ty): (Vec<(i64, Access)>, i64, Option<CellType>) =
             (Vec::new(), 0, None);
+        // What is known to be real is scaled already.
+        let mut scaled = 0i64;
+        let times = |a: i64, b: i64, to: i64| a.checked_mul(b)?.checked_add(to);
         for (c, f) in &t.parts {
             match f {
-                Factor::Number(n) => {
-                    constant = c.checked_mul(*n).and_then(|x| constant.checked_add(x))?
-                }
-                Factor::Real(n) => {
-                    constant = c.checked_mul(*n).and_then(|x| constant.checked_add(x))?;
+                Factor::Number(n) => constant = self.fitting(times(*c, *n, constant), t.span)?,
+                Factor::Real(n, d) => {
+                    let whole = times(*n, self.scale / d, 0).and_then(|n| times(*c, n, scaled));
+                    scaled = self.fitting(whole, t.span)?;
                     if ty == Some(CellType::Int) {
                         self.error(t.span, "`int` and `real` are mixed");
                     }
@@ -260,11 +257,22 @@ impl Resolver<'_> {
         }
         match ty {
             None if parts.is_empty() => Some(Typed::Constant(constant)),
+            Some(CellType::Real) => {
+                let whole = self.fitting(times(constant, self.scale, scaled), t.span)?;
+                Some(Typed::Number(CellType::Real, merged(parts, whole)))
+            }
             ty => Some(Typed::Number(
                 ty.unwrap_or(CellType::Int),
                 merged(parts, constant),
             )),
         }
+    }
+
+    fn fitting(&mut self, number: Option<i64>, span: Span) -> Option<i64> {
+        if number.is_none() {
+            self.error(span, "this number is too large");
+        }
+        number
     }
 
     pub(super) fn named(
@@ -350,10 +358,10 @@ fn merged(parts: Vec<(i64, Access)>, constant: i64) -> Term {
     }
 }
 
-fn first_span(e: &Expr) -> Span {
+fn first_span(e: &Plain) -> Span {
     match e {
-        Expr::And(l) | Expr::Or(l) => l.first().map_or(Span::NONE, first_span),
-        Expr::Compare(_, _, _, s) | Expr::Fence(_, _, s) => *s,
-        Expr::Forall(v, _) => v.span,
+        Plain::And(l) | Plain::Or(l) => l.first().map_or(Span::NONE, first_span),
+        Plain::Compare(_, _, _, s) | Plain::Fence(_, _, s) => *s,
+        Plain::ForallOther(v, _) => v.span,
     }
 }

@@ -1,0 +1,369 @@
+//! What a cube says, as a list of facts. A cube describes the end of a run if, for some choice of
+//! threads and moments, every fact is true of it. Fewer facts describe more; so leaving one out is
+//! always safe where a predecessor is made, and never where a cube is looked up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_model::array::{ArraySystem, CellType};
+
+/// A set of values: constructors, or threads of the cube and [`OTHER`].
+pub type Set = u128;
+/// A set of open reads.
+pub type Moments = u64;
+
+/// No thread of the cube.
+pub const OTHER: Set = 1 << wattle_evidence::certificate::cubes::OTHER;
+/// The reader that looks at memory itself.
+pub const NOBODY: u8 = 0xff;
+const NONE: u8 = 0xfe;
+pub const MOMENTS: usize = 62;
+pub const THREADS: usize = 16;
+
+/// A scalar or an array's element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub cell: u16,
+    args: [u8; 2],
+}
+
+impl Place {
+    pub fn new(cell: u16, args: &[u8]) -> Place {
+        let arg = |i: usize| args.get(i).copied().unwrap_or(NONE);
+        let args = [arg(0), arg(1)];
+        Place { cell, args }
+    }
+
+    pub fn args(&self) -> impl Iterator<Item = u8> + '_ {
+        self.args.iter().copied().filter(|a| *a != NONE)
+    }
+
+    /// The same cell of other threads.
+    pub fn renamed(self, threads: &[u8]) -> Place {
+        let name = |a: u8| threads.get(usize::from(a)).copied().unwrap_or(NONE);
+        Place {
+            cell: self.cell,
+            args: self.args.map(name),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Value {
+    Cell(Place),
+    Read(u8, u8),
+    Pending(u8),
+    /// Any value of the type of this cell; the second number keeps them apart.
+    Any(u16, u8),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    AtMost,
+    Less,
+    Equal,
+    Different,
+}
+
+/// Σ coefficient · value + constant, compared with 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    pub terms: Vec<(Value, i64)>,
+    pub constant: i64,
+    pub relation: Relation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub reader: u8,
+    pub place: Place,
+    /// Only a store of the reader itself supplies the value.
+    pub own: bool,
+}
+
+/// Reads of one moment, and the moments that are not earlier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    pub parts: Vec<Part>,
+    pub before: Moments,
+}
+
+/// A store that has reached memory and whose step is yet to be met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub thread: u8,
+    pub place: Place,
+    /// The next step met of the thread that stores to the place is the one.
+    pub newest: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The constant a thread is, or 0.
+    pub threads: Vec<u16>,
+    /// For each thread the threads that come after it.
+    pub later: Vec<u16>,
+    pub among: BTreeMap<Value, Set>,
+    pub same: BTreeSet<(Value, Value, bool)>,
+    pub numbers: Vec<Number>,
+    pub reads: Vec<Open>,
+    pub after_reads_of: Vec<Moments>,
+    pub after_stores_of: Vec<Moments>,
+    pub after_stores_to: BTreeMap<Place, Moments>,
+    pub after_stores_elsewhere: BTreeMap<u16, Moments>,
+    pub last: Moments,
+    pub pending: Vec<Pending>,
+    anys: u8,
+}
+
+/// The facts contradict each other: they describe nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impossible;
+
+pub type Possible = Result<(), Impossible>;
+
+pub fn bits(set: u16) -> impl Iterator<Item = usize> {
+    (0..16).filter(move |i| set & 1 << i != 0)
+}
+
+impl Facts {
+    /// Threads, order and moments of these facts, and nothing about values.
+    pub fn without_values(&self) -> Facts {
+        Facts {
+            among: BTreeMap::new(),
+            same: BTreeSet::new(),
+            numbers: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// One more thread, different from the others. Constants are the first threads, in order.
+    pub fn join(&mut self, constant: u16) -> u8 {
+        let new = self.threads.len();
+        for set in self.among.values_mut().filter(|s| **s & OTHER != 0) {
+            *set |= 1 << new;
+        }
+        let mut after = 0;
+        for (i, other) in self.threads.iter().enumerate() {
+            match (*other, constant) {
+                (0, 0) => {}
+                (0, _) => after |= 1 << i,
+                (k, c) if c != 0 && c < k => after |= 1 << i,
+                _ => self.later[i] |= 1 << new,
+            }
+        }
+        self.threads.push(constant);
+        self.later.push(after);
+        self.after_reads_of.push(self.last);
+        self.after_stores_of.push(0);
+        for (cell, moments) in &self.after_stores_elsewhere {
+            self.after_stores_to
+                .insert(Place::new(*cell, &[new as u8]), *moments);
+        }
+        new as u8
+    }
+
+    pub fn all_threads(&self) -> Set {
+        ((1 << self.threads.len()) - 1) | OTHER
+    }
+
+    pub fn any_value(&mut self, cell: u16) -> Value {
+        self.anys += 1;
+        Value::Any(cell, self.anys)
+    }
+
+    /// The cell whose type the value has.
+    pub fn cell_of(&self, value: Value) -> u16 {
+        match value {
+            Value::Cell(p) => p.cell,
+            Value::Read(e, p) => self.reads[usize::from(e)].parts[usize::from(p)].place.cell,
+            Value::Pending(k) => self.pending[usize::from(k)].place.cell,
+            Value::Any(cell, _) => cell,
+        }
+    }
+
+    pub fn holds_thread(&self, system: &ArraySystem, value: Value) -> bool {
+        system.cell(self.cell_of(value)).ty == CellType::Thread
+    }
+
+    /// All values there are, if they are finitely many.
+    pub fn all_values(&self, system: &ArraySystem, value: Value) -> Option<Set> {
+        match system.cell(self.cell_of(value)).ty {
+            CellType::Thread => Some(self.all_threads()),
+            ty => system.values(ty).map(|n| (1 << n) - 1),
+        }
+    }
+
+    pub fn restrict(&mut self, value: Value, set: Set) -> Possible {
+        let known = self.among.entry(value).or_insert(set);
+        *known &= set;
+        if *known == 0 {
+            return Err(Impossible);
+        }
+        Ok(())
+    }
+
+    pub fn relate(&mut self, a: Value, b: Value, equal: bool) -> Possible {
+        match a == b {
+            true if equal => Ok(()),
+            true => Err(Impossible),
+            false => {
+                self.same.insert((a.min(b), a.max(b), equal));
+                Ok(())
+            }
+        }
+    }
+
+    /// Collects equal terms; a constraint without unknowns is decided at once.
+    pub fn constrain(
+        &mut self,
+        terms: Vec<(Value, i64)>,
+        constant: i64,
+        relation: Relation,
+    ) -> Possible {
+        let mut sum: BTreeMap<Value, i128> = BTreeMap::new();
+        for (v, c) in terms {
+            *sum.entry(v).or_default() += i128::from(c);
+        }
+        sum.retain(|_, c| *c != 0);
+        if sum.is_empty() {
+            let holds = match relation {
+                Relation::AtMost => constant <= 0,
+                Relation::Less => constant < 0,
+                Relation::Equal => constant == 0,
+                Relation::Different => constant != 0,
+            };
+            return if holds { Ok(()) } else { Err(Impossible) };
+        }
+        let terms: Option<Vec<(Value, i64)>> = sum
+            .into_iter()
+            .map(|(v, c)| Some((v, i64::try_from(c).ok()?)))
+            .collect();
+        // A constraint that is too large to write down is left out.
+        if let Some(terms) = terms {
+            let number = Number {
+                terms,
+                constant,
+                relation,
+            };
+            if !self.numbers.contains(&number) {
+                self.numbers.push(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Thread `a` comes before thread `b`.
+    pub fn order(&mut self, a: u8, b: u8) -> Possible {
+        let (a, b) = (usize::from(a), usize::from(b));
+        if a == b || self.later[b] & 1 << a != 0 {
+            return Err(Impossible);
+        }
+        let after = self.later[b] | 1 << b;
+        for i in 0..self.threads.len() {
+            if i == a || self.later[i] & 1 << a != 0 {
+                self.later[i] |= after;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn stores_to(&self, place: Place) -> Moments {
+        self.after_stores_to.get(&place).copied().unwrap_or(0)
+    }
+
+    /// Whatever is not later than one of `moments` is not later than `more` either.
+    pub fn put_before(&mut self, moments: Moments, more: Moments) {
+        let extend = |set: &mut Moments| {
+            if *set & moments != 0 {
+                *set |= more;
+            }
+        };
+        self.reads.iter_mut().for_each(|r| extend(&mut r.before));
+        self.after_reads_of.iter_mut().for_each(extend);
+        self.after_stores_of.iter_mut().for_each(extend);
+        self.after_stores_to.values_mut().for_each(extend);
+        self.after_stores_elsewhere.values_mut().for_each(extend);
+        extend(&mut self.last);
+    }
+
+    /// Follows equalities until nothing changes.
+    pub fn propagate(&mut self, system: &ArraySystem) -> Possible {
+        loop {
+            let before = self.among.clone();
+            for (a, b, equal) in self.same.clone() {
+                let (x, y) = (self.among.get(&a).copied(), self.among.get(&b).copied());
+                if equal {
+                    y.map_or(Ok(()), |s| self.restrict(a, s))?;
+                    x.map_or(Ok(()), |s| self.restrict(b, s))?;
+                } else {
+                    for (one, other) in [(x, b), (y, a)] {
+                        let known = one.filter(|s| s.count_ones() == 1 && *s != OTHER);
+                        if let (Some(s), Some(all)) = (known, self.all_values(system, other)) {
+                            self.restrict(other, all & !s)?;
+                        }
+                    }
+                }
+            }
+            if before == self.among {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Numbers in one form: no common factor, no `<` between integers, the first sign of an
+    /// equation positive.
+    pub fn normalise(&mut self, system: &ArraySystem) {
+        for n in &mut self.numbers {
+            let integer = n.terms.iter().all(|(v, _)| match v {
+                Value::Cell(p) => system.cell(p.cell).ty == CellType::Int,
+                Value::Read(e, i) => {
+                    let part = &self.reads[usize::from(*e)].parts[usize::from(*i)];
+                    system.cell(part.place.cell).ty == CellType::Int
+                }
+                Value::Pending(k) => {
+                    system.cell(self.pending[usize::from(*k)].place.cell).ty == CellType::Int
+                }
+                Value::Any(cell, _) => system.cell(*cell).ty == CellType::Int,
+            });
+            if integer && n.relation == Relation::Less && n.constant < i64::MAX {
+                n.relation = Relation::AtMost;
+                n.constant += 1;
+            }
+            let factor = n
+                .terms
+                .iter()
+                .fold(0u64, |g, (_, c)| gcd(g, c.unsigned_abs()));
+            let factor = i64::try_from(factor).unwrap_or(1).max(1);
+            let exact = n.constant % factor == 0;
+            if exact || integer && n.relation == Relation::AtMost {
+                n.terms.iter_mut().for_each(|(_, c)| *c /= factor);
+                // Rounded up: Σ ≤ −constant / factor, rounded down.
+                n.constant = n.constant.div_euclid(factor) + i64::from(!exact);
+            }
+            let first = n.terms.first().map_or(0, |(_, c)| *c);
+            let equation = matches!(n.relation, Relation::Equal | Relation::Different);
+            let small = |c: i64| c != i64::MIN;
+            if equation && first < 0 && small(n.constant) && n.terms.iter().all(|(_, c)| small(*c))
+            {
+                n.terms.iter_mut().for_each(|(_, c)| *c = -*c);
+                n.constant = -n.constant;
+            }
+        }
+    }
+
+    pub fn for_each_value(&self, visit: &mut dyn FnMut(Value)) {
+        self.among.keys().for_each(|v| visit(*v));
+        for (a, b, _) in &self.same {
+            visit(*a);
+            visit(*b);
+        }
+        let terms = self.numbers.iter().flat_map(|n| &n.terms);
+        terms.for_each(|(v, _)| visit(*v));
+    }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

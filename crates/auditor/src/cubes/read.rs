@@ -1,0 +1,164 @@
+//! From the certificate to facts. Numbers that name nothing make it corrupt.
+
+use super::facts::{
+    Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Place, Relation, Set, Value,
+};
+use wattle_evidence::certificate::{Corrupt, cubes};
+use wattle_model::array::{ArraySystem, CellType};
+
+/// Most threads a cube of a certificate may have: steps and constants add more.
+const MOST: usize = 12;
+
+pub fn facts(system: &ArraySystem, cube: &cubes::Cube) -> Result<Facts, Corrupt> {
+    let reader = Reader { system, cube };
+    reader
+        .facts()
+        .ok_or(Corrupt("a cube names something that is not there"))
+}
+
+struct Reader<'a> {
+    system: &'a ArraySystem,
+    cube: &'a cubes::Cube,
+}
+
+impl Reader<'_> {
+    fn facts(&self) -> Option<Facts> {
+        let cube = self.cube;
+        let mut facts = Facts::default();
+        if cube.threads.len() > MOST || cube.reads.len() > MOMENTS / 2 || cube.pending.len() > 100 {
+            return None;
+        }
+        for t in &cube.threads {
+            if *t != 0 && facts.threads.contains(t) {
+                return None;
+            }
+            facts.join(*t);
+        }
+        for (a, b) in &cube.ordered {
+            facts.order(self.thread(*a)?, self.thread(*b)?).ok()?;
+        }
+        for r in &cube.reads {
+            let parts: Option<Vec<Part>> = r.parts.iter().map(|p| self.part(p)).collect();
+            let before = self.moments(&r.before)? | 1 << facts.reads.len();
+            facts.reads.push(Open {
+                parts: parts?,
+                before,
+            });
+        }
+        for p in &cube.pending {
+            facts.pending.push(Pending {
+                thread: self.thread(p.thread)?,
+                place: self.place(&p.place)?,
+                newest: p.newest,
+            });
+        }
+        facts.last = self.moments(&cube.last)?;
+        for (list, into) in [
+            (&cube.after_reads_of, &mut facts.after_reads_of),
+            (&cube.after_stores_of, &mut facts.after_stores_of),
+        ] {
+            if list.len() > into.len() {
+                return None;
+            }
+            for (moments, set) in list.iter().zip(into) {
+                *set = self.moments(moments)?;
+            }
+        }
+        for (cell, moments) in &cube.after_stores_elsewhere {
+            self.system.cells.get(usize::from(*cell))?;
+            let set = self.moments(moments)?;
+            facts.after_stores_elsewhere.insert(*cell, set);
+        }
+        for (place, moments) in &cube.after_stores_to {
+            let set = self.moments(moments)?;
+            facts.after_stores_to.insert(self.place(place)?, set);
+        }
+        self.values(&mut facts)?;
+        facts.normalise(self.system);
+        Some(facts)
+    }
+
+    fn values(&self, facts: &mut Facts) -> Option<()> {
+        for (v, set) in &self.cube.among {
+            let v = self.value(facts, v)?;
+            let all = facts.all_values(self.system, v)?;
+            let mut mask: Set = 0;
+            for n in set {
+                mask |= 1u128.checked_shl(u32::from(*n))? & all;
+            }
+            facts.restrict(v, mask).ok()?;
+        }
+        for (a, b, equal) in &self.cube.same {
+            let (a, b) = (self.value(facts, a)?, self.value(facts, b)?);
+            let ty = |v| self.system.cell(facts.cell_of(v)).ty;
+            if ty(a) != ty(b) || numeric(ty(a)) {
+                return None;
+            }
+            facts.relate(a, b, *equal).ok()?;
+        }
+        for n in &self.cube.numbers {
+            let mut terms = Vec::new();
+            for (c, v) in &n.terms {
+                let v = self.value(facts, v)?;
+                if !numeric(self.system.cell(facts.cell_of(v)).ty) {
+                    return None;
+                }
+                terms.push((v, *c));
+            }
+            let relation = match n.relation {
+                cubes::Relation::AtMost => Relation::AtMost,
+                cubes::Relation::Less => Relation::Less,
+                cubes::Relation::Equal => Relation::Equal,
+                cubes::Relation::Different => Relation::Different,
+            };
+            facts.constrain(terms, n.constant, relation).ok()?;
+        }
+        Some(())
+    }
+
+    fn thread(&self, t: u8) -> Option<u8> {
+        (usize::from(t) < self.cube.threads.len()).then_some(t)
+    }
+
+    fn place(&self, p: &cubes::Place) -> Option<Place> {
+        let cell = self.system.cells.get(usize::from(p.cell))?;
+        let known = p.of.iter().all(|t| self.thread(*t).is_some());
+        (known && p.of.len() == usize::from(cell.arity)).then(|| Place::new(p.cell, &p.of))
+    }
+
+    fn part(&self, p: &cubes::ReadPart) -> Option<Part> {
+        Some(Part {
+            reader: p.reader.map_or(Some(NOBODY), |r| self.thread(r))?,
+            place: self.place(&p.place)?,
+            own: p.own,
+        })
+    }
+
+    fn moments(&self, list: &[u8]) -> Option<Moments> {
+        list.iter().try_fold(0, |set, m| {
+            (usize::from(*m) < self.cube.reads.len()).then(|| set | 1 << m)
+        })
+    }
+
+    fn value(&self, facts: &Facts, v: &cubes::Value) -> Option<Value> {
+        match v {
+            cubes::Value::Cell(p) => self.place(p).map(Value::Cell),
+            cubes::Value::Read(e, p) => {
+                facts
+                    .reads
+                    .get(usize::from(*e))?
+                    .parts
+                    .get(usize::from(*p))?;
+                Some(Value::Read(*e, *p))
+            }
+            cubes::Value::Pending(k) => {
+                facts.pending.get(usize::from(*k))?;
+                Some(Value::Pending(*k))
+            }
+        }
+    }
+}
+
+fn numeric(ty: CellType) -> bool {
+    matches!(ty, CellType::Int | CellType::Real)
+}

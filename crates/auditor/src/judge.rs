@@ -1,0 +1,131 @@
+//! From what an engine answered to what a person is told. Here, and only here, answers become
+//! verdicts: traces are minimised and replayed, certificates audited, before anything is said.
+
+use crate::{AuditError, audit};
+use wattle_evidence::{
+    Answer, Broken, Control, End, Judged, Proof, Reason, Scope, Stop, Task, Trace, TraceError,
+    Unchecked, Unsound, Verdict, minimise,
+};
+use wattle_model::PropertyKind;
+
+/// What the result of an audit makes of a proof: it counts (checked or not), or it does not, for a
+/// reason, or it is wrong.
+pub fn after_audit(
+    engine: &'static str,
+    result: Result<(), AuditError>,
+) -> Result<Result<Option<Unchecked>, Reason>, Unsound> {
+    match result {
+        Ok(()) => Ok(Ok(None)),
+        Err(AuditError::Stopped(stop)) => Ok(Ok(Some(Unchecked::Stopped(stop)))),
+        // The auditor may have more to go through than the search had.
+        Err(e @ AuditError::TooMany) => Ok(Ok(Some(Unchecked::Unable(e.to_string())))),
+        Err(AuditError::Refused(why)) => Ok(Err(Reason::Other(format!(
+            "{engine} has a proof, but it cannot be audited: {why}"
+        )))),
+        Err(e) => {
+            let what = e.to_string();
+            Err(Unsound { engine, what })
+        }
+    }
+}
+
+/// Whether to re-check certificates before believing them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuditPolicy {
+    #[default]
+    Always,
+    /// The verdict says that it was not audited.
+    Never,
+}
+
+pub fn judge(
+    task: &Task<'_>,
+    engine: &'static str,
+    answer: Answer,
+    policy: AuditPolicy,
+    control: &Control<'_>,
+) -> Result<Judged, Unsound> {
+    let reaching_is_good = task
+        .question()
+        .is_some_and(|q| q.kind == PropertyKind::Reachable);
+    let (so_far, settled) = (answer.effort(), answer.settles(task).is_some());
+    let (verdict, unchecked) = match answer {
+        // The run of an engine that stops at the first fault: another may get to the state.
+        Answer::Reached { trace, .. } if !settled => {
+            let met = match &trace.end {
+                End::Fault(fault) => fault.kind.to_string(),
+                End::Deadlock => "a deadlock".into(),
+                End::Target => String::new(),
+            };
+            let reason = Reason::Other(format!(
+                "{engine} met a fault ({met}) and looked no further; `--engine explicit` does"
+            ));
+            (Verdict::Undecided { reason, so_far }, None)
+        }
+        Answer::Reached { trace, .. } => {
+            let verdict = match checked_trace(task, engine, trace, control)? {
+                Err(stop) => {
+                    let stage = format!("the replay of the run found by {engine}");
+                    let reason = Reason::Stopped { stop, stage };
+                    Verdict::Undecided { reason, so_far }
+                }
+                Ok(trace) if reaching_is_good => {
+                    let (scope, proof) = (Scope::of(task), Proof::Witness(trace));
+                    Verdict::Holds { scope, proof }
+                }
+                Ok(trace) => {
+                    let because = Broken::Trace(trace);
+                    Verdict::Violated { because }
+                }
+            };
+            (verdict, None)
+        }
+        Answer::Unreachable { certificate, .. } => {
+            let audited = match policy {
+                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
+                AuditPolicy::Always => {
+                    let result = audit(task, &certificate, control).map(|_| ());
+                    after_audit(engine, result)?
+                }
+            };
+            match audited {
+                Ok(unchecked) if reaching_is_good => {
+                    let because = Broken::NeverReached(certificate);
+                    (Verdict::Violated { because }, unchecked)
+                }
+                Ok(unchecked) => {
+                    let (scope, proof) = (Scope::of(task), Proof::Certificate(certificate));
+                    (Verdict::Holds { scope, proof }, unchecked)
+                }
+                Err(reason) => (Verdict::Undecided { reason, so_far }, None),
+            }
+        }
+        Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, None),
+        Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, None),
+    };
+    Ok(Judged { verdict, unchecked })
+}
+
+fn checked_trace(
+    task: &Task<'_>,
+    engine: &'static str,
+    trace: Trace,
+    control: &Control<'_>,
+) -> Result<Result<Trace, Stop>, Unsound> {
+    let unsound = |e: TraceError| Unsound {
+        engine,
+        what: format!("its trace does not replay: {e}"),
+    };
+    match trace.check_within(task, control) {
+        Ok(_) => {}
+        Err(TraceError::Stopped(stop)) => return Ok(Err(stop)),
+        Err(e) => return Err(unsound(e)),
+    }
+    let shorter = minimise(task, &trace, control);
+    match shorter.check_within(task, control) {
+        Ok(_) => Ok(Ok(shorter)),
+        // The one given has been replayed.
+        Err(TraceError::Stopped(_)) => Ok(Ok(trace)),
+        Err(e) => Err(unsound(e)),
+    }
+}

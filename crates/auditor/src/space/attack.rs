@@ -1,0 +1,757 @@
+//! Robustness against TSO: a search for attacks (calin-2016 Theorem 10, Fig. 3.4) over SC runs.
+//!
+//! A row has one more column: what the attack is about so far, an *aside* ([`Aside`]), numbered like
+//! everything else; what an event does to it is worked out once.
+//!
+//! An atomic block or a lock region is a unit: while a thread is inside, nobody else loads or writes,
+//! so the thread runs alone (steps on registers and stores into buffers need nothing of it and can
+//! come before), and the unit counts as touched as a whole once one of its accesses comes after the
+//! attacker's load. Inside an atomic block an attack is complete only where the block ends: a block
+//! that gets stuck was never entered. A fault ends the run.
+//!
+//! Two things make the search small. Steps that touch no memory are taken at once, as are those inside
+//! an atomic block; here the lemma of the parent module is simpler, because nobody looks at states: a
+//! step on registers commutes with every event of others, whatever becomes of the attack, and its
+//! thread can neither attack nor be admitted without it. And what can no longer become an attack is
+//! left: an attack ends with another thread's access of the delayed cell, so one must be ahead of a
+//! thread that is not frozen (or lie behind, in a unit not yet admitted); it goes on from a load of a
+//! cell that another thread may yet write; and the attacker reaches a load only where no step that
+//! waits for an empty buffer comes before it. What is *ahead* is read off the threads' graphs.
+
+use super::local::{Reduction, extent};
+use super::moves::{self, Effect, Lock, Move, Moves, Through};
+use super::rows::Rows;
+use super::{Stuck, exact_bounds};
+use crate::AuditError;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use wattle_evidence::control::{Control, Progress};
+use wattle_evidence::task::Task;
+use wattle_memory::{Exact, FaultKind, MemoryModel, Sc};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Thread};
+use wattle_model::{Fence, Instance, RegisterId};
+
+/// States between two polls.
+const POLL: usize = 1 << 10;
+
+/// Whether the program is robust against TSO, whatever its properties; gives the states seen.
+pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u64, AuditError> {
+    if (instance.threads.iter()).any(|t| t.buffered_section().is_some()) {
+        let why = "an atomic section that keeps its stores buffered";
+        return Err(AuditError::Refused(why.into()));
+    }
+    let task = Task {
+        instance,
+        model: MemoryModel::Sc,
+        question: None,
+        deadlock: false,
+    };
+    let alone = moves::alone(instance)?;
+    let moves = Moves::new(
+        &alone,
+        &exact_bounds(instance),
+        Reduction::of_registers(&task),
+    )?;
+    let mut search = Search {
+        instance,
+        moves,
+        rows: Rows::new(instance.threads.len() + 2 + instance.cells.len()),
+        asides: Vec::new(),
+        numbers: FxHashMap::default(),
+        known: FxHashMap::default(),
+        ahead: instance.threads.iter().map(Ahead::of).collect(),
+    };
+    search.run(control)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Mark {
+    Read,
+    Written,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Before,
+    /// The attacker's stores, newest value per cell; the first one was to `delayed`.
+    Delaying {
+        attacker: usize,
+        delayed: usize,
+        private: BTreeMap<usize, u32>,
+    },
+    /// `debt`: the unit somebody is in has yet to show that it comes after the load.
+    Committed {
+        attacker: usize,
+        delayed: usize,
+        marks: BTreeMap<usize, Mark>,
+        after: BTreeSet<usize>,
+        debt: bool,
+    },
+    /// All that is missing is the end of the atomic block that this thread is in.
+    Leaving(usize),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Aside {
+    phase: Phase,
+    /// What the unit in debt has touched.
+    unit: BTreeMap<usize, Mark>,
+}
+
+/// What a thread does, as far as the attack goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Deed {
+    Access {
+        cell: usize,
+        mark: Mark,
+        /// In a unit, which may be an atomic block.
+        inside: bool,
+        atomic: bool,
+    },
+    /// Into a unit, and out of it.
+    Enter,
+    Leave,
+    /// The attacker's: the first store, a later one, the load that overtakes them.
+    Start {
+        cell: usize,
+        value: u32,
+    },
+    Keep {
+        cell: usize,
+        value: u32,
+    },
+    Commit {
+        cell: usize,
+    },
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    Aside(u32),
+    Nothing,
+    Attack,
+}
+
+/// What an event leads to.
+enum Next {
+    Go,
+    Stays,
+    Attack,
+}
+
+/// What lies ahead of a thread, per location.
+struct Ahead {
+    touched: Vec<BTreeSet<usize>>,
+    written: Vec<BTreeSet<usize>>,
+    /// A load, with nothing before it that waits for an empty buffer.
+    overtakes: Vec<bool>,
+}
+
+struct Search<'i> {
+    instance: &'i Instance,
+    moves: Moves<'i, Sc, Exact>,
+    /// A column for each thread, one for the lock, one for the aside, one for each cell.
+    rows: Rows,
+    asides: Vec<Rc<Aside>>,
+    numbers: FxHashMap<Rc<Aside>, u32>,
+    known: FxHashMap<(u32, u32, Deed), Becomes>,
+    ahead: Vec<Ahead>,
+}
+
+impl Search<'_> {
+    fn threads(&self) -> usize {
+        self.instance.threads.len()
+    }
+
+    fn column(&self, cell: usize) -> usize {
+        self.threads() + 2 + cell
+    }
+
+    fn aside(&self, row: &[u64]) -> u32 {
+        self.rows.get(row, self.threads() + 1)
+    }
+
+    fn run(&mut self, control: &Control<'_>) -> Result<u64, AuditError> {
+        let starts = wattle_memory::reference::starts(self.instance);
+        let starts = starts.map_err(|e| AuditError::Refused(e.to_string()))?;
+        let before = self.number(Aside {
+            phase: Phase::Before,
+            unit: BTreeMap::new(),
+        });
+        for start in &starts {
+            self.fitting(|search| {
+                let mut row = vec![0; search.rows.words()];
+                for t in 0..search.threads() {
+                    let entry = search.instance.threads[t].entry;
+                    let registers = start.registers[t].clone();
+                    let part = search.moves.number(t, entry, registers, ());
+                    search.rows.set(&mut row, t, part)?;
+                }
+                let aside = search.threads() + 1;
+                search.rows.set(&mut row, aside, before)?;
+                for (c, value) in start.memory.iter().enumerate() {
+                    let value = search.moves.values[c].number(*value);
+                    let column = search.column(c);
+                    search.rows.set(&mut row, column, value)?;
+                }
+                for t in 0..search.threads() {
+                    search.arrive(&mut row, t)?;
+                }
+                search.rows.insert(&row);
+                Ok(())
+            })?;
+        }
+        let mut i = 0;
+        while i < self.rows.len() {
+            if i.is_multiple_of(POLL) {
+                let asides = self.known.len() * 64 + self.asides.len() * 512;
+                let progress = Progress {
+                    states: self.rows.len() as u64,
+                    frontier: (self.rows.len() - i) as u64,
+                    memory: self.rows.bytes() + self.moves.bytes() + asides as u64,
+                };
+                control.poll("audit", progress)?;
+            }
+            if self.rows.is_full() {
+                return Err(AuditError::TooMany);
+            }
+            self.fitting(|search| search.expand(i))?;
+            i += 1;
+        }
+        Ok(self.rows.len() as u64)
+    }
+
+    /// Does something with rows until all numbers fit.
+    fn fitting(
+        &mut self,
+        mut work: impl FnMut(&mut Self) -> Result<(), Stuck>,
+    ) -> Result<(), AuditError> {
+        loop {
+            match work(self) {
+                Ok(()) => return Ok(()),
+                Err(Stuck::No(error)) => return Err(error),
+                Err(Stuck::Narrow(narrow)) => self.rows.widen(narrow),
+            }
+        }
+    }
+
+    fn number(&mut self, aside: Aside) -> u32 {
+        if let Some(number) = self.numbers.get(&aside) {
+            return *number;
+        }
+        let (aside, number) = (Rc::new(aside), self.asides.len() as u32);
+        self.numbers.insert(Rc::clone(&aside), number);
+        self.asides.push(aside);
+        number
+    }
+
+    fn expand(&mut self, i: usize) -> Result<(), Stuck> {
+        let row = self.rows.row(i).to_vec();
+        let aside = Rc::clone(&self.asides[self.aside(&row) as usize]);
+        let holder = self.rows.get(&row, self.threads()).checked_sub(1);
+        // Whoever holds the lock runs alone, like one inside an atomic block.
+        let alone = (0..self.threads()).find(|t| self.is_atomic(&row, *t));
+        let alone = alone.or(holder.map(|h| h as usize));
+        for t in 0..self.threads() {
+            if alone.is_some_and(|a| a != t) {
+                continue;
+            }
+            match &aside.phase {
+                Phase::Delaying { attacker, .. } if *attacker == t => {
+                    self.attacker(&row, &aside, t)?;
+                }
+                Phase::Committed { attacker, .. } if *attacker == t => {}
+                Phase::Leaving(leaving) if *leaving != t => {}
+                phase => {
+                    self.steps(&row, t)?;
+                    if *phase == Phase::Before && alone.is_none() {
+                        self.start(&row, t)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_atomic(&self, row: &[u64], t: usize) -> bool {
+        self.moves.marks(t, self.rows.get(row, t)).inside_atomic
+    }
+
+    fn is_inside(&self, row: &[u64], t: usize) -> bool {
+        self.is_atomic(row, t) || self.lock(row, t) == Lock::Mine
+    }
+
+    fn lock(&self, row: &[u64], t: usize) -> Lock {
+        match self.rows.get(row, self.threads()) as usize {
+            0 => Lock::Free,
+            h if h == t + 1 => Lock::Mine,
+            _ => Lock::Others,
+        }
+    }
+
+    /// The steps of a thread that runs under SC.
+    fn steps(&mut self, row: &[u64], t: usize) -> Result<(), Stuck> {
+        let (part, lock) = (self.rows.get(row, t), self.lock(row, t));
+        let menu = self.moves.menu(t, part, lock)?;
+        for m in menu.first..menu.first + menu.count {
+            let mut next = row.to_vec();
+            let a_move = self.moves.list[m as usize];
+            match self.step(&mut next, t, &a_move)? {
+                Next::Go => {
+                    if self.arrive(&mut next, t)? {
+                        self.add(&next);
+                    }
+                }
+                Next::Stays => {}
+                Next::Attack => return Err(AuditError::NotRobust.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all steps that are to be taken at once; `false` if the run ends there.
+    fn arrive(&mut self, row: &mut [u64], t: usize) -> Result<bool, Stuck> {
+        'at: loop {
+            let (part, lock) = (self.rows.get(row, t), self.lock(row, t));
+            let menu = self.moves.menu(t, part, lock)?;
+            for m in menu.first..menu.first + menu.chained {
+                let a_move = self.moves.list[m as usize];
+                match self.step(row, t, &a_move)? {
+                    Next::Go => continue 'at,
+                    Next::Stays => {}
+                    Next::Attack => return Err(AuditError::NotRobust.into()),
+                }
+            }
+            return Ok(!(menu.chained > 0 && self.is_atomic(row, t)));
+        }
+    }
+
+    /// A step of a thread that runs under SC; a row that stays is not changed.
+    fn step(&mut self, row: &mut [u64], t: usize, a_move: &Move) -> Result<Next, Stuck> {
+        let (was, atomic) = (self.is_inside(row, t), self.is_atomic(row, t));
+        let n = self.threads();
+        match a_move.effect {
+            Effect::Own { part, lock } => {
+                let is = self.moves.marks(t, part).inside_atomic || lock == Lock::Mine;
+                let becomes = match (was, is) {
+                    (false, true) => self.becomes(row, t, Deed::Enter),
+                    (true, false) => self.becomes(row, t, Deed::Leave),
+                    (true, true) | (false, false) => Becomes::Aside(self.aside(row)),
+                };
+                if becomes == Becomes::Nothing {
+                    return Ok(Next::Stays);
+                }
+                self.rows.set(row, t, part)?;
+                match lock {
+                    Lock::Free => self.rows.set(row, n, 0)?,
+                    Lock::Mine => self.rows.set(row, n, t as u32 + 1)?,
+                    Lock::Others => {}
+                }
+                self.turn(row, t, becomes)
+            }
+            Effect::Through { cell, table } => {
+                let cell = cell as usize;
+                let column = self.column(cell);
+                let value = self.rows.get(row, column);
+                let through = self.moves.through(table, value)?;
+                let action = a_move
+                    .step
+                    .map(|s| &self.instance.threads[t].step(s).action);
+                let load = matches!(action, Some(Action::Load { .. }));
+                let faulty = match through {
+                    Through::Unknown | Through::Disabled => return Ok(Next::Stays),
+                    Through::Next { .. } => false,
+                    Through::Fault(fault) => match &self.moves.faults[fault as usize].2 {
+                        FaultKind::MachineOverflow => return Err(overflow()),
+                        // The access happens, and is the run's last event.
+                        FaultKind::ValueOutOfRange { .. } if load => true,
+                        _ => return Ok(Next::Stays),
+                    },
+                };
+                let deed = Deed::Access {
+                    cell,
+                    mark: if load { Mark::Read } else { Mark::Written },
+                    inside: was,
+                    atomic,
+                };
+                let becomes = self.becomes(row, t, deed);
+                if becomes == Becomes::Nothing || faulty && becomes != Becomes::Attack {
+                    return Ok(Next::Stays);
+                }
+                if let Through::Next { part, value } = through {
+                    self.rows.set(row, t, part)?;
+                    self.rows.set(row, column, value)?;
+                }
+                self.turn(row, t, becomes)
+            }
+            Effect::Fault(fault) => match &self.moves.faults[fault as usize].2 {
+                FaultKind::MachineOverflow => Err(overflow()),
+                _ => Ok(Next::Stays),
+            },
+            // There are no drains under SC.
+            Effect::Drain { .. } => Ok(Next::Stays),
+        }
+    }
+
+    /// Puts what the attack has become into a row whose thread has moved on.
+    fn turn(&mut self, row: &mut [u64], t: usize, becomes: Becomes) -> Result<Next, Stuck> {
+        let aside = match becomes {
+            Becomes::Aside(aside) => aside,
+            Becomes::Nothing => return Ok(Next::Stays),
+            Becomes::Attack => return Ok(Next::Attack),
+        };
+        let leaving = matches!(self.asides[aside as usize].phase, Phase::Leaving(_));
+        if leaving && !self.is_atomic(row, t) {
+            return Ok(Next::Attack);
+        }
+        let column = self.threads() + 1;
+        self.rows.set(row, column, aside)?;
+        Ok(Next::Go)
+    }
+
+    /// A store of a thread begins an attack.
+    fn start(&mut self, row: &[u64], t: usize) -> Result<(), Stuck> {
+        let (part, lock) = (self.rows.get(row, t), self.lock(row, t));
+        let menu = self.moves.menu(t, part, lock)?;
+        for m in menu.first..menu.first + menu.count {
+            let a_move = self.moves.list[m as usize];
+            let action = a_move
+                .step
+                .map(|s| &self.instance.threads[t].step(s).action);
+            let (Effect::Through { cell, table }, Some(Action::Store { .. })) =
+                (a_move.effect, action)
+            else {
+                continue;
+            };
+            let value = self.rows.get(row, self.column(cell as usize));
+            let Through::Next { part, value } = self.moves.through(table, value)? else {
+                continue;
+            };
+            let cell = cell as usize;
+            let becomes = self.becomes(row, t, Deed::Start { cell, value });
+            self.go_on(row, t, part, becomes)?;
+        }
+        Ok(())
+    }
+
+    /// The attacker's row with another part.
+    fn go_on(&mut self, row: &[u64], t: usize, part: u32, becomes: Becomes) -> Result<(), Stuck> {
+        let mut next = row.to_vec();
+        self.rows.set(&mut next, t, part)?;
+        if let Next::Go = self.turn(&mut next, t, becomes)?
+            && self.arrive(&mut next, t)?
+        {
+            self.add(&next);
+        }
+        Ok(())
+    }
+
+    fn attacker(&mut self, row: &[u64], aside: &Aside, t: usize) -> Result<(), Stuck> {
+        let Phase::Delaying { private, .. } = &aside.phase else {
+            return Ok(());
+        };
+        let (part, lock) = (self.rows.get(row, t), self.lock(row, t));
+        let menu = self.moves.menu(t, part, lock)?;
+        let thread = &self.instance.threads[t];
+        for m in menu.first..menu.first + menu.count {
+            let a_move = self.moves.list[m as usize];
+            let Some(step) = a_move.step else { continue };
+            let action = &thread.step(step).action;
+            if waits(action) {
+                continue;
+            }
+            match a_move.effect {
+                Effect::Own { part, .. } => {
+                    let same = Becomes::Aside(self.aside(row));
+                    self.go_on(row, t, part, same)?;
+                }
+                Effect::Through { cell, table } => {
+                    let cell = cell as usize;
+                    let own = private.get(&cell).copied();
+                    let value = own.unwrap_or_else(|| self.rows.get(row, self.column(cell)));
+                    let (part, value) = match self.moves.through(table, value)? {
+                        Through::Next { part, value } => (part, value),
+                        Through::Unknown | Through::Disabled => continue,
+                        Through::Fault(fault) => match &self.moves.faults[fault as usize].2 {
+                            FaultKind::MachineOverflow => return Err(overflow()),
+                            _ => continue,
+                        },
+                    };
+                    if !matches!(action, Action::Load { .. }) {
+                        let becomes = self.becomes(row, t, Deed::Keep { cell, value });
+                        self.go_on(row, t, part, becomes)?;
+                        continue;
+                    }
+                    if own.is_none() && self.is_ahead(row, t, cell, |a| &a.written) {
+                        // The attacker is frozen: forget where it is.
+                        let zeros = vec![0; thread.registers.len()];
+                        let frozen = self.moves.number(t, thread.entry, zeros, ());
+                        let becomes = self.becomes(row, t, Deed::Commit { cell });
+                        let mut next = row.to_vec();
+                        self.rows.set(&mut next, t, frozen)?;
+                        if let Next::Go = self.turn(&mut next, t, becomes)? {
+                            self.add(&next);
+                        }
+                    }
+                    let same = Becomes::Aside(self.aside(row));
+                    self.go_on(row, t, part, same)?;
+                }
+                Effect::Fault(fault) => {
+                    if self.moves.faults[fault as usize].2 == FaultKind::MachineOverflow {
+                        return Err(overflow());
+                    }
+                }
+                Effect::Drain { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a thread but `t` has the cell ahead of it.
+    fn is_ahead(
+        &self,
+        row: &[u64],
+        t: usize,
+        cell: usize,
+        what: impl Fn(&Ahead) -> &Vec<BTreeSet<usize>>,
+    ) -> bool {
+        (0..self.threads()).any(|u| {
+            let at = self.moves.part(u, self.rows.get(row, u)).at;
+            u != t && what(&self.ahead[u])[at.index()].contains(&cell)
+        })
+    }
+
+    /// A state to look at, unless it cannot become an attack any more.
+    fn add(&mut self, row: &[u64]) {
+        let aside = &self.asides[self.aside(row) as usize];
+        let alive = match &aside.phase {
+            Phase::Before | Phase::Leaving(_) => true,
+            Phase::Delaying {
+                attacker, delayed, ..
+            } => {
+                let part = self.moves.part(*attacker, self.rows.get(row, *attacker));
+                self.ahead[*attacker].overtakes[part.at.index()]
+                    && self.is_ahead(row, *attacker, *delayed, |a| &a.touched)
+            }
+            Phase::Committed {
+                attacker, delayed, ..
+            } => {
+                aside.unit.contains_key(delayed)
+                    || self.is_ahead(row, *attacker, *delayed, |a| &a.touched)
+            }
+        };
+        if alive {
+            self.rows.insert(row);
+        }
+    }
+
+    /// What a deed makes of the attack.
+    fn becomes(&mut self, row: &[u64], t: usize, deed: Deed) -> Becomes {
+        let aside = self.aside(row);
+        let key = (aside, t as u32, deed);
+        if let Some(becomes) = self.known.get(&key) {
+            return *becomes;
+        }
+        let mut next = Aside::clone(&self.asides[aside as usize]);
+        let becomes = match next.after(t, deed) {
+            Admitted::Yes => Becomes::Aside(self.number(next)),
+            Admitted::No => Becomes::Nothing,
+            Admitted::Attack => Becomes::Attack,
+        };
+        self.known.insert(key, becomes);
+        becomes
+    }
+}
+
+fn overflow() -> Stuck {
+    AuditError::Other("overflow of the machine".into()).into()
+}
+
+/// Whether it needs an empty buffer.
+fn waits(action: &Action<RegisterId, Address>) -> bool {
+    match action {
+        Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => true,
+        Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assume(_)
+        | Action::Assert { .. }
+        | Action::Load { .. }
+        | Action::Store { .. }
+        | Action::Fence(Fence::Store)
+        | Action::AtomicEnd => false,
+    }
+}
+
+enum Admitted {
+    No,
+    Yes,
+    Attack,
+}
+
+fn raise(marks: &mut BTreeMap<usize, Mark>, cell: usize, access: Mark) {
+    let mark = marks.entry(cell).or_insert(access);
+    *mark = (*mark).max(access);
+}
+
+impl Aside {
+    fn after(&mut self, t: usize, deed: Deed) -> Admitted {
+        match deed {
+            Deed::Access {
+                cell,
+                mark,
+                inside,
+                atomic,
+            } => match self.admit(t, cell, mark, inside) {
+                Admitted::Attack if atomic => {
+                    self.phase = Phase::Leaving(t);
+                    self.unit.clear();
+                    Admitted::Yes
+                }
+                admitted => admitted,
+            },
+            Deed::Enter => {
+                if let Phase::Committed { after, debt, .. } = &mut self.phase {
+                    *debt = !after.contains(&t);
+                }
+                Admitted::Yes
+            }
+            // A unit that is not after the load has no place here.
+            Deed::Leave => match self.phase {
+                Phase::Committed { debt: true, .. } => Admitted::No,
+                Phase::Before
+                | Phase::Delaying { .. }
+                | Phase::Committed { debt: false, .. }
+                | Phase::Leaving(_) => Admitted::Yes,
+            },
+            Deed::Start { cell, value } => {
+                self.phase = Phase::Delaying {
+                    attacker: t,
+                    delayed: cell,
+                    private: BTreeMap::from([(cell, value)]),
+                };
+                Admitted::Yes
+            }
+            Deed::Keep { cell, value } => {
+                if let Phase::Delaying { private, .. } = &mut self.phase {
+                    private.insert(cell, value);
+                }
+                Admitted::Yes
+            }
+            Deed::Commit { cell } => {
+                let Phase::Delaying { delayed, .. } = self.phase else {
+                    return Admitted::No;
+                };
+                self.phase = Phase::Committed {
+                    attacker: t,
+                    delayed,
+                    marks: BTreeMap::from([(cell, Mark::Read)]),
+                    after: BTreeSet::new(),
+                    debt: false,
+                };
+                Admitted::Yes
+            }
+        }
+    }
+
+    /// Whether the access may happen where it does, and what it leaves behind.
+    fn admit(&mut self, t: usize, cell: usize, access: Mark, inside: bool) -> Admitted {
+        let Phase::Committed {
+            delayed,
+            marks,
+            after,
+            debt,
+            ..
+        } = &mut self.phase
+        else {
+            return Admitted::Yes;
+        };
+        if !after.contains(&t) {
+            let conflict = match marks.get(&cell) {
+                Some(Mark::Written) => true,
+                Some(Mark::Read) => access == Mark::Written,
+                None => false,
+            };
+            if conflict {
+                after.insert(t);
+                *debt = false;
+                let touched = std::mem::take(&mut self.unit);
+                if touched.contains_key(delayed) {
+                    return Admitted::Attack;
+                }
+                for (c, m) in touched {
+                    raise(marks, c, m);
+                }
+            } else if inside && *debt {
+                raise(&mut self.unit, cell, access);
+                return Admitted::Yes;
+            } else {
+                return Admitted::No;
+            }
+        }
+        if cell == *delayed {
+            return Admitted::Attack;
+        }
+        raise(marks, cell, access);
+        Admitted::Yes
+    }
+}
+
+impl Ahead {
+    fn of(thread: &Thread) -> Self {
+        let n = thread.locations.len();
+        let mut ahead = Ahead {
+            touched: vec![BTreeSet::new(); n],
+            written: vec![BTreeSet::new(); n],
+            overtakes: vec![false; n],
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for step in thread.steps.iter().rev() {
+                let (from, to) = (step.source.index(), step.target.index());
+                let (cells, write, load) = match &step.action {
+                    Action::Load { place, .. } => (extent(place), false, true),
+                    Action::Store { place, .. } => (extent(place), true, false),
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => (0..0, false, false),
+                };
+                let overtakes = load || !waits(&step.action) && ahead.overtakes[to];
+                changed |= overtakes && !ahead.overtakes[from];
+                ahead.overtakes[from] |= overtakes;
+                changed |= join(&mut ahead.touched, from, to, cells.clone());
+                let written = if write { cells } else { 0..0 };
+                changed |= join(&mut ahead.written, from, to, written);
+            }
+        }
+        ahead
+    }
+}
+
+/// Adds what is ahead of `to`, and some cells, to what is ahead of `from`.
+fn join(
+    sets: &mut [BTreeSet<usize>],
+    from: usize,
+    to: usize,
+    cells: std::ops::Range<usize>,
+) -> bool {
+    let new: Vec<usize> = sets[to]
+        .iter()
+        .copied()
+        .chain(cells)
+        .filter(|c| !sets[from].contains(c))
+        .collect();
+    sets[from].extend(&new);
+    !new.is_empty()
+}

@@ -1,0 +1,554 @@
+//! Any number of threads, forward: initiation, consecution and safety of a set of views of two threads.
+//!
+//! If every two threads of every initial state look like a view, and whenever every two threads of a
+//! state do, so do every two after any step, then all two threads of all states do. A step is checked
+//! for two threads x and y: where one of them acts (or nobody of whom anything is known) with the two
+//! alone; where another thread z does, with all three, each two of which look like a view. Threads
+//! beyond these are named at most, and what is read of them is anything. A universal guard is taken to
+//! hold for them. So more is allowed than really happens, never less.
+//!
+//! One thread alone is no state of two; its few states are gone through here.
+//!
+//! What is trusted is the meaning of array-based systems. Nothing is shared with the engine.
+
+mod act;
+mod assume;
+mod join;
+mod looks;
+mod world;
+
+use super::{AuditError, Audited, model_of};
+use act::{Cast, Move};
+use assume::{Logic, Scope};
+use join::join;
+pub use looks::Looks;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
+use wattle_evidence::certificate::Views;
+use wattle_evidence::control::{Control, Progress};
+use wattle_memory::MemoryModel;
+use wattle_model::array::{
+    Access, ArraySystem, Comparison, Literal, Quantified, Term, ThreadTerm, UpdateIndex, Value,
+};
+use world::{ANY, Frame, Pos, Sort, World};
+
+/// Most states of one thread that are gone through.
+const ALONE: usize = 100_000;
+
+/// Whether the certificate proves that no bad state of the system can be reached.
+pub fn audit_views(
+    system: &ArraySystem,
+    model: MemoryModel,
+    certificate: &Views,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let model = model_of(system, model, certificate.model, &certificate.cells)?;
+    let frame = Frame::new(system, model, certificate)?;
+    treated(&frame)?;
+    let moves: Vec<Move<'_>> = system
+        .transitions
+        .iter()
+        .map(|t| Move::new(system, t))
+        .collect();
+    let mut checked = 0;
+    alone(&frame, &moves, control, &mut checked)?;
+    let logic = Logic {
+        frame: &frame,
+        others: true,
+        cramped: Cell::new(false),
+    };
+    let mut audit = Audit {
+        logic: &logic,
+        moves: &moves,
+        precise: certificate.precise,
+        control,
+        views: Vec::new(),
+        known: FxHashSet::default(),
+        ones: FxHashMap::default(),
+        active: Vec::new(),
+        sides: Vec::new(),
+        looks: Vec::new(),
+        with: Vec::new(),
+        both: FxHashMap::default(),
+        checked,
+    };
+    for bytes in certificate.each()? {
+        audit.take(frame.read(bytes)?);
+    }
+    for w in initial(&logic, 2) {
+        if !audit.covers(w) {
+            return Err(AuditError::MissesInitial);
+        }
+    }
+    for i in 0..audit.views.len() {
+        audit.view(i)?;
+        if logic.cramped.get() {
+            return Err(AuditError::Refused("positions are too many".into()));
+        }
+    }
+    Ok(Audited {
+        checked: audit.checked,
+    })
+}
+
+/// Systems that views say nothing about.
+fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
+    let refused = |what: &str| Err(AuditError::Refused(what.into()));
+    let mut constants = false;
+    let mut thread = |t: &ThreadTerm| constants |= matches!(t, ThreadTerm::Constant(_));
+    for_each_literal(frame.system, &mut |l| {
+        for side in [&l.left, &l.right] {
+            if let Term::Thread(t) = side {
+                thread(t);
+            }
+        }
+    });
+    let mut access = |a: &Access| a.args.iter().chain(&a.reader).for_each(&mut thread);
+    for_each_literal(frame.system, &mut |l| l.for_each_access(&mut access));
+    for t in &frame.system.transitions {
+        t.for_each_access(&mut access);
+    }
+    for u in frame.system.transitions.iter().flat_map(|t| &t.updates) {
+        for i in &u.index {
+            if let UpdateIndex::At(t) = i {
+                thread(t);
+            }
+        }
+        for b in &u.branches {
+            if let Value::Term(Term::Thread(t)) = &b.value {
+                thread(t);
+            }
+        }
+    }
+    if constants {
+        return refused("views do not treat thread constants");
+    }
+    if frame.system.cells.iter().any(|c| c.arity > 2) {
+        return refused("views do not treat arrays over more than two threads");
+    }
+    for t in &frame.system.transitions {
+        let every = |u: &wattle_model::array::Update| {
+            frame.delayed(u.cell) && u.index.iter().any(|i| matches!(i, UpdateIndex::Each(_)))
+        };
+        if !frame.system.is_atomic(t) && t.updates.iter().any(every) {
+            return refused("views do not treat a store to all elements at once");
+        }
+        let weak = frame.system.reads_weak(t) || frame.system.writes_weak(t);
+        if frame.model != MemoryModel::Sc && t.actor.is_none() && (weak || t.fence.is_some()) {
+            return refused("somebody must act on weak memory");
+        }
+    }
+    Ok(())
+}
+
+fn for_each_literal(system: &ArraySystem, visit: &mut dyn FnMut(&Literal)) {
+    system.init.body.for_each_literal(visit);
+    for q in system.bad.iter().chain(&system.assumed) {
+        q.body.for_each_literal(visit);
+    }
+    for t in &system.transitions {
+        t.guard.for_each_literal(visit);
+        for b in t.updates.iter().flat_map(|u| &u.branches) {
+            b.condition.for_each_literal(visit);
+        }
+    }
+}
+
+/// Whether threads are compared by order somewhere.
+fn orders_threads(system: &ArraySystem) -> bool {
+    let mut found = false;
+    for_each_literal(system, &mut |l| {
+        let threads = matches!((&l.left, &l.right), (Term::Thread(_), Term::Thread(_)));
+        found |= threads && matches!(l.op, Comparison::Lt | Comparison::Le);
+    });
+    found
+}
+
+/// Whether a cell may hold no thread: if `init` excludes all of them.
+fn may_be_nobody(system: &ArraySystem) -> bool {
+    let mut found = false;
+    system.init.body.for_each_literal(&mut |l| {
+        let thread = |t: &Term| matches!(t, Term::Thread(_));
+        let cell = |t: &Term| matches!(t, Term::Read(_));
+        let both = thread(&l.left) && cell(&l.right) || cell(&l.left) && thread(&l.right);
+        found |= both && l.op == Comparison::Ne;
+    });
+    found
+}
+
+/// All tuples of the threads.
+fn tuples(all: &[Pos], length: usize, different: bool) -> Vec<Vec<Pos>> {
+    let mut out: Vec<Vec<Pos>> = vec![Vec::new()];
+    for _ in 0..length {
+        let longer = out.iter().flat_map(|t| {
+            let free = all.iter().filter(move |p| !different || !t.contains(p));
+            free.map(move |p| [&t[..], &[*p]].concat())
+        });
+        out = longer.collect();
+    }
+    out
+}
+
+/// What the threads may look like at first.
+fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
+    let frame = logic.frame;
+    let system = frame.system;
+    let mut worlds = vec![frame.blank(threads)];
+    for (c, cell) in system.cells.iter().enumerate() {
+        let Sort::Finite(n) = frame.sorts[c] else {
+            continue;
+        };
+        if !cell.constant || cell.arity > 1 {
+            continue;
+        }
+        for i in 0..worlds[0].memory[c].len() {
+            let each = worlds.iter().flat_map(|w| {
+                (0..n).map(move |v| {
+                    let mut w = w.clone();
+                    w.memory[c][i] = Pos::from(v);
+                    w
+                })
+            });
+            worlds = each.collect();
+        }
+    }
+    for generous in [false, true] {
+        let mut next = Vec::new();
+        for w in worlds {
+            let all = match generous {
+                false => w.me.clone(),
+                true => frame.positions(&w, true),
+            };
+            let mut now = vec![w];
+            for args in tuples(&all, system.init.params.len(), false) {
+                let scope = Scope {
+                    args: &args,
+                    reader: None,
+                    generous,
+                    params: args.len(),
+                };
+                let step = |w| logic.assume(w, &system.init.body, true, scope);
+                now = now.into_iter().flat_map(step).collect();
+            }
+            next.extend(now);
+        }
+        worlds = next;
+    }
+    // Conditions on constants alone that are claimed never to hold are axioms.
+    let axioms: Vec<&Quantified> = {
+        let all = system.assumed.iter();
+        all.filter(|q| system.only_constants(&q.body)).collect()
+    };
+    worlds.retain(|w| !axioms.iter().any(|q| surely(logic, w, q)));
+    worlds
+}
+
+/// Whether some of the threads satisfy the condition whatever is not known.
+fn surely(logic: &Logic<'_>, w: &World, q: &Quantified) -> bool {
+    let mut plain = true;
+    q.body.for_each_literal(&mut |l| {
+        let number = |t: &Term| matches!(t, Term::Sum { .. });
+        plain &= !number(&l.left) && !number(&l.right);
+    });
+    plain
+        && tuples(&w.me, q.params.len(), true).iter().any(|args| {
+            let scope = Scope {
+                args,
+                reader: None,
+                generous: false,
+                params: args.len(),
+            };
+            let mut unknown = false;
+            q.body
+                .for_each_access(&mut |a| unknown |= logic.seen(w, a, scope).1 == ANY);
+            !unknown && !logic.assume(w.clone(), &q.body, true, scope).is_empty()
+        })
+}
+
+/// Whether some different threads may satisfy the condition, as many as can be of them whole.
+///
+/// Of k ≥ 2 threads of a state that satisfy it, any two are the whole ones of some view; the rest are
+/// threads that a cell of the view names, or others, anywhere in the order. Of these nothing is known.
+fn may_be(logic: &Logic<'_>, w: &World, q: &Quantified) -> bool {
+    let (params, whole) = (q.params.len(), w.me.len());
+    if params > whole && !logic.others {
+        return false;
+    }
+    satisfied(logic, w, q, params.min(whole), &mut Vec::new())
+}
+
+fn satisfied(
+    logic: &Logic<'_>,
+    w: &World,
+    q: &Quantified,
+    whole: usize,
+    args: &mut Vec<Pos>,
+) -> bool {
+    let params = q.params.len();
+    let seen = args.iter().filter(|a| w.me.contains(a)).count();
+    if args.len() == params {
+        let scope = Scope {
+            args,
+            reader: None,
+            generous: params > whole,
+            params,
+        };
+        return !logic.assume(w.clone(), &q.body, true, scope).is_empty();
+    }
+    let mut all = w.me.clone();
+    // There must be places left for the whole ones.
+    if params - args.len() > whole - seen {
+        all = logic.frame.positions(w, true);
+        all.extend(args.iter());
+        all.sort_unstable();
+        all.dedup();
+        let new = logic.strangers(&all);
+        all.extend(new);
+    }
+    all.retain(|p| !args.contains(p));
+    all.into_iter().any(|p| {
+        args.push(p);
+        let found = satisfied(logic, w, q, whole, args);
+        args.pop();
+        found
+    })
+}
+
+/// A thread that is alone.
+fn alone(
+    frame: &Frame<'_>,
+    moves: &[Move<'_>],
+    control: &Control<'_>,
+    checked: &mut u64,
+) -> Result<(), AuditError> {
+    let logic = Logic {
+        frame,
+        others: false,
+        cramped: Cell::new(false),
+    };
+    let mut known: FxHashSet<Vec<u16>> = FxHashSet::default();
+    let mut open = initial(&logic, 1);
+    let cast = Cast {
+        star: None,
+        actor: None,
+        whole: true,
+    };
+    while let Some(w) = open.pop() {
+        if !known.insert(frame.key(&w)) {
+            continue;
+        }
+        *checked += 1;
+        poll(control, *checked)?;
+        let long = w.pending[0].len() > 40;
+        if known.len() > ALONE || logic.cramped.get() || long {
+            return Err(AuditError::Refused(
+                "one thread alone has too many states".into(),
+            ));
+        }
+        if frame.system.bad.iter().any(|q| may_be(&logic, &w, q)) {
+            return Err(AuditError::Other(
+                "a thread that is alone may do wrong".into(),
+            ));
+        }
+        for m in moves {
+            open.extend(logic.moves(&w, m, cast));
+        }
+        open.extend(logic.drain(&w, 0));
+    }
+    Ok(())
+}
+
+fn poll(control: &Control<'_>, states: u64) -> Result<(), AuditError> {
+    let progress = Progress {
+        states,
+        ..Progress::default()
+    };
+    Ok(control.poll("audit", progress)?)
+}
+
+struct Audit<'a> {
+    logic: &'a Logic<'a>,
+    moves: &'a [Move<'a>],
+    precise: bool,
+    control: &'a Control<'a>,
+    views: Vec<World>,
+    known: FxHashSet<Vec<u16>>,
+    /// What single threads look like.
+    ones: FxHashMap<Vec<u16>, usize>,
+    /// Whether such a thread may do something that two others see.
+    active: Vec<bool>,
+    sides: Vec<[usize; 2]>,
+    /// For each view whether one of its threads may look at the other; only if `precise`.
+    looks: Vec<[bool; 2]>,
+    /// For each look of a thread the views with it, and at which place.
+    with: Vec<Vec<(usize, usize)>>,
+    both: FxHashMap<(usize, usize), Vec<(usize, usize)>>,
+    checked: u64,
+}
+
+impl Audit<'_> {
+    fn take(&mut self, w: World) {
+        let frame = self.logic.frame;
+        if !self.known.insert(frame.key(&w)) {
+            return;
+        }
+        let number = self.views.len();
+        let mut sides = [0; 2];
+        for (t, side) in sides.iter_mut().enumerate() {
+            let one = frame.part(&w, &[t]);
+            let key = frame.key(&one);
+            *side = match self.ones.get(&key) {
+                Some(i) => *i,
+                None => {
+                    self.active.push(self.seen_by_others(&one));
+                    self.with.push(Vec::new());
+                    self.ones.insert(key, self.with.len() - 1);
+                    self.with.len() - 1
+                }
+            };
+        }
+        for t in 0..2 {
+            self.with[sides[t]].push((number, t));
+            let list = self.both.entry((sides[t], sides[1 - t])).or_default();
+            list.push((number, t));
+        }
+        self.sides.push(sides);
+        self.looks.push([0, 1].map(|t| self.may_look(&w, t)));
+        self.views.push(w);
+    }
+
+    /// Whether all that the world stands for are views.
+    fn covers(&self, w: World) -> bool {
+        let mut all = self.logic.settled(w).into_iter();
+        all.all(|w| self.known.contains(&self.logic.frame.key(&w)))
+    }
+
+    /// Whether the only whole thread may change what others see.
+    fn seen_by_others(&self, w: &World) -> bool {
+        let elsewhere = |of: &[Pos]| of.is_empty() || of.iter().any(|p| *p != w.me[0]);
+        let mut pending = w.pending[0].iter().flat_map(|p| &p.stores);
+        if pending.any(|s| elsewhere(&s.of)) {
+            return true;
+        }
+        let cast = Cast {
+            star: Some(0),
+            actor: Some(0),
+            whole: false,
+        };
+        let mut moves = self.moves.iter().filter(|m| self.visible(m));
+        moves.any(|m| !self.logic.moves(w, m, cast).is_empty())
+    }
+
+    /// Whether the transition changes at once what is not the acting thread's.
+    fn visible(&self, m: &Move<'_>) -> bool {
+        let Some(actor) = m.transition.actor else {
+            return true;
+        };
+        let own = UpdateIndex::At(ThreadTerm::Param(actor));
+        m.transition.updates.iter().any(|u| {
+            let late = self.logic.frame.delayed(u.cell) && !m.atomic;
+            !late && (u.index.is_empty() || u.index.iter().any(|i| *i != own))
+        })
+    }
+
+    /// Safety, and consecution for the two threads of a view.
+    fn view(&mut self, i: usize) -> Result<(), AuditError> {
+        let (logic, frame) = (self.logic, self.logic.frame);
+        let w = self.views[i].clone();
+        let state = i as u64 + 1;
+        if frame.system.bad.iter().any(|q| may_be(logic, &w, q)) {
+            return Err(AuditError::Bad { state });
+        }
+        self.checked += 1;
+        poll(self.control, self.checked)?;
+        let out = |event: &str| AuditError::NotClosed {
+            state,
+            event: event.to_string(),
+        };
+        for m in self.moves {
+            let cast = Cast {
+                star: None,
+                actor: None,
+                whole: self.precise || m.transition.actor.is_none(),
+            };
+            for next in logic.moves(&w, m, cast) {
+                if !self.covers(next) {
+                    return Err(out(&m.transition.name));
+                }
+            }
+        }
+        for t in 0..2 {
+            for next in logic.drain(&w, t) {
+                if !self.covers(next) {
+                    return Err(out("a store reaching memory"));
+                }
+            }
+        }
+        for (first, second) in [(0, 1), (1, 0)] {
+            let (x, y) = (self.sides[i][first], self.sides[i][second]);
+            for (j, t) in &self.with[x] {
+                let z = self.sides[*j][1 - t];
+                // What z does need not be looked at twice.
+                let acts = first == 0 && self.active[z];
+                let looks = self.looks[*j][*t];
+                if !acts && !looks {
+                    continue;
+                }
+                for (k, u) in self.both.get(&(y, z)).into_iter().flatten() {
+                    self.checked += 1;
+                    poll(self.control, self.checked)?;
+                    let views = [
+                        (&w, [first, second]),
+                        (&self.views[*j], [*t, 1 - t]),
+                        (&self.views[*k], [*u, 1 - u]),
+                    ];
+                    let Some(three) = join(frame, views)? else {
+                        continue;
+                    };
+                    if acts {
+                        self.together(&three, 2).map_err(|e| out(&e))?;
+                    }
+                    if looks {
+                        self.together(&three, 0).map_err(|e| out(&e))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a thread of a view may do something in which the other takes part.
+    fn may_look(&self, w: &World, t: usize) -> bool {
+        let cast = Cast {
+            star: Some(1 - t),
+            actor: Some(t),
+            whole: false,
+        };
+        let mut moves = self.moves.iter().filter(|m| m.transition.actor.is_some());
+        self.precise && moves.any(|m| !self.logic.moves(w, m, cast).is_empty())
+    }
+
+    /// What the third thread does, or the first with it, leaves the first two like a view.
+    fn together(&self, w: &World, actor: usize) -> Result<(), String> {
+        let frame = self.logic.frame;
+        let cast = Cast {
+            star: Some(2),
+            actor: Some(actor),
+            whole: false,
+        };
+        let fine = |next: &World| self.covers(frame.part(next, &[0, 1]));
+        let meant = |m: &&Move<'_>| match actor {
+            2 => self.visible(m),
+            _ => m.transition.actor.is_some(),
+        };
+        for m in self.moves.iter().filter(meant) {
+            if !self.logic.moves(w, m, cast).iter().all(fine) {
+                return Err(m.transition.name.clone());
+            }
+        }
+        match actor == 2 && !self.logic.drain(w, 2).iter().all(fine) {
+            true => Err("a store reaching memory".into()),
+            false => Ok(()),
+        }
+    }
+}

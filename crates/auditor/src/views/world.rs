@@ -1,0 +1,367 @@
+//! A few threads seen whole, and others only named.
+
+use wattle_evidence::certificate::{Corrupt, Views};
+use wattle_memory::MemoryModel;
+use wattle_model::array::{ArraySystem, CellType};
+
+/// A constructor's number, or a position of a thread or number.
+pub type Pos = i32;
+pub const ANY: Pos = i32::MAX;
+pub const NONE: Pos = i32::MAX - 1;
+/// Between neighbours when nothing stands between them.
+pub const ROOM: Pos = 1 << 14;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Finite(u16),
+    Thread,
+    /// Whole numbers, or others.
+    Number(bool),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    pub cell: u16,
+    pub of: Vec<Pos>,
+    pub value: Pos,
+}
+
+/// Stores that reach memory together; none is a store fence. `repeated`: one or more times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub stores: Vec<Store>,
+    pub repeated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World {
+    /// Positions of the threads seen whole.
+    pub me: Vec<Pos>,
+    pub anchors: Vec<Pos>,
+    /// For each cell its elements for the threads seen whole.
+    pub memory: Vec<Vec<Pos>>,
+    pub pending: Vec<Vec<Pending>>,
+    /// Elements of other threads that were looked at.
+    pub looked: Vec<(u16, Vec<Pos>, Pos)>,
+}
+
+pub struct Frame<'a> {
+    pub system: &'a ArraySystem,
+    pub model: MemoryModel,
+    pub anchors: Vec<i64>,
+    pub sorts: Vec<Sort>,
+    forget: Vec<(u16, Vec<u8>, u16)>,
+    /// Threads are compared by order somewhere.
+    pub ordered: bool,
+    /// Cells may hold no thread.
+    pub nobody: bool,
+}
+
+impl<'a> Frame<'a> {
+    pub fn new(
+        system: &'a ArraySystem,
+        model: MemoryModel,
+        certificate: &Views,
+    ) -> Result<Self, Corrupt> {
+        let sorts = system.cells.iter().map(|c| match c.ty {
+            CellType::Thread => Sort::Thread,
+            CellType::Int => Sort::Number(true),
+            CellType::Real => Sort::Number(false),
+            ty => system
+                .values(ty)
+                .map_or(Sort::Number(false), |n| Sort::Finite(n as u16)),
+        });
+        let sorted = certificate.anchors.windows(2).all(|w| w[0] < w[1]);
+        if !sorted || certificate.anchors.len() > 100 {
+            return Err(Corrupt("its constants are not in order"));
+        }
+        let mut forget = Vec::new();
+        for f in &certificate.forget {
+            let arity = |c: u16| system.cells.get(usize::from(c)).map(|c| c.arity);
+            if arity(f.when).is_none_or(|a| a > 1) || arity(f.when) != arity(f.cell) {
+                return Err(Corrupt("it forgets what there is not"));
+            }
+            forget.push((f.when, f.values.clone(), f.cell));
+        }
+        Ok(Frame {
+            system,
+            model,
+            anchors: certificate.anchors.clone(),
+            sorts: sorts.collect(),
+            forget,
+            ordered: super::orders_threads(system),
+            nobody: super::may_be_nobody(system),
+        })
+    }
+
+    pub fn sort(&self, cell: u16) -> Sort {
+        self.sorts[usize::from(cell)]
+    }
+
+    /// Whether stores to the cell go through buffers.
+    pub fn delayed(&self, cell: u16) -> bool {
+        self.model != MemoryModel::Sc && self.system.cell(cell).weak
+    }
+
+    /// Nothing known but who the threads are.
+    pub fn blank(&self, threads: usize) -> World {
+        let positions = |n: usize| (1..=n as Pos).map(|i| i * ROOM).collect();
+        let elements = |arity: u8| vec![ANY; threads.pow(u32::from(arity))];
+        World {
+            me: positions(threads),
+            anchors: positions(self.anchors.len()),
+            memory: self
+                .system
+                .cells
+                .iter()
+                .map(|c| elements(c.arity))
+                .collect(),
+            pending: vec![Vec::new(); threads],
+            looked: Vec::new(),
+        }
+    }
+
+    /// A view as it is written in a certificate.
+    pub fn read(&self, bytes: &[u8]) -> Result<World, Corrupt> {
+        let mut rest = bytes.iter().copied();
+        let mut next = || rest.next().ok_or(Corrupt("a view is too short"));
+        let value = |b: u8, sort: Sort| match (b, sort) {
+            (255, _) => Ok(ANY),
+            (254, Sort::Thread) => Ok(NONE),
+            (b, Sort::Finite(n)) if u16::from(b) < n => Ok(Pos::from(b)),
+            (b, Sort::Thread | Sort::Number(_)) if b < 254 => Ok((Pos::from(b) + 1) * ROOM),
+            _ => Err(Corrupt("a value that the cell cannot have")),
+        };
+        let known = |p: Pos| match p {
+            ANY | NONE => Err(Corrupt("a thread or constant without a position")),
+            p => Ok(p),
+        };
+        let mut w = self.blank(2);
+        for p in &mut w.me {
+            *p = known(value(next()?, Sort::Thread)?)?;
+        }
+        for p in &mut w.anchors {
+            *p = known(value(next()?, Sort::Number(true))?)?;
+        }
+        let apart = match self.ordered {
+            true => w.me[0] < w.me[1],
+            false => w.me[0] != w.me[1],
+        };
+        if !apart || w.anchors.windows(2).any(|a| a[0] >= a[1]) {
+            return Err(Corrupt("positions that are not in order"));
+        }
+        for (arity, element) in [(0, 0), (1, 0), (1, 1)] {
+            for (c, cell) in self.system.cells.iter().enumerate() {
+                if cell.arity == arity {
+                    w.memory[c][element] = value(next()?, self.sorts[c])?;
+                }
+            }
+        }
+        for (c, cell) in self.system.cells.iter().enumerate() {
+            if cell.arity == 2 {
+                for element in 0..4 {
+                    w.memory[c][element] = value(next()?, self.sorts[c])?;
+                }
+            }
+        }
+        if self.model != MemoryModel::Sc {
+            for t in 0..2 {
+                for _ in 0..next()? {
+                    let head = next()?;
+                    let mut stores = Vec::new();
+                    for _ in 0..head / 2 {
+                        let cell = u16::from(next()?);
+                        let decl = self.system.cells.get(usize::from(cell));
+                        let decl = decl
+                            .filter(|d| d.weak)
+                            .ok_or(Corrupt("no such weak cell"))?;
+                        let args = [next()?, next()?];
+                        let of = args[..usize::from(decl.arity)].iter();
+                        let of = of.map(|b| known(value(*b, Sort::Thread)?));
+                        stores.push(Store {
+                            cell,
+                            of: of.collect::<Result<_, _>>()?,
+                            value: value(next()?, self.sort(cell))?,
+                        });
+                    }
+                    w.pending[t].push(Pending {
+                        stores,
+                        repeated: head % 2 == 1,
+                    });
+                }
+            }
+        }
+        match next() {
+            Ok(_) => Err(Corrupt("a view is too long")),
+            Err(_) => Ok(w),
+        }
+    }
+
+    /// Calls for each position of a thread (or number) that is known; the whole threads' own first.
+    pub fn each(&self, w: &mut World, threads: bool, visit: &mut dyn FnMut(&mut Pos)) {
+        let mut known = |p: &mut Pos| {
+            if *p < NONE {
+                visit(p);
+            }
+        };
+        match threads {
+            true => w.me.iter_mut().for_each(&mut known),
+            false => w.anchors.iter_mut().for_each(&mut known),
+        }
+        let meant = |s: Sort| match s {
+            Sort::Finite(_) => false,
+            Sort::Thread => threads,
+            Sort::Number(_) => !threads,
+        };
+        for (c, elements) in w.memory.iter_mut().enumerate() {
+            if meant(self.sorts[c]) {
+                elements.iter_mut().for_each(&mut known);
+            }
+        }
+        let stores = w.pending.iter_mut().flatten().flat_map(|p| &mut p.stores);
+        for s in stores {
+            if threads {
+                s.of.iter_mut().for_each(&mut known);
+            }
+            if meant(self.sort(s.cell)) {
+                known(&mut s.value);
+            }
+        }
+        for (cell, of, value) in &mut w.looked {
+            if threads {
+                of.iter_mut().for_each(&mut known);
+            }
+            if meant(self.sort(*cell)) {
+                known(value);
+            }
+        }
+    }
+
+    pub fn positions(&self, w: &World, threads: bool) -> Vec<Pos> {
+        let mut all = Vec::new();
+        self.each(&mut w.clone(), threads, &mut |p| all.push(*p));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Positions that are certainly those of whole numbers.
+    pub fn integers(&self, w: &World) -> Vec<Pos> {
+        let whole = |c: usize| self.sorts[c] == Sort::Number(true);
+        let mut all = w.anchors.clone();
+        let memory = w.memory.iter().enumerate();
+        all.extend(memory.filter(|(c, _)| whole(*c)).flat_map(|(_, e)| e));
+        let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
+        let stores = stores.map(|s| (s.cell, s.value));
+        let looked = w.looked.iter().map(|(cell, _, value)| (*cell, *value));
+        let more = stores
+            .chain(looked)
+            .filter(|(cell, _)| whole(usize::from(*cell)));
+        all.extend(more.map(|(_, value)| value));
+        all.retain(|p| *p < NONE);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The same with only these threads whole.
+    pub fn part(&self, w: &World, of: &[usize]) -> World {
+        let n = w.me.len();
+        let elements = |(c, all): (usize, &Vec<Pos>)| match self.system.cells[c].arity {
+            0 => all.clone(),
+            1 => of.iter().map(|t| all[*t]).collect(),
+            _ => {
+                let pairs = of
+                    .iter()
+                    .flat_map(|i| of.iter().map(move |j| all[i * n + j]));
+                pairs.collect()
+            }
+        };
+        World {
+            me: of.iter().map(|t| w.me[*t]).collect(),
+            anchors: w.anchors.clone(),
+            memory: w.memory.iter().enumerate().map(elements).collect(),
+            pending: of.iter().map(|t| w.pending[*t].clone()).collect(),
+            looked: Vec::new(),
+        }
+    }
+
+    /// Forgets what the certificate says, rule by rule; a cell that is forgotten counts as one that has
+    /// the values. Gives what is forgotten, or the cell and element that must be known first.
+    pub fn forgotten(&self, w: &mut World) -> Result<Vec<(usize, usize)>, (usize, usize)> {
+        let mut gone = Vec::new();
+        for (when, values, cell) in &self.forget {
+            let (when, cell) = (usize::from(*when), usize::from(*cell));
+            for i in 0..w.memory[when].len() {
+                let at = w.memory[when][i];
+                let lost = gone.contains(&(when, i));
+                if at == ANY && !lost {
+                    return Err((when, i));
+                }
+                if lost || values.iter().any(|v| Pos::from(*v) == at) {
+                    gone.push((cell, i));
+                    w.memory[cell][i] = ANY;
+                }
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Equal for worlds that differ only in names.
+    pub fn key(&self, w: &World) -> Vec<u16> {
+        let mut w = w.clone();
+        w.looked.clear();
+        let numbers = self.positions(&w, false);
+        self.each(&mut w, false, &mut |p| {
+            *p = numbers.partition_point(|x| x < p) as Pos
+        });
+        let n = w.me.len();
+        if self.ordered {
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by_key(|t| w.me[*t]);
+            let mut w = self.part(&w, &order);
+            let threads = self.positions(&w, true);
+            self.each(&mut w, true, &mut |p| {
+                *p = threads.partition_point(|x| x < p) as Pos
+            });
+            return flat(&w);
+        }
+        let mut orders = vec![(0..n).collect::<Vec<_>>()];
+        if n == 2 {
+            orders.push(vec![1, 0]);
+        }
+        let named = orders.iter().map(|order| {
+            let mut w = self.part(&w, order);
+            let mut seen: Vec<Pos> = Vec::new();
+            self.each(&mut w, true, &mut |p| {
+                if !seen.contains(p) {
+                    seen.push(*p);
+                }
+                *p = seen.iter().position(|s| s == p).map_or(0, |i| i as Pos);
+            });
+            flat(&w)
+        });
+        named.min().unwrap_or_default()
+    }
+}
+
+fn flat(w: &World) -> Vec<u16> {
+    let short = |p: &Pos| match *p {
+        ANY => u16::MAX,
+        NONE => u16::MAX - 1,
+        p => p as u16,
+    };
+    let mut out: Vec<u16> = w.me.iter().chain(&w.anchors).map(short).collect();
+    out.extend(w.memory.iter().flatten().map(short));
+    for queue in &w.pending {
+        out.push(queue.len() as u16);
+        for p in queue {
+            out.push((p.stores.len() * 2 + usize::from(p.repeated)) as u16);
+            for s in &p.stores {
+                out.push(s.cell);
+                out.extend(s.of.iter().chain([&s.value]).map(short));
+            }
+        }
+    }
+    out
+}

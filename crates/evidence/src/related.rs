@@ -1,0 +1,67 @@
+//! How an array-based system is related to the program it was made from, in the words of whoever made
+//! it. A hint for the auditor, which checks it.
+
+use wattle_model::FamilyId;
+
+/// How cells of the system hold a variable of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// One of these, as a constructor of [`Relation::constants`].
+    Few { cell: u16, values: Vec<i64> },
+    /// A number, within these bounds as far as there are any.
+    Number {
+        cell: u16,
+        bounds: (Option<i64>, Option<i64>),
+    },
+    /// A thread of the family, unless the flag says that there is none (−1).
+    Thread {
+        cell: u16,
+        none: u16,
+        family: FamilyId,
+    },
+    /// As many threads as elements are true.
+    Counter { cell: u16 },
+}
+
+impl Held {
+    pub fn cells(&self) -> Vec<u16> {
+        match self {
+            Held::Few { cell, .. } | Held::Number { cell, .. } | Held::Counter { cell } => {
+                vec![*cell]
+            }
+            Held::Thread { cell, none, .. } => vec![*cell, *none],
+        }
+    }
+}
+
+/// What the cells of a system mean in the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relation {
+    /// For each family, the cell of its threads' locations; constructors are locations.
+    pub locations: Vec<u16>,
+    /// The cell that says which family a thread is of; constructors are families.
+    pub family: Option<u16>,
+    /// The flag of threads that had a fault.
+    pub broken: Option<u16>,
+    /// The type of constants, and the number that each constructor is, if it is one.
+    pub constants: (u16, Vec<Option<i64>>),
+    /// For each family its registers, in cells indexed by threads.
+    pub registers: Vec<Vec<Held>>,
+    /// For each region its elements; one for all of them where threads index it.
+    pub regions: Vec<Vec<Held>>,
+}
+
+/// What shows that a state is none that a certificate stands for.
+pub type Excludes<'e> = dyn Fn(&Met<'_>) -> Option<String> + 'e;
+
+/// A store of a buffer: cell, threads, value.
+pub type Stored = (u16, Vec<u8>, i64);
+
+/// A state of an instance with threads 1 … n, as far as it is known. Values are numbers of
+/// constructors, threads (0 is nobody) or numbers.
+pub struct Met<'s> {
+    pub threads: u8,
+    pub value: &'s dyn Fn(u16, &[u8]) -> Option<i64>,
+    /// For each thread its entries, oldest first, each with its stores.
+    pub pending: &'s [Vec<Vec<Stored>>],
+}
