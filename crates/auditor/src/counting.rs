@@ -19,6 +19,9 @@
 //!   memory', n − P + Q ─── facts? ────────────┘   the thread at Q?
 //! ```
 //!
+//! A certificate may take for granted that no number wraps around: then a step that would wrap one is not
+//! looked at. Whoever tells the proof tells this too.
+//!
 //! Inside an atomic block nobody else has an event and no property looks, so a block is one move. Types hold
 //! of every value, since whatever is stored passes a type's check.
 
@@ -50,8 +53,14 @@ pub fn audit_counting(
     if certificate.model != model {
         return Err(AuditError::WrongModel(certificate.model));
     }
+    let asked = Asked {
+        program,
+        model,
+        property,
+        no_wrap: certificate.no_wrap,
+    };
     let places = certificate.places.clone();
-    let mut examination = Examination::new(solvers, program, model, property, places, control)?;
+    let mut examination = Examination::new(solvers, &asked, places, control)?;
     let gap = match examination.gap(&certificate.facts)? {
         None => examination.allows(&certificate.facts)?,
         gap => gap,
@@ -65,6 +74,17 @@ pub fn audit_counting(
         }
         Some(Gap::Allows { what }) => Err(AuditError::Other(format!("it does not exclude {what}"))),
     }
+}
+
+/// What facts are about.
+#[derive(Clone, Copy)]
+pub struct Asked<'p> {
+    pub program: &'p Program,
+    pub model: MemoryModel,
+    /// Without one, that there is no fault.
+    pub property: Option<usize>,
+    /// Runs in which a number wraps around are not looked at.
+    pub no_wrap: bool,
 }
 
 /// Everything that can happen at the places, ready to be asked whether facts are kept.
@@ -86,15 +106,30 @@ pub struct Examination<'a> {
 impl<'a> Examination<'a> {
     pub fn new(
         solvers: &'a Solvers,
-        program: &Program,
-        model: MemoryModel,
-        property: Option<usize>,
+        asked: &Asked<'_>,
         places: Vec<Place>,
         control: &'a Control<'a>,
     ) -> Result<Self, AuditError> {
+        let Asked {
+            program,
+            model,
+            property,
+            no_wrap,
+        } = *asked;
         let asked = property.and_then(|p| program.properties.get(p));
         let crowd = program.counted_crowd(property);
-        let crowd = crowd.map_err(|e| AuditError::Refused(e.message))?;
+        let mut crowd = crowd.map_err(|e| AuditError::Refused(e.message))?;
+        let wraps = match no_wrap {
+            true => {
+                let (faults, _) = program.with_wraps_as_faults();
+                let with_faults = faults.counted_crowd(property);
+                let with_faults = with_faults.map_err(|e| AuditError::Refused(e.message))?;
+                let wraps = moves::Wraps::of(&crowd.crowd.instance);
+                crowd = with_faults;
+                wraps
+            }
+            false => moves::Wraps::default(),
+        };
         let asked = asked.and(property.and_then(|p| crowd.open.properties.get(p)));
         if asked.is_none() && property.is_some() || !are_alike(&crowd.open, asked) {
             return Err(AuditError::Other(
@@ -103,21 +138,22 @@ impl<'a> Examination<'a> {
         }
         moves::treated(&crowd.crowd)?;
         match model {
-            MemoryModel::Sc => Self::with::<0>(solvers, &crowd, places, control),
-            MemoryModel::Tso => Self::with::<1>(solvers, &crowd, places, control),
-            MemoryModel::Pso => Self::with::<2>(solvers, &crowd, places, control),
+            MemoryModel::Sc => Self::with::<0>(solvers, &crowd, wraps, places, control),
+            MemoryModel::Tso => Self::with::<1>(solvers, &crowd, wraps, places, control),
+            MemoryModel::Pso => Self::with::<2>(solvers, &crowd, wraps, places, control),
         }
     }
 
     fn with<const MODEL: usize>(
         solvers: &'a Solvers,
         counted: &CountedCrowd,
+        wraps: moves::Wraps,
         places: Vec<Place>,
         control: &'a Control<'a>,
     ) -> Result<Self, AuditError> {
         let crowd = &counted.crowd;
         let keeps = vec![None; crowd.instance.threads.len()];
-        let mut symbolic = Symbolic::<MODEL>::new(counted, &keeps, &places, control)?;
+        let mut symbolic = Symbolic::<MODEL>::new(counted, &keeps, wraps, &places, control)?;
         let counts = symbolic.counts.clone();
         let mut numbers: Vec<Formula> = counts.iter().map(|n| ge(*n, 0)).collect();
         for role in crowd.roles.all().filter(|r| !crowd.roles.is_open(*r)) {

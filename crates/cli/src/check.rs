@@ -495,7 +495,10 @@ fn keep(
     }
     if let Some(path) = &arguments.certificate {
         let mut text = None;
-        if let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?))) {
+        // A proof that answers for a stronger model is about a weaker one, where it is found too.
+        let own = |f: &&Finding| f.proved_under.is_none();
+        let mut own = checked.findings().filter(own);
+        if let Some((f, c)) = own.find_map(|f| Some((f, certificate(f)?))) {
             text = match (c, &checked.instance) {
                 _ if families::is_open(subject, options) => {
                     Some(families::kept(subject, options, f, c)?.to_json())

@@ -59,10 +59,12 @@ const MOST_PLACES: usize = 160;
 /// Pending stores at one place.
 const MOST_PENDING: usize = 4;
 
-/// Looks for facts that prove what the judge is asked about.
+/// Looks for facts that prove what the judge is asked about; `no_wrap` says whether that takes for
+/// granted that no number wraps around.
 pub fn prove<'j>(
     counted: &CountedCrowd,
     model: MemoryModel,
+    no_wrap: bool,
     control: &Control<'_>,
     judge: &dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 ) -> Outcome {
@@ -73,6 +75,7 @@ pub fn prove<'j>(
         }
         let search = Search {
             model,
+            no_wrap,
             samples: &samples,
             judge,
         };
@@ -96,6 +99,7 @@ pub fn prove<'j>(
 
 struct Search<'a, 'j> {
     model: MemoryModel,
+    no_wrap: bool,
     samples: &'a Samples,
     judge: &'a dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 }
@@ -134,6 +138,7 @@ impl Search<'_, '_> {
                     return Ok(match judge.allows(&facts)? {
                         None => Ok(Counting {
                             model: self.model,
+                            no_wrap: self.no_wrap,
                             places,
                             facts,
                         }),

@@ -26,6 +26,28 @@ pub struct CountedCrowd {
 }
 
 impl Program {
+    /// The same program where a number that would wrap around is a fault, and the names of the
+    /// variables that may.
+    pub fn with_wraps_as_faults(&self) -> (Program, Vec<String>) {
+        let mut program = self.clone();
+        let mut names = Vec::new();
+        let mut change = |ty: &mut Type, name: &String| {
+            if let (Type::Wrap { .. }, Some((lo, hi))) = (*ty, ty.bounds()) {
+                *ty = Type::Range { lo, hi };
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        };
+        for region in &mut program.regions {
+            change(&mut region.ty, &region.name);
+        }
+        for register in program.families.iter_mut().flat_map(|f| &mut f.registers) {
+            change(&mut register.ty, &register.name);
+        }
+        (program, names)
+    }
+
     /// The program's open families as crowds, counted in registers.
     pub fn counted_crowd(&self, property: Option<usize>) -> Result<CountedCrowd, NotAlike> {
         let (program, registers) = self.with_counts_in_registers();
@@ -123,9 +145,8 @@ fn read_register(action: &mut Action<Local, Place>, counted: FamilyId, register:
             }
         };
         let read: Result<_, std::convert::Infallible> = e.substitute(&mut |a| Ok(atom(a)));
-        if let Ok(read) = read {
-            *e = read;
-        }
+        let Ok(read) = read;
+        *e = read;
     };
     let place = |p: &mut Place| match p {
         Place::Region(_, e) | Place::Memory(e) => read(e),

@@ -1,7 +1,7 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, families, plan, resources, vacuity};
+use crate::{explain, families, plan, resources, vacuity, weaker};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -161,6 +161,7 @@ pub fn check_with(
                 f
             }));
         }
+        weaker::answer(program, &mut results);
         results
     });
     let broken = |f: &Result<Finding, Unsound>| {
@@ -223,6 +224,7 @@ pub(crate) fn tell(
         shown_with: None,
         why: None,
         small_worlds: None,
+        proved_under: None,
         warnings: Vec::new(),
         judged: outcome.judged,
     };

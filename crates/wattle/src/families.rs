@@ -5,6 +5,8 @@
 //! side by side ([`crate::plan`]). A violation with some number of threads is shown on an instance, a
 //! proof is audited before it is told.
 
+mod breaker;
+mod counting;
 mod program;
 mod small_worlds;
 
@@ -37,6 +39,7 @@ use wattle_report::Finding;
 
 pub const PARAMS: &str = "params";
 pub const EXACT: &str = "exact";
+pub const COUNTING: &str = "counting";
 
 /// Whether the program as such can be treated for any number of threads; what cannot be said of one of
 /// its properties is told with that property.
@@ -45,10 +48,13 @@ pub fn treated(program: &Program, options: &Options) -> Result<(), CheckError> {
         .map(|_| ())
         .map_err(|u| (u.span, u.message, u.hint));
     let by_exact = (program.crowd(None).map(|_| ())).map_err(|n| (n.span, n.message, n.hint));
+    let by_counting = program.counted_crowd(None).map(|_| ());
+    let by_counting = by_counting.map_err(|n| (n.span, n.message, n.hint));
     let result = match options.engine.as_deref() {
         Some(EXACT) => by_exact,
+        Some(COUNTING) => by_counting,
         Some(PARAMS) => by_params,
-        _ => by_params.or_else(|why| by_exact.map_err(|_| why)),
+        _ => by_params.or_else(|why| by_counting.map_err(|_| why)),
     };
     result.map_err(|(span, message, hint)| CheckError::AnyNumber {
         span,
@@ -111,9 +117,15 @@ pub fn kept(
         .collect();
     let (model, question) = (finding.model, finding.question);
     let counts = options.counts();
-    if let (Certificate::LoadBuffers(_), Subject::Program(program)) = (proof, subject) {
+    if let (Certificate::LoadBuffers(_) | Certificate::Counting(_), Subject::Program(program)) =
+        (proof, subject)
+    {
         let program = opened(program, &any, &counts.0)?;
-        let crowd = program.crowd(question).map_err(|n| n.message)?;
+        let crowd = match proof {
+            Certificate::Counting(_) => program.counted_crowd(question).map(|c| c.crowd),
+            _ => program.crowd(question),
+        };
+        let crowd = crowd.map_err(|n| n.message)?;
         let proof = proof.clone();
         return Ok(EvidenceFile::of_crowd(
             &crowd, &counts, any, model, question, proof,
@@ -542,6 +554,7 @@ fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: 
         shown_with: None,
         why: None,
         small_worlds: None,
+        proved_under: None,
         warnings: Vec::new(),
     }
 }

@@ -32,6 +32,7 @@ pub mod plan;
 pub mod reference;
 pub mod resources;
 mod vacuity;
+mod weaker;
 
 pub use check::{CheckError, Checked, check, check_with};
 pub use options::{Options, Order, Run, ThreadCount};

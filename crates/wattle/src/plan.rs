@@ -154,7 +154,9 @@ fn explicit(options: &Options) -> Explicit {
 pub fn names() -> Vec<&'static str> {
     let all = engines(&Options::default());
     let fixed = all.iter().map(|e| e.engine.name());
-    fixed.chain([families::PARAMS]).collect()
+    fixed
+        .chain([families::PARAMS, families::COUNTING])
+        .collect()
 }
 
 /// A judged answer and who gave it.
@@ -173,8 +175,9 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
         None => entry.auto,
     };
     let mut refusals: Vec<Refusal> = Vec::new();
-    if options.engine.as_deref() == Some(families::PARAMS) {
-        let why = format!("{}: it is for any number of threads", families::PARAMS);
+    let open = [families::PARAMS, families::COUNTING];
+    if let Some(name) = open.iter().find(|n| options.engine.as_deref() == Some(n)) {
+        let why = format!("{name}: it is for any number of threads");
         refusals.push(Refusal::new(why));
     }
     let mut willing: Vec<&Entry> = Vec::new();

@@ -9,8 +9,8 @@ use wattle_evidence::certificate::{ControlState, Corrupt, PendingStores, Predica
 use wattle_evidence::control::Control;
 use wattle_logic::{Formula, Term, Var, and, ge, not};
 use wattle_model::graph::{Action, Section};
-use wattle_model::instance::Initial;
-use wattle_model::{CountedCrowd, Crowd, LocationId, RegisterId, ThreadId, Type};
+use wattle_model::instance::{Address, Initial, Step, Thread};
+use wattle_model::{CountedCrowd, Crowd, Instance, LocationId, RegisterId, ThreadId, Type};
 
 /// An event of a thread at a place, and when it is possible.
 pub struct Move {
@@ -82,12 +82,62 @@ pub fn treated(crowd: &Crowd) -> Result<(), AuditError> {
     Ok(())
 }
 
+/// What wraps around in the program, and is a fault here that nobody minds.
+#[derive(Default)]
+pub struct Wraps {
+    cells: Vec<bool>,
+    registers: Vec<Vec<bool>>,
+}
+
+impl Wraps {
+    pub fn of(instance: &Instance) -> Wraps {
+        let wraps = |ty: &Type| matches!(ty, Type::Wrap { .. });
+        let threads = instance.threads.iter();
+        let of_thread = |t: &Thread| t.registers.iter().map(|r| wraps(&r.ty)).collect();
+        Wraps {
+            cells: instance.cells.iter().map(|c| wraps(&c.ty)).collect(),
+            registers: threads.map(of_thread).collect(),
+        }
+    }
+
+    /// Whether what the step writes would wrap around instead of being outside its range.
+    fn by(&self, thread: usize, step: &Step) -> bool {
+        let register = |r: RegisterId| {
+            let of_thread = self.registers.get(thread);
+            of_thread.and_then(|t| t.get(r.index())).copied()
+        };
+        let wraps = match &step.action {
+            Action::Assign { register: r, .. }
+            | Action::Havoc { register: r, .. }
+            | Action::Load { register: r, .. } => register(*r),
+            Action::Store { place, .. } => match place {
+                Address::Cell(c) => self.cells.get(c.index()).copied(),
+                // Which cell it is does not matter if all are of this kind.
+                Address::Computed { base, length, .. } => {
+                    let all = base.index()..base.index() + *length as usize;
+                    self.cells.get(all).map(|all| all.iter().all(|w| *w))
+                }
+            },
+            Action::Skip
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => None,
+        };
+        wraps == Some(true)
+    }
+}
+
 /// An atomic block with a longer way through it is refused.
 const LONGEST_BLOCK: usize = 64;
 
 pub struct Symbolic<'a, 'k, const MODEL: usize> {
     pub crowd: &'a Crowd,
     pub machine: Machine<'a, 'k, MODEL>,
+    wraps: Wraps,
     pub places: &'a [Place],
     pub counts: Vec<Var>,
     /// Registers that hold how many threads play a role.
@@ -103,6 +153,7 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
     pub fn new(
         counted: &'a CountedCrowd,
         keeps: &'k [Option<Keep>],
+        wraps: Wraps,
         places: &'a [Place],
         control: &'a Control<'a>,
     ) -> Result<Self, AuditError> {
@@ -129,6 +180,7 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
         Ok(Symbolic {
             crowd,
             machine,
+            wraps,
             places,
             counts,
             numbers,
@@ -292,6 +344,10 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
                     return Err(AuditError::Refused("a long atomic block".into()));
                 }
                 for way in self.machine.ways_of(&state, ThreadId::new(t))? {
+                    let step = |s| self.crowd.instance.threads[t].step(s);
+                    if way.outside.is_some_and(|s| self.wraps.by(t, step(s))) {
+                        continue;
+                    }
                     let mut when: Vec<Formula> = so_far.clone();
                     when.extend(way.when);
                     let all_of = and(known.conjuncts().iter().chain(&when).cloned());

@@ -21,6 +21,8 @@ pub struct Way<'k> {
     pub when: Vec<Formula>,
     /// `None` is a fault.
     pub to: Option<State<'k>>,
+    /// The step whose fault is a value outside its range.
+    pub outside: Option<StepId>,
 }
 
 pub struct Machine<'i, 'k, const MODEL: usize> {
@@ -170,6 +172,10 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             })
         })?;
         for Path { when, then } in paths {
+            let outside = match &then {
+                Some(Err(Stuck::Fault(FaultKind::ValueOutOfRange { .. }))) => Some(s),
+                _ => None,
+            };
             let to = match then {
                 None => continue,
                 Some(Ok(to)) => Some(to),
@@ -180,7 +186,12 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
                 Some(Err(Stuck::Refused(why))) => return Err(why.into()),
             };
             let what = format!("step {s} of {}", thread.name);
-            ways.push(Way { what, when, to });
+            ways.push(Way {
+                what,
+                when,
+                to,
+                outside,
+            });
         }
         Ok(())
     }
@@ -208,7 +219,13 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             for Path { when, then } in paths {
                 let what = format!("a drain of {}", self.instance.thread(t).name);
                 let to = Some(then?);
-                ways.push(Way { what, when, to });
+                let outside = None;
+                ways.push(Way {
+                    what,
+                    when,
+                    to,
+                    outside,
+                });
             }
         }
         Ok(())

@@ -16,6 +16,9 @@ use wattle_model::{CellId, LocationId, ThreadId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counting {
     pub model: MemoryModel,
+    /// Runs in which a number wraps around are not looked at.
+    #[serde(default)]
+    pub no_wrap: bool,
     pub places: Vec<Place>,
     /// All of them hold.
     pub facts: Vec<Fact>,

@@ -1,8 +1,8 @@
-//! One property of a program with open families: `params` and `exact` side by side.
+//! One property of a program with open families: `params`, `exact` and `counting` side by side.
 
 use super::small_worlds::{self, Sampled, Shown};
 use super::{
-    EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, with_threads,
+    COUNTING, EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, with_threads,
 };
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
@@ -13,7 +13,7 @@ use wattle_evidence::{
     Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{Crowd, Instance, Program};
+use wattle_model::{CountedCrowd, Crowd, Instance, Program};
 use wattle_params::Outcome;
 use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
@@ -22,6 +22,8 @@ use wattle_wsts::crowd::{self, CrowdAnswer};
 /// About how many microseconds each works from one poll to the next.
 const PARAMS_TICK: u64 = 500;
 const EXACT_TICK: u64 = 700;
+const COUNTING_TICK: u64 = 1000;
+const SMALL_TICK: u64 = 600;
 
 /// Polls that the first has for itself.
 const HEAD_START: u64 = 4;
@@ -30,12 +32,15 @@ const HEAD_START: u64 = 4;
 const FIRST_LOOK: (u32, u64) = (3, 4_000);
 
 /// Who runs small instances.
-const EXPLICIT: &str = "explicit";
+pub(super) const EXPLICIT: &str = "explicit";
 
 /// Who can prove something for any number of threads, with the program as it reads it.
 enum Prover {
     Params(Box<Lowered>),
     Exact(Box<Crowd>),
+    Counting(Box<CountedCrowd>),
+    /// Small instances: it breaks, and proves nothing.
+    Small,
 }
 
 impl Prover {
@@ -43,6 +48,8 @@ impl Prover {
         match self {
             Prover::Params(_) => PARAMS,
             Prover::Exact(_) => EXACT,
+            Prover::Counting(_) => COUNTING,
+            Prover::Small => EXPLICIT,
         }
     }
 
@@ -50,12 +57,14 @@ impl Prover {
         match self {
             Prover::Params(_) => PARAMS_TICK,
             Prover::Exact(_) => EXACT_TICK,
+            Prover::Counting(_) => COUNTING_TICK,
+            Prover::Small => SMALL_TICK,
         }
     }
 }
 
 /// What a prover says, and the instance that shows a violation.
-type Told = Result<(Finding, Option<Instance>), Unsound>;
+pub(super) type Told = Result<(Finding, Option<Instance>), Unsound>;
 
 impl Ended for Told {
     fn is_decided(&self) -> bool {
@@ -102,9 +111,15 @@ fn provers(
             Err(n) => refusals.push(refusal(n.span, &n.message, &n.hint)),
         }
     }
+    if wanted(COUNTING) {
+        match program.counted_crowd(question) {
+            Ok(crowd) => willing.push(Prover::Counting(Box::new(crowd))),
+            Err(n) => refusals.push(refusal(n.span, &n.message, &n.hint)),
+        }
+    }
     if let (true, true, Some(name)) = (willing.is_empty(), refusals.is_empty(), &options.engine) {
         let why =
-            format!("`{name}` is for a fixed number of threads; there are {PARAMS} and {EXACT}");
+            format!("`{name}` is for a fixed number of threads; there are {PARAMS}, {EXACT} and {COUNTING}");
         refusals.push(Reason::Refused(Refusal::new(why)));
     }
     (willing, refusals)
@@ -120,7 +135,10 @@ pub fn program(
     control: &Control<'_>,
     shown: &mut Option<Instance>,
 ) -> Result<Finding, Unsound> {
-    let (willing, mut refusals) = provers(program, question, options);
+    let (mut willing, mut refusals) = provers(program, question, options);
+    if options.engine.is_none() && !willing.is_empty() {
+        willing.push(Prover::Small);
+    }
     let runners = willing.into_iter().map(|engine| Runner {
         tick: engine.tick(),
         audit: engine.tick(),
@@ -144,15 +162,21 @@ pub fn program(
     let prove = |runner: &Runner<Prover>, control: &Control<'_>| match &runner.engine {
         Prover::Params(lowered) => asked.by_params(lowered, control),
         Prover::Exact(crowd) => asked.by_exact(crowd, control),
+        Prover::Counting(crowd) => asked.by_counting(crowd, control),
+        Prover::Small => asked.by_small(control),
     };
     let ended = match runners.is_empty() {
         true => Vec::new(),
         false => race(&runners, control, prove),
     };
     let mut best: Option<Finding> = None;
-    for (_, told) in ended {
+    for (i, told) in ended {
         let decided = told.is_decided();
         let (finding, instance) = told?;
+        // That small instances show nothing is no reason.
+        if !decided && matches!(runners[i].engine, Prover::Small) {
+            continue;
+        }
         if decided {
             let (finding, other) = asked.confirmed(finding, control)?;
             let instance = other.or(instance);
@@ -165,9 +189,10 @@ pub fn program(
             None => finding,
         });
     }
-    // What nobody proves may be broken by a few more threads.
+    // What nobody proves may be broken by a few more threads; beside provers they were run.
     let (threads, states) = (small_worlds::THREADS, small_worlds::STATES);
-    if let Some((finding, instance)) = asked.small(threads, states, control)? {
+    if runners.is_empty()
+        && let Some((finding, instance)) = asked.small(threads, states, control)? {
         *shown = instance.or(shown.take());
         return Ok(finding);
     }
@@ -383,7 +408,7 @@ impl Asked<'_> {
     }
 
     /// A run of a small instance, replayed and told.
-    fn broken(&self, run: Shown, control: &Control<'_>) -> Told {
+    pub(super) fn broken(&self, run: Shown, control: &Control<'_>) -> Told {
         let Shown {
             instance,
             trace,

@@ -35,7 +35,7 @@ pub const STATES: u64 = 100_000;
 /// States with longer buffers than the first ones.
 const STATES_LONGER: u64 = 30_000;
 /// Pending stores of a thread that may store without end, at first and then.
-const BUFFERED: [u32; 2] = [2, 6];
+pub(super) const BUFFERED: [u32; 2] = [2, 6];
 /// States of an instance, and threads in a family, that are compared with what a certificate stands for.
 const COMPARED: usize = 2_000;
 const COMPARED_THREADS: u32 = 3;
@@ -58,25 +58,27 @@ pub struct Shown {
 }
 
 /// Ends a search after so many states.
-struct AtMost {
+struct AtMost<'c> {
     states: u64,
     seen: Mutex<u64>,
+    /// Whoever runs beside it keeps its pace.
+    outer: &'c Control<'c>,
 }
 
-impl Pace for AtMost {
-    fn tick(&self, _: &'static str, progress: Progress) -> Result<(), Stop> {
+impl Pace for AtMost<'_> {
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
         if let Ok(mut seen) = self.seen.lock() {
             *seen = (*seen).max(progress.states);
         }
         match progress.states > self.states {
             true => Err(Stop::Memory),
-            false => Ok(()),
+            false => self.outer.poll(worker, progress),
         }
     }
 
     /// States are counted by ticks alone.
     fn is_over(&self) -> bool {
-        false
+        self.outer.stop() == Some(Stop::Cancelled)
     }
 }
 
@@ -167,6 +169,9 @@ impl Asked<'_> {
         certificate: &Certificate,
         control: &Control<'_>,
     ) -> Option<String> {
+        if let Certificate::Counting(facts) = certificate {
+            return self.uncounted(facts, control);
+        }
         if !matches!(certificate, Certificate::Cubes(_) | Certificate::Views(_)) {
             return None;
         }
@@ -195,7 +200,7 @@ impl Asked<'_> {
     }
 
     /// Numbers of threads for the open families, those with fewer threads first.
-    fn numbers(&self, threads: u32) -> Vec<Counts> {
+    pub(super) fn numbers(&self, threads: u32) -> Vec<Counts> {
         let families = self.program.families.iter();
         let open: Vec<&str> = families
             .filter(|f| f.count == Count::Any)
@@ -222,7 +227,7 @@ impl Asked<'_> {
 /// Combinations of numbers of threads that are looked at.
 const MOST_WORLDS: usize = 4_096;
 
-fn run(
+pub(super) fn run(
     task: &Task<'_>,
     buffered: u32,
     states: u64,
@@ -235,6 +240,7 @@ fn run(
     let pace = AtMost {
         states,
         seen: Mutex::new(0),
+        outer: control,
     };
     let few = control.stage(std::time::Duration::MAX).with_pace(&pace);
     let (threads, cells) = (task.instance.threads.len(), task.instance.cells.len());
@@ -262,6 +268,7 @@ fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explo
     let pace = AtMost {
         states,
         seen: Mutex::new(0),
+        outer: control,
     };
     let few = control.stage(std::time::Duration::MAX).with_pace(&pace);
     let answer = Explicit::default().run(task, &few);
@@ -279,7 +286,7 @@ fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explo
 }
 
 /// The program with a few values for each choice among too many, and whether there was one.
-fn fewer_choices(program: &Program) -> (Program, bool) {
+pub(super) fn fewer_choices(program: &Program) -> (Program, bool) {
     let mut program = program.clone();
     let mut fewer = false;
     let wide = |ty: Type| match ty {
