@@ -1,4 +1,5 @@
-//! The plan beside every engine alone, on every example: processor time, and the worst ratio.
+//! The plan beside every engine alone, on every example, on the suites of harder programs and on random
+//! programs: processor time, and the worst ratio.
 //!
 //! If the plan took T, an engine alone that has no answer after T/3 cannot show it to be more than
 //! three times slower, so no engine gets more: all of them together cost little more than the plan.
@@ -17,6 +18,7 @@ use wattle_evidence::{Control, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Instance, Program};
+use wattle_random::{Loops, Shape};
 
 /// No measurement takes more processor time.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -31,37 +33,35 @@ const LONG: Duration = Duration::from_millis(600);
 /// How many rows are shown unless all are.
 const SHOWN: usize = 15;
 
+/// Suites beside the examples.
+const SUITES: [&str; 4] = ["scale", "families", "integers", "soundness"];
+/// Random programs, drawn from this seed on.
+const RANDOM: u64 = 300;
+const SEED: u64 = 1;
+
 /// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
 /// are wanted the worst are shown, after the others.
-pub fn run(examples: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
+pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
     let mut table = Table::default();
-    let folder = examples.display().to_string();
-    let (files, errors) = input::expand(std::slice::from_ref(&folder));
-    for (name, error) in &errors {
-        line(&format!("{name}: {}", error.reason));
-    }
     if all {
         line(HEAD);
     }
-    for file in files {
-        let Ok((subject, _)) = input::read(&file, None).and_then(|s| input::parse(&s)) else {
-            line(&format!("{file}: cannot be read"));
-            table.unread += 1;
-            continue;
+    table.folder(examples, all, line);
+    for suite in SUITES {
+        let folder = suites.join(suite);
+        match folder.is_dir() {
+            true => table.folder(&folder, all, line),
+            false => line(&format!("skipped: the {suite} suite is not here")),
+        }
+    }
+    for n in 0..RANDOM {
+        let shape = Shape {
+            loops: if n % 2 == 0 { Loops::Any } else { Loops::Fenced },
+            crowd: n % 3 == 0,
+            ..Shape::default()
         };
-        let shown = file.strip_prefix(&folder).unwrap_or(&file);
-        let shown = shown.trim_start_matches('/');
-        each(&subject, &mut |asked| {
-            if asked.engines().len() < 2 {
-                table.alone += 1;
-                return;
-            }
-            let row = Row::measured(format!("{shown}{asked}"), asked);
-            if all {
-                line(&row.to_string());
-            }
-            table.rows.push(row);
-        });
+        let program = wattle_random::program(SEED + n, &shape);
+        table.subject(&format!("random {n}"), &Subject::Program(program), all, line);
     }
     if !all {
         line(HEAD);
@@ -73,8 +73,7 @@ pub fn run(examples: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
         }
     }
     table.summary(line);
-    errors.is_empty()
-        && table.unread == 0
+    table.unread == 0
         && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
 }
 
@@ -89,6 +88,38 @@ struct Table {
 }
 
 impl Table {
+    fn folder(&mut self, folder: &Path, all: bool, line: &mut dyn FnMut(&str)) {
+        let folder = folder.display().to_string();
+        let (files, errors) = input::expand(std::slice::from_ref(&folder));
+        for (name, error) in &errors {
+            line(&format!("{name}: {}", error.reason));
+        }
+        self.unread += errors.len();
+        for file in files {
+            let Ok((subject, _)) = input::read(&file, None).and_then(|s| input::parse(&s)) else {
+                line(&format!("{file}: cannot be read"));
+                self.unread += 1;
+                continue;
+            };
+            let shown = file.strip_prefix(&folder).unwrap_or(&file);
+            self.subject(shown.trim_start_matches('/'), &subject, all, line);
+        }
+    }
+
+    fn subject(&mut self, name: &str, subject: &Subject, all: bool, line: &mut dyn FnMut(&str)) {
+        each(subject, &mut |asked| {
+            if asked.engines().len() < 2 {
+                self.alone += 1;
+                return;
+            }
+            let row = Row::measured(format!("{name}{asked}"), asked);
+            if all {
+                line(&row.to_string());
+            }
+            self.rows.push(row);
+        });
+    }
+
     fn summary(&self, line: &mut dyn FnMut(&str)) {
         let count = |wanted: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| wanted(r)).count();
         line(&format!(
@@ -262,9 +293,9 @@ impl Row {
     fn measured(name: String, asked: Asked<'_>) -> Row {
         let auto = asked.measure(None, LIMIT);
         let limit = match auto.by {
-            // The plan gave up: nobody should know better.
-            None if auto.took < LIMIT => LIMIT,
-            _ => auto.took / FACTOR,
+            // The plan has no answer: nobody should know better.
+            None => LIMIT,
+            Some(_) => auto.took / FACTOR,
         };
         let nobody = auto.by.is_some() && auto.took <= FLOOR;
         let engines = if nobody { Vec::new() } else { asked.engines() };

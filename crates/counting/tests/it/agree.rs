@@ -89,7 +89,7 @@ fn agree(shape: &Shape, programs: u64, salt: u64) {
 
 #[test]
 fn acyclic() {
-    agree(&shape(), 120, 0);
+    agree(&shape(), 40, 0);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn with_loops() {
         loops: Loops::Any,
         ..shape()
     };
-    agree(&shape, 80, 1 << 32);
+    agree(&shape, 30, 1 << 32);
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn with_everything() {
         loops: Loops::Fenced,
         ..shape()
     };
-    agree(&shape, 80, 2 << 32);
+    agree(&shape, 30, 2 << 32);
 }
 
 /// Programs that count: additions, comparisons and stores around critical sections.
 #[test]
 fn counters() {
-    let (seed, programs) = (setting("WATTLE_SEED", 1), setting("WATTLE_PROGRAMS", 150));
+    let (seed, programs) = (setting("WATTLE_SEED", 1), setting("WATTLE_PROGRAMS", 60));
     let mut tally = Tally::default();
     for n in 0..programs {
         let mut rng = Rng::new(seed.wrapping_mul(7919).wrapping_add(n));

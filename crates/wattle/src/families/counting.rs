@@ -9,7 +9,30 @@ use wattle_evidence::certificate::Counting;
 use wattle_evidence::certificate::counting::{Fact, Gap, Place};
 use wattle_evidence::{Assumption, Certificate, Control, Progress, Proof, Reason, Unchecked, Verdict};
 use wattle_memory::MemoryModel;
-use wattle_model::CountedCrowd;
+use wattle_model::graph::{Action, Section};
+use wattle_model::{CountedCrowd, Program, Span};
+
+/// What facts about places are never about, and where it is.
+pub(super) fn untreated(program: &Program) -> Option<(Span, &'static str)> {
+    let mut steps = program.families.iter().flat_map(|f| &f.steps);
+    steps.find_map(|step| match step.action {
+        Action::Lock | Action::Unlock => Some((step.span, "`lock` is not counted")),
+        Action::AtomicBegin(Section::Buffered) => Some((
+            step.span,
+            "an atomic section that keeps its stores buffered is not counted",
+        )),
+        Action::AtomicBegin(Section::Drained)
+        | Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assume(_)
+        | Action::Assert { .. }
+        | Action::Load { .. }
+        | Action::Store { .. }
+        | Action::Fence(_)
+        | Action::AtomicEnd => None,
+    })
+}
 
 struct Examined<'a>(Examination<'a>);
 

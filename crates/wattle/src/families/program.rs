@@ -1,5 +1,6 @@
 //! One property of a program with open families: `params`, `exact` and `counting` side by side.
 
+use super::counting;
 use super::small_worlds::{self, Sampled, Shown};
 use super::{
     COUNTING, EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, with_threads,
@@ -112,9 +113,10 @@ fn provers(
         }
     }
     if wanted(COUNTING) {
-        match program.counted_crowd(question) {
-            Ok(crowd) => willing.push(Prover::Counting(Box::new(crowd))),
-            Err(n) => refusals.push(refusal(n.span, &n.message, &n.hint)),
+        match (counting::untreated(program), program.counted_crowd(question)) {
+            (None, Ok(crowd)) => willing.push(Prover::Counting(Box::new(crowd))),
+            (Some((span, why)), _) => refusals.push(refusal(span, why, "use atomic steps")),
+            (None, Err(n)) => refusals.push(refusal(n.span, &n.message, &n.hint)),
         }
     }
     if let (true, true, Some(name)) = (willing.is_empty(), refusals.is_empty(), &options.engine) {
