@@ -1,14 +1,15 @@
 //! What a `.bit` file says, before names are resolved.
 
 use crate::tokens::Named;
-use wattle_model::{Expr, Span};
+use wattle_model::{Count, Expr, Span};
 
 #[derive(Default)]
 pub(super) struct File {
     pub init: Vec<Initial>,
     pub processes: Vec<Process>,
     pub assertions: Vec<(Expr<Leaf>, Span)>,
-    pub predicates: Vec<(Expr<Leaf>, Span)>,
+    /// Each with the number of the process in which it stands, if it stands in one.
+    pub predicates: Vec<(Expr<Leaf>, Option<i64>, Span)>,
 }
 
 pub(super) struct Initial {
@@ -19,6 +20,7 @@ pub(super) struct Initial {
 
 pub(super) struct Process {
     pub id: i64,
+    pub count: Count,
     pub span: Span,
     pub body: Vec<Labelled>,
 }
@@ -46,6 +48,14 @@ pub(super) enum Leaf {
     Name(String, Span),
     /// `*`: any truth value.
     Any(Span),
-    /// `pc(i)`, or a local variable `x(i)`.
-    Of(String, i64, Span),
+    /// `pc(i)`, or a local variable `x(i)`; of one of several instances: `pc(i, k)`.
+    Of(String, i64, Option<Instance>, Span),
+}
+
+/// Which instance of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Instance {
+    Number(u32),
+    /// Any; different names are different instances.
+    Named(String),
 }

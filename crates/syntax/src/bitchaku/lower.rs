@@ -1,6 +1,7 @@
 //! [`File`] to a model: a single-thread family per process, one `always` per assertion.
 
-use super::ast::{File, Labelled, Leaf, Process, Statement};
+use super::ast::{File, Instance, Labelled, Leaf, Process, Statement};
+use super::kinds;
 use crate::diagnostics::{Diagnostic, nearest, not_linear};
 use crate::flow::Flow;
 use crate::tokens::{MAX_ERRORS, Named, clip};
@@ -8,9 +9,9 @@ use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use wattle_model::program::{Action, Local, Register};
 use wattle_model::{
-    Condition, Count, Expr, Family, FamilyId, Fence, Init, Length, LocationId, Observation, Op2,
-    Place, Program, Property, PropertyKind, Region, RegionId, RegisterId, Span, ThreadIndex,
-    ThreadRef, Type,
+    Condition, Count, Expr, Family, FamilyId, Fence, IndexId, IndexVariable, Init, Length,
+    LocationId, Observation, Op2, Place, Program, Property, PropertyKind, Region, RegionId,
+    RegisterId, Span, ThreadIndex, ThreadRef, Type,
 };
 
 /// The shared variables, by name.
@@ -33,28 +34,29 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
         families.push(Lower::family(p, name, &shared, &mut out));
     }
     let mut properties = Vec::new();
+    let seen = Seen {
+        file,
+        shared: &shared,
+        families: &families,
+    };
     for (e, span) in &file.assertions {
-        if let Some(expr) = assertion(e, file, &shared, &families, &mut out) {
+        kinds::truth(e, *span, &mut out);
+        if let Some(condition) = seen.condition(e, None, &mut out) {
             properties.push(Property {
                 kind: PropertyKind::Always,
-                condition: Condition {
-                    indices: Vec::new(),
-                    expr,
-                },
+                condition,
                 span: *span,
             });
         }
     }
     let mut predicates = Vec::new();
-    for (e, span) in &file.predicates {
-        if let Some(expr) = assertion(e, file, &shared, &families, &mut out) {
-            if !expr.is_linear() {
+    for (e, inside, span) in &file.predicates {
+        kinds::truth(e, *span, &mut out);
+        if let Some(condition) = seen.condition(e, *inside, &mut out) {
+            if !condition.expr.is_linear() {
                 out.push(not_linear(*span));
             }
-            predicates.push(Condition {
-                indices: Vec::new(),
-                expr,
-            });
+            predicates.push(condition);
         }
     }
     (!families.is_empty()).then(|| Program {
@@ -66,10 +68,10 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
 }
 
 /// Messages, up to a limit.
-struct Reports<'d>(&'d mut Vec<Diagnostic>);
+pub(super) struct Reports<'d>(&'d mut Vec<Diagnostic>);
 
 impl Reports<'_> {
-    fn push(&mut self, d: Diagnostic) {
+    pub(super) fn push(&mut self, d: Diagnostic) {
         if self.0.len() < MAX_ERRORS {
             self.0.push(d);
         }
@@ -137,7 +139,7 @@ impl Lower<'_, '_> {
         });
         Family {
             name,
-            count: Count::One,
+            count: p.count,
             registers: lower.registers,
             locations: graph.locations,
             steps: graph.steps,
@@ -219,7 +221,7 @@ impl Lower<'_, '_> {
                 None
             }
             Statement::Store(variable, value) => {
-                let (region, value) = (self.variable(variable), self.pure(value));
+                let (region, value) = (self.variable(variable), self.pure(value, span));
                 region.zip(value).map(|(r, value)| Action::Store {
                     place: Place::Region(r, Expr::Const(0)),
                     value,
@@ -233,7 +235,7 @@ impl Lower<'_, '_> {
                 })
             }
             Statement::Assign(local, value) => {
-                let (register, value) = (self.local(local), self.pure(value));
+                let (register, value) = (self.local(local), self.pure(value, span));
                 let both = register.zip(value);
                 both.map(|(register, value)| Action::Assign { register, value })
             }
@@ -291,6 +293,7 @@ impl Lower<'_, '_> {
         if let Expr::Atom(Leaf::Any(_)) = e {
             return Some((from, None));
         }
+        kinds::truth(e, span, self.out);
         let mut chosen = Vec::new();
         let condition = self.resolve(e, &mut chosen)?;
         let mut at = from;
@@ -302,7 +305,7 @@ impl Lower<'_, '_> {
     }
 
     /// An integer expression: no `*` in it.
-    fn pure(&mut self, e: &Expr<Leaf>) -> Option<Expr<Local>> {
+    fn pure(&mut self, e: &Expr<Leaf>, span: Span) -> Option<Expr<Local>> {
         let mut star = None;
         e.for_each_atom(&mut |leaf| {
             if let Leaf::Any(span) = leaf {
@@ -315,6 +318,7 @@ impl Lower<'_, '_> {
             self.out.push(d.hint(hint));
             return None;
         }
+        kinds::number(e, span, self.out);
         self.resolve(e, &mut Vec::new())
     }
 
@@ -336,7 +340,7 @@ impl Lower<'_, '_> {
                     chosen.push(id);
                     Some(id)
                 }
-                Leaf::Of(name, _, span) => {
+                Leaf::Of(name, _, _, span) => {
                     let message = format!("`{}(…)` in a process", clip(name));
                     let d = Diagnostic::error(*span, message);
                     self.out.push(d.hint("positions and locals of processes can be named only in `assert(always(…))`"));
@@ -390,135 +394,216 @@ fn near<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<Strin
     Some(format!("did you mean `{near}`?"))
 }
 
-/// An assertion: comparisons with `pc(i)` become positions, the rest speaks of memory.
-fn assertion(
-    e: &Expr<Leaf>,
-    file: &File,
-    shared: &Shared,
-    families: &[Family],
-    out: &mut Reports<'_>,
-) -> Option<Expr<Observation>> {
-    let recur = |e: &Expr<Leaf>, out: &mut Reports<'_>| assertion(e, file, shared, families, out);
-    Some(match e {
-        Expr::Const(c) => Expr::Const(*c),
-        Expr::Atom(leaf) => observe(leaf, file, shared, families, out)?,
-        Expr::Unary(op, a) => Expr::unary(*op, recur(a, out)?),
-        Expr::Binary(op @ (Op2::Eq | Op2::Ne), a, b) if is_pc(a) || is_pc(b) => {
-            let (pc, label) = if is_pc(a) { (a, b) } else { (b, a) };
-            let at = position(pc, label, file, families, out)?;
-            if *op == Op2::Eq { at } else { at.negate() }
+/// What assertions can see: memory, positions and locals.
+struct Seen<'a> {
+    file: &'a File,
+    shared: &'a Shared,
+    families: &'a [Family],
+}
+
+impl Seen<'_> {
+    /// A condition with the instances that it names. Inside of a process its locals need no number.
+    fn condition(
+        &self,
+        e: &Expr<Leaf>,
+        inside: Option<i64>,
+        out: &mut Reports<'_>,
+    ) -> Option<Condition> {
+        let mut indices = Vec::new();
+        let expr = self.expr(e, inside, &mut indices, out)?;
+        Some(Condition { indices, expr })
+    }
+
+    /// Comparisons with `pc(i)` become positions, the rest speaks of values.
+    fn expr(
+        &self,
+        e: &Expr<Leaf>,
+        inside: Option<i64>,
+        indices: &mut Vec<IndexVariable>,
+        out: &mut Reports<'_>,
+    ) -> Option<Expr<Observation>> {
+        Some(match e {
+            Expr::Const(c) => Expr::Const(*c),
+            Expr::Atom(leaf) => self.observe(leaf, inside, indices, out)?,
+            Expr::Unary(op, a) => Expr::unary(*op, self.expr(a, inside, indices, out)?),
+            Expr::Binary(op @ (Op2::Eq | Op2::Ne), a, b) if is_pc(a) || is_pc(b) => {
+                let (pc, label) = if is_pc(a) { (a, b) } else { (b, a) };
+                let at = self.position(pc, label, indices, out)?;
+                if *op == Op2::Eq { at } else { at.negate() }
+            }
+            Expr::Binary(op, a, b) => {
+                let a = self.expr(a, inside, indices, out);
+                let b = self.expr(b, inside, indices, out);
+                Expr::binary(*op, a?, b?)
+            }
+            Expr::Ite(..) => return None,
+        })
+    }
+
+    /// `pc(i) = l`
+    fn position(
+        &self,
+        pc: &Expr<Leaf>,
+        label: &Expr<Leaf>,
+        indices: &mut Vec<IndexVariable>,
+        out: &mut Reports<'_>,
+    ) -> Option<Expr<Observation>> {
+        let Expr::Atom(Leaf::Of(_, id, instance, span)) = pc else {
+            return None;
+        };
+        let thread = self.thread(*id, instance.as_ref(), *span, indices, out)?;
+        let (label, place) = match label {
+            Expr::Const(c) => (c.to_string(), *span),
+            Expr::Atom(Leaf::Name(name, place)) => (name.clone(), *place),
+            _ => {
+                let d = Diagnostic::error(
+                    *span,
+                    "a position is compared with something else than a label",
+                );
+                out.push(d.expected("`pc(i) = l` or `pc(i) != l` with a label `l` of process `i`"));
+                return None;
+            }
+        };
+        let family = self.families.get(thread.family.index())?;
+        let labels: BTreeSet<&str> = family
+            .locations
+            .iter()
+            .flat_map(|l| l.labels.iter().map(String::as_str))
+            .collect();
+        if !labels.contains(label.as_str()) {
+            let message = format!("process {id} has no label `{}`", clip(&label));
+            let mut d = Diagnostic::error(place, message);
+            if labels.len() <= 20 {
+                let all: Vec<&str> = labels.into_iter().collect();
+                d.hint = Some(format!("its labels are: {}", all.join(", ")));
+            }
+            out.push(d);
+            return None;
         }
-        Expr::Binary(op, a, b) => {
-            let (a, b) = (recur(a, out), recur(b, out));
-            Expr::binary(*op, a?, b?)
+        Some(Expr::Atom(Observation::At(thread, label)))
+    }
+
+    fn thread(
+        &self,
+        id: i64,
+        instance: Option<&Instance>,
+        span: Span,
+        indices: &mut Vec<IndexVariable>,
+        out: &mut Reports<'_>,
+    ) -> Option<ThreadRef> {
+        let found = self.file.processes.iter().position(|p| p.id == id);
+        let Some(i) = found else {
+            out.push(Diagnostic::error(span, format!("there is no process {id}")));
+            return None;
+        };
+        let family = FamilyId::new(i);
+        let count = self.file.processes[i].count;
+        let index = match (instance, count) {
+            (None, Count::One) => ThreadIndex::Number(0),
+            (None, Count::Fixed(_) | Count::Any) => {
+                let message = format!("process {id} has several instances");
+                let hint = format!("say which: `pc({id}, i)`; different names are different ones");
+                out.push(Diagnostic::error(span, message).hint(hint));
+                return None;
+            }
+            (Some(_), Count::One) => {
+                let message = format!("process {id} has one instance");
+                let hint = format!("`process {id}[*]:` has any number of them");
+                out.push(Diagnostic::error(span, message).hint(hint));
+                return None;
+            }
+            (Some(Instance::Number(n)), Count::Fixed(count)) if *n >= count => {
+                let message = format!("process {id} has no instance {n}");
+                let hint = format!("they are 0 to {}", count - 1);
+                out.push(Diagnostic::error(span, message).hint(hint));
+                return None;
+            }
+            (Some(Instance::Number(n)), Count::Fixed(_) | Count::Any) => ThreadIndex::Number(*n),
+            (Some(Instance::Named(name)), Count::Fixed(_) | Count::Any) => {
+                let known = indices.iter().position(|v| v.name == *name);
+                if known.is_some_and(|k| indices[k].family != family) {
+                    let message = format!("`{}` is an instance of another process", clip(name));
+                    out.push(Diagnostic::error(span, message).hint("give it another name"));
+                    return None;
+                }
+                let known = known.unwrap_or_else(|| {
+                    indices.push(IndexVariable {
+                        name: name.clone(),
+                        family,
+                    });
+                    indices.len() - 1
+                });
+                ThreadIndex::Variable(IndexId::new(known))
+            }
+        };
+        Some(ThreadRef { family, index })
+    }
+
+    fn observe(
+        &self,
+        leaf: &Leaf,
+        inside: Option<i64>,
+        indices: &mut Vec<IndexVariable>,
+        out: &mut Reports<'_>,
+    ) -> Option<Expr<Observation>> {
+        match leaf {
+            Leaf::Name(name, span) => {
+                let Some(r) = self.shared.get_index_of(name) else {
+                    if let Some(id) = inside {
+                        return self.local(name, id, None, *span, indices, out);
+                    }
+                    let message = format!("unknown shared variable `{}`", clip(name));
+                    let mut d = Diagnostic::error(*span, message);
+                    d.expected = Some(
+                        "a shared variable, `pc(i)`, or `x(i)` for a local of process `i`".into(),
+                    );
+                    d.hint = near(name, self.shared.keys());
+                    out.push(d);
+                    return None;
+                };
+                let index = Box::new(Expr::Const(0));
+                Some(Expr::Atom(Observation::Cell(RegionId::new(r), index)))
+            }
+            Leaf::Any(span) => {
+                out.push(Diagnostic::error(*span, "`*` in an assertion"));
+                None
+            }
+            Leaf::Of(name, _, _, span) if name == "pc" => {
+                let d = Diagnostic::error(*span, "a position that is not compared with a label");
+                out.push(d.expected("`pc(i) = l` or `pc(i) != l`"));
+                None
+            }
+            Leaf::Of(name, id, instance, span) => {
+                self.local(name, *id, instance.as_ref(), *span, indices, out)
+            }
         }
-        Expr::Ite(..) => return None,
-    })
+    }
+
+    fn local(
+        &self,
+        name: &str,
+        id: i64,
+        instance: Option<&Instance>,
+        span: Span,
+        indices: &mut Vec<IndexVariable>,
+        out: &mut Reports<'_>,
+    ) -> Option<Expr<Observation>> {
+        let thread = self.thread(id, instance, span, indices, out)?;
+        let registers = &self.families.get(thread.family.index())?.registers;
+        let Some(r) = registers.iter().position(|r| r.name == *name) else {
+            let message = format!("process {id} has no local variable `{}`", clip(name));
+            let mut d = Diagnostic::error(span, message);
+            d.hint = near(name, registers.iter().map(|r| &r.name));
+            out.push(d);
+            return None;
+        };
+        Some(Expr::Atom(Observation::Register(
+            thread,
+            RegisterId::new(r),
+        )))
+    }
 }
 
 fn is_pc(e: &Expr<Leaf>) -> bool {
     matches!(e, Expr::Atom(Leaf::Of(name, ..)) if name == "pc")
-}
-
-/// `pc(i) = l`
-fn position(
-    pc: &Expr<Leaf>,
-    label: &Expr<Leaf>,
-    file: &File,
-    families: &[Family],
-    out: &mut Reports<'_>,
-) -> Option<Expr<Observation>> {
-    let Expr::Atom(Leaf::Of(_, id, span)) = pc else {
-        return None;
-    };
-    let thread = thread(*id, *span, file, out)?;
-    let (label, place) = match label {
-        Expr::Const(c) => (c.to_string(), *span),
-        Expr::Atom(Leaf::Name(name, place)) => (name.clone(), *place),
-        _ => {
-            let d = Diagnostic::error(
-                *span,
-                "a position is compared with something else than a label",
-            );
-            out.push(d.expected("`pc(i) = l` or `pc(i) != l` with a label `l` of process `i`"));
-            return None;
-        }
-    };
-    let family = families.get(thread.family.index())?;
-    let labels: BTreeSet<&str> = family
-        .locations
-        .iter()
-        .flat_map(|l| l.labels.iter().map(String::as_str))
-        .collect();
-    if !labels.contains(label.as_str()) {
-        let message = format!("process {id} has no label `{}`", clip(&label));
-        let mut d = Diagnostic::error(place, message);
-        if labels.len() <= 20 {
-            let all: Vec<&str> = labels.into_iter().collect();
-            d.hint = Some(format!("its labels are: {}", all.join(", ")));
-        }
-        out.push(d);
-        return None;
-    }
-    Some(Expr::Atom(Observation::At(thread, label)))
-}
-
-fn thread(id: i64, span: Span, file: &File, out: &mut Reports<'_>) -> Option<ThreadRef> {
-    let found = file.processes.iter().position(|p| p.id == id);
-    let Some(i) = found else {
-        out.push(Diagnostic::error(span, format!("there is no process {id}")));
-        return None;
-    };
-    Some(ThreadRef {
-        family: FamilyId::new(i),
-        index: ThreadIndex::Number(0),
-    })
-}
-
-fn observe(
-    leaf: &Leaf,
-    file: &File,
-    shared: &Shared,
-    families: &[Family],
-    out: &mut Reports<'_>,
-) -> Option<Expr<Observation>> {
-    match leaf {
-        Leaf::Name(name, span) => {
-            let Some(r) = shared.get_index_of(name) else {
-                let message = format!("unknown shared variable `{}`", clip(name));
-                let mut d = Diagnostic::error(*span, message);
-                d.expected =
-                    Some("a shared variable, `pc(i)`, or `x(i)` for a local of process `i`".into());
-                d.hint = near(name, shared.keys());
-                out.push(d);
-                return None;
-            };
-            let index = Box::new(Expr::Const(0));
-            Some(Expr::Atom(Observation::Cell(RegionId::new(r), index)))
-        }
-        Leaf::Any(span) => {
-            out.push(Diagnostic::error(*span, "`*` in an assertion"));
-            None
-        }
-        Leaf::Of(name, _, span) if name == "pc" => {
-            let d = Diagnostic::error(*span, "a position that is not compared with a label");
-            out.push(d.expected("`pc(i) = l` or `pc(i) != l`"));
-            None
-        }
-        Leaf::Of(name, id, span) => {
-            let thread = thread(*id, *span, file, out)?;
-            let registers = &families.get(thread.family.index())?.registers;
-            let Some(r) = registers.iter().position(|r| r.name == *name) else {
-                let message = format!("process {id} has no local variable `{}`", clip(name));
-                let mut d = Diagnostic::error(*span, message);
-                d.hint = near(name, registers.iter().map(|r| &r.name));
-                out.push(d);
-                return None;
-            };
-            Some(Expr::Atom(Observation::Register(
-                thread,
-                RegisterId::new(r),
-            )))
-        }
-    }
 }

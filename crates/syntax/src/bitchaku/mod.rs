@@ -11,6 +11,7 @@
 //!   A section keeps its stores buffered (dan-2013, Semantics 1 and 2).
 
 mod ast;
+mod kinds;
 mod lower;
 mod read;
 #[cfg(test)]

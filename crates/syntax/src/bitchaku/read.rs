@@ -1,10 +1,10 @@
 //! Tokens to [`File`], by recursive descent along the grammar of printz-2015 §3.
 
-use super::ast::{File, Initial, Labelled, Leaf, Process, Statement};
+use super::ast::{File, Initial, Instance, Labelled, Leaf, Process, Statement};
 use crate::diagnostics::{Diagnostic, did_you_mean};
 use crate::infix::{self, LEXIS};
 use crate::tokens::{Kind, Reader, Reported};
-use wattle_model::{Expr, Span};
+use wattle_model::{Count, Expr, Span};
 
 const RESERVED: [&str; 23] = [
     "beginit",
@@ -74,7 +74,7 @@ fn parts(c: &mut Reader<'_>, file: &mut File) {
         } else if c.at("assert") {
             assertion(c, file);
         } else if c.at("predicate") {
-            predicate(c, file);
+            predicate(c, file, None);
         } else {
             c.unexpected("`process`, `assert`, `predicate` or the end of the file");
             c.skip_to(&PARTS);
@@ -115,27 +115,58 @@ fn initial(c: &mut Reader<'_>, start: Span) -> Result<Initial> {
 fn process(c: &mut Reader<'_>, file: &mut File) {
     let start = c.take().span;
     let id = c.number("the number of the process");
+    let count = match id.is_ok() && c.eat("[") {
+        true => instances(c),
+        false => Ok(Count::One),
+    };
     let span = start.to(c.last_span());
-    if id.is_ok() {
+    if id.is_ok() && count.is_ok() {
         let _ = c.expect(":");
     } else {
         recover(c, c.position());
     }
     let mut body = Vec::new();
-    list(c, &mut body);
+    loop {
+        list(c, &mut body);
+        if !c.at("predicate") {
+            break;
+        }
+        predicate(c, file, id.as_ref().ok().copied());
+    }
     if !c.at_end() && !c.at_any(&PARTS) {
         c.unexpected("a statement, `process`, `assert`, `predicate` or the end of the file");
         c.skip_to(&PARTS);
     }
-    if let Ok(id) = id {
-        file.processes.push(Process { id, span, body });
+    if let (Ok(id), Ok(count)) = (id, count) {
+        file.processes.push(Process {
+            id,
+            count,
+            span,
+            body,
+        });
     }
 }
 
-/// Statements up to `else`, `endif`, `assert`, the next process or the end of the file. A bad one
-/// is skipped.
+/// How many instances of a process there are: a number, or `*` for any number.
+fn instances(c: &mut Reader<'_>) -> Result<Count> {
+    if c.eat("*") {
+        c.expect("]")?;
+        return Ok(Count::Any);
+    }
+    let n = c.number("a number of instances, or `*`")?;
+    let count = u32::try_from(n).ok().filter(|n| *n > 0);
+    let Some(count) = count else {
+        let d = Diagnostic::error(c.last_span(), "a process has at least one instance");
+        return Err(c.report(d));
+    };
+    c.expect("]")?;
+    Ok(Count::Fixed(count))
+}
+
+/// Statements up to `else`, `endif`, `assert`, `predicate`, the next process or the end of the file. A
+/// bad one is skipped.
 fn list(c: &mut Reader<'_>, into: &mut Vec<Labelled>) {
-    while !c.at_end() && !c.at_any(&["else", "endif", "assert", "process"]) {
+    while !c.at_end() && !c.at_any(&["else", "endif", "assert", "predicate", "process"]) {
         let (label, span) = (c.label_ahead(), c.peek().span);
         let before = c.position();
         match labelled(c) {
@@ -245,6 +276,10 @@ fn branch(c: &mut Reader<'_>, start: Span) -> Result<Statement> {
     }
     let (mut then, mut otherwise) = (Vec::new(), Vec::new());
     list(c, &mut then);
+    if c.at("predicate") {
+        let hint = "predicates stand between the statements of a process, not inside an `if`";
+        return Err(c.refuse("`else` or `endif`", Some(hint.into())));
+    }
     if c.eat("else") {
         list(c, &mut otherwise);
     }
@@ -274,11 +309,11 @@ fn assertion(c: &mut Reader<'_>, file: &mut File) {
 }
 
 /// `predicate(b);`, a hint for predicate abstraction.
-fn predicate(c: &mut Reader<'_>, file: &mut File) {
+fn predicate(c: &mut Reader<'_>, file: &mut File, inside: Option<i64>) {
     let start = c.take().span;
     match parenthesised(c) {
         Ok(e) => {
-            file.predicates.push((e, start.to(c.last_span())));
+            file.predicates.push((e, inside, start.to(c.last_span())));
             c.eat(";");
         }
         Err(Reported) => {
@@ -314,9 +349,17 @@ fn leaf(c: &mut Reader<'_>) -> Result<Expr<Leaf>> {
     let name = t.text.to_string();
     if c.eat("(") {
         let i = c.number("the number of a process")?;
+        let instance = match c.eat(",") {
+            true if c.peek().kind == Kind::Number => {
+                let n = c.number("the number of an instance")?;
+                Some(Instance::Number(u32::try_from(n).unwrap_or(u32::MAX)))
+            }
+            true => Some(Instance::Named(c.named("an instance")?.0)),
+            false => None,
+        };
         c.expect(")")?;
         let span = t.span.to(c.last_span());
-        return Ok(Expr::Atom(Leaf::Of(name, i, span)));
+        return Ok(Expr::Atom(Leaf::Of(name, i, instance, span)));
     }
     if t.text == "pc" {
         let d = Diagnostic::error(t.span, "`pc` without a process").expected("`pc(i)`");

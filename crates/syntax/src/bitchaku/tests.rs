@@ -331,3 +331,116 @@ fn nesting_is_limited() {
         );
     }
 }
+
+#[test]
+fn several_instances_of_a_process() {
+    model(
+        "beginit store X = 0; endinit
+         process 1[*]:
+         1: begin_atomic; load r = X; store X = r + 1; fence; end_atomic;
+         predicate(X >= 0);
+         cs: nop;
+         process 2[2]: load s = X;
+         assert(always(!(pc(1, i) = cs & pc(1, j) = cs) | s(2, k) = X))",
+        expect![[r#"
+            shared X;
+
+            thread p1[*] {
+                local r;
+                `1`: atomic buffered begin;
+                r = X;
+                X = r + 1;
+                fence;
+                atomic end;
+                cs: skip;
+            }
+
+            thread p2[2] {
+                local s;
+                s = X;
+            }
+
+            always !(p1[i]@cs && p1[j]@cs) || p2[k].s == X;
+
+            predicates {
+                X >= 0;
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn integers_and_truth_values_are_two_things() {
+    messages(
+        "beginit store X = 0; endinit
+         process 1:
+         load r = X; if (r) nop; endif; r = r > 1; store X = (r = 1) + 2;
+         1: if (r + 2 & r = 1) nop; endif;
+         predicate(r = X & q = 1);
+         process 2[3]: 1: nop;
+         assert(always(!(pc(2) = 1) & pc(1, i) != 1 & pc(2, 7) = 1 & (X = 1) = 3))",
+        expect![[r#"
+            error: an integer where a condition is needed
+              --> a.bit:3:26
+               |
+             3 |          load r = X; if (r) nop; endif; r = r > 1; store X = (r = 1) + 2;
+               |                          ^
+               = hint: compare it: `x != 0`
+
+            error: a condition where an integer is needed
+              --> a.bit:3:45
+               |
+             3 |          load r = X; if (r) nop; endif; r = r > 1; store X = (r = 1) + 2;
+               |                                             ^
+               = hint: choose with `if`: `if (b) x = 1; else x = 0; endif;`
+
+            error: a condition where an integer is needed
+              --> a.bit:3:63
+               |
+             3 |          load r = X; if (r) nop; endif; r = r > 1; store X = (r = 1) + 2;
+               |                                                               ^
+               = hint: choose with `if`: `if (b) x = 1; else x = 0; endif;`
+
+            error: an integer where a condition is needed
+              --> a.bit:4:17
+               |
+             4 |          1: if (r + 2 & r = 1) nop; endif;
+               |                 ^
+               = hint: compare it: `x != 0`
+
+            error: an integer where a condition is needed
+              --> a.bit:7:10
+               |
+             7 |          assert(always(!(pc(2) = 1) & pc(1, i) != 1 & pc(2, 7) = 1 & (X = 1) = 3))
+               |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+               = hint: compare it: `x != 0`
+
+            error: process 2 has several instances
+              --> a.bit:7:26
+               |
+             7 |          assert(always(!(pc(2) = 1) & pc(1, i) != 1 & pc(2, 7) = 1 & (X = 1) = 3))
+               |                          ^^^^^
+               = hint: say which: `pc(2, i)`; different names are different ones
+
+            error: process 1 has one instance
+              --> a.bit:7:39
+               |
+             7 |          assert(always(!(pc(2) = 1) & pc(1, i) != 1 & pc(2, 7) = 1 & (X = 1) = 3))
+               |                                       ^^^^^^^^
+               = hint: `process 1[*]:` has any number of them
+
+            error: process 2 has no instance 7
+              --> a.bit:7:55
+               |
+             7 |          assert(always(!(pc(2) = 1) & pc(1, i) != 1 & pc(2, 7) = 1 & (X = 1) = 3))
+               |                                                       ^^^^^^^^
+               = hint: they are 0 to 2
+
+            error: process 1 has no local variable `q`
+              --> a.bit:5:28
+               |
+             5 |          predicate(r = X & q = 1);
+               |                            ^
+        "#]],
+    );
+}

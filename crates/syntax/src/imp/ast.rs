@@ -5,6 +5,8 @@ use wattle_model::{Expr, PropertyKind, Span};
 
 #[derive(Default)]
 pub(super) struct File {
+    /// Assignments and conditions are one step each, with all they load.
+    pub indivisible: bool,
     pub variables: Vec<(Named, i64)>,
     pub processes: Vec<Process>,
     pub properties: Vec<(PropertyKind, Expr<Leaf>, Span)>,

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use wattle_model::program::{Action, Local, Register};
 use wattle_model::{
     Condition, Count, Expr, Family, FamilyId, Fence, Init, Length, LocationId, Observation, Op2,
-    Place, Program, Property, Region, RegionId, RegisterId, Span, ThreadIndex, ThreadRef, Type,
+    Place, Program, Property, Region, RegionId, RegisterId, Section, Span, ThreadIndex, ThreadRef,
+    Type,
 };
 
 pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
@@ -39,7 +40,8 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
             let d = Diagnostic::error(*span, message);
             out.push(d.expected("a name for the process that nothing else has"));
         }
-        families.push(Lower::family(p, &shared, &mut labels, &mut out));
+        let family = Lower::family(p, file.indivisible, &shared, &mut labels, &mut out);
+        families.push(family);
     }
     let mut properties = Vec::new();
     for (kind, e, span) in &file.properties {
@@ -140,8 +142,16 @@ fn near<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<Strin
     Some(format!("did you mean `{near}`?"))
 }
 
+fn has_variables(e: &Expr<Leaf>) -> bool {
+    let mut found = false;
+    e.for_each_atom(&mut |leaf| found |= matches!(leaf, Leaf::Variable(..)));
+    found
+}
+
 /// One process on its way to a family.
 struct Lower<'a, 'd> {
+    /// What loads is one step with what it loads for (the first half of Fig. 2.8).
+    indivisible: bool,
     shared: &'a IndexMap<String, Region>,
     labels: &'a mut BTreeMap<String, Span>,
     /// The copies of shared variables.
@@ -154,11 +164,13 @@ struct Lower<'a, 'd> {
 impl Lower<'_, '_> {
     fn family(
         p: &Process,
+        indivisible: bool,
         shared: &IndexMap<String, Region>,
         labels: &mut BTreeMap<String, Span>,
         out: &mut Reports<'_>,
     ) -> Family {
         let mut lower = Lower {
+            indivisible,
             shared,
             labels,
             copies: BTreeMap::new(),
@@ -268,12 +280,29 @@ impl Lower<'_, '_> {
         to: LocationId,
     ) {
         let region = variable(&name.0, name.1, self.shared, self.out);
+        let together = self.indivisible && has_variables(value);
+        let from = self.begin(together, from, span);
         let Some((at, value)) = self.copied(value, from, span) else {
             return;
         };
         if let Some(r) = region {
             let place = Place::Region(r, Expr::Const(0));
-            self.flow.step(at, to, Action::Store { place, value }, span);
+            let store = Action::Store { place, value };
+            match together {
+                true => {
+                    let stored = self.flow.then(at, store, span);
+                    self.flow.step(stored, to, Action::AtomicEnd, span);
+                }
+                false => self.flow.step(at, to, store, span),
+            }
+        }
+    }
+
+    /// The begin of what is one step, if it is to be one.
+    fn begin(&mut self, together: bool, from: LocationId, span: Span) -> LocationId {
+        match together {
+            true => (self.flow).then(from, Action::AtomicBegin(Section::Drained), span),
+            false => from,
         }
     }
 
@@ -321,7 +350,12 @@ impl Lower<'_, '_> {
         from: LocationId,
         span: Span,
     ) -> Option<(LocationId, Expr<Local>)> {
-        let (at, e) = self.copied(e, from, span)?;
+        let together = self.indivisible && has_variables(e);
+        let from = self.begin(together, from, span);
+        let (mut at, e) = self.copied(e, from, span)?;
+        if together {
+            at = self.flow.then(at, Action::AtomicEnd, span);
+        }
         let e = match e {
             Expr::Const(c) => Expr::Const(i64::from(c == 1)),
             e if e.is_logical() => e,

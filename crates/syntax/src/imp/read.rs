@@ -75,13 +75,14 @@ fn closes_program(c: &Reader<'_>) -> bool {
     next.kind == Kind::End || next.text == "never" || next.text == "always"
 }
 
-/// `program NAME variables x = y = 0, z = 1`
+/// `program NAME variables x = y = 0, z = 1`; `indivisible` may stand before `variables`.
 fn head(c: &mut Reader<'_>, file: &mut File) -> Result<()> {
     if !c.eat("program") {
         let hint = "an `.imp` file starts with `program NAME variables x = 0, y = 0`";
         return Err(c.refuse("`program`", Some(hint.into())));
     }
     c.name("a name for the program")?;
+    file.indivisible = c.eat("indivisible");
     c.expect("variables")?;
     loop {
         if !c.names(c.peek()) {

@@ -14,7 +14,7 @@ const LINE_WORDS: [&str; 6] = ["thread", "initial", "final", "goal", "transition
 const INSTRUCTIONS: [&str; 8] = [
     "write", "read", "mfence", "local", "check", "noop", "lock", "unlock",
 ];
-const OPERATORS: [(&str, Op2); 12] = [
+const OPERATORS: [(&str, Op2); 14] = [
     ("==", Op2::Eq),
     ("!=", Op2::Ne),
     ("<", Op2::Lt),
@@ -26,6 +26,8 @@ const OPERATORS: [(&str, Op2); 12] = [
     ("+", Op2::Add),
     ("-", Op2::Sub),
     ("*", Op2::Mul),
+    ("/", Op2::Div),
+    ("%", Op2::Rem),
     ("&", Op2::BitAnd),
 ];
 

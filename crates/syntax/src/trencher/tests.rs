@@ -189,3 +189,11 @@ fn deep_expressions_are_refused() {
     assert!(parsed.program.is_none());
     assert_eq!(parsed.diagnostics.len(), 1);
 }
+
+#[test]
+fn division_and_remainder() {
+    let text = "thread t\ninitial a\n\
+        transition a b local i / 7 2\n\
+        transition b c read v + i % 5 3\nend\n";
+    assert_eq!(memory(text), Length::Array(6));
+}
