@@ -101,6 +101,8 @@ pub struct Examination<'a> {
     /// The move to look at next.
     next: usize,
     asked: u64,
+    /// What one query may take.
+    work: u64,
 }
 
 impl<'a> Examination<'a> {
@@ -173,7 +175,14 @@ impl<'a> Examination<'a> {
             numbers,
             next: 0,
             asked: 0,
+            work: WORK,
         })
+    }
+
+    /// For whoever has more guesses to put than time.
+    pub fn with_work(mut self, work: u64) -> Self {
+        self.work = work;
+        self
     }
 
     fn model(&mut self, query: &[Formula]) -> Result<Option<Model>, AuditError> {
@@ -186,7 +195,7 @@ impl<'a> Examination<'a> {
             ..Progress::default()
         };
         self.control.poll("audit", progress)?;
-        self.solvers.model(query, WORK, self.control)
+        self.solvers.model(query, self.work, self.control)
     }
 
     /// Whether some initial state is outside, or some event leads out. Begins where the last gap was, and
@@ -261,7 +270,9 @@ impl<'a> Examination<'a> {
         query.push(not(&and(after)));
         let counts: Vec<Term> = (0..occupied.len()).map(number).collect();
         let model = self.model(&query)?;
-        model.map(|m| breaks(event, &cells, &counts, &m)).transpose()
+        model
+            .map(|m| breaks(event, &cells, &counts, &m))
+            .transpose()
     }
 
     /// The state before the move, and that it is possible.

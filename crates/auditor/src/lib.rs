@@ -185,9 +185,11 @@ pub fn audit_with(
 ) -> Result<Audited, AuditError> {
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
-        Certificate::Cubes(_) | Certificate::Views(_) | Certificate::Counting(_) => Err(AuditError::Refused(
-            "it is about any number of threads, and this is one instance".into(),
-        )),
+        Certificate::Cubes(_) | Certificate::Views(_) | Certificate::Counting(_) => {
+            Err(AuditError::Refused(
+                "it is about any number of threads, and this is one instance".into(),
+            ))
+        }
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Explored(c) => closed_states::audit_explored(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),

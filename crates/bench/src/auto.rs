@@ -56,12 +56,21 @@ pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)
     }
     for n in 0..RANDOM {
         let shape = Shape {
-            loops: if n % 2 == 0 { Loops::Any } else { Loops::Fenced },
+            loops: if n % 2 == 0 {
+                Loops::Any
+            } else {
+                Loops::Fenced
+            },
             crowd: n % 3 == 0,
             ..Shape::default()
         };
         let program = wattle_random::program(SEED + n, &shape);
-        table.subject(&format!("random {n}"), &Subject::Program(program), all, line);
+        table.subject(
+            &format!("random {n}"),
+            &Subject::Program(program),
+            all,
+            line,
+        );
     }
     if !all {
         line(HEAD);
@@ -73,8 +82,7 @@ pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)
         }
     }
     table.summary(line);
-    table.unread == 0
-        && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
+    table.unread == 0 && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
 }
 
 const HEAD: &str = "example                                     model q  answered by    auto s  best engine    alone s  ratio";

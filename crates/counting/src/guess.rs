@@ -15,7 +15,7 @@ use wattle_model::CellId;
 pub type Point = Vec<i64>;
 
 /// How many facts of the larger kinds are tried.
-const MOST_FACTS: usize = 3_000;
+const MOST_FACTS: usize = 1_200;
 
 pub struct Guess {
     pub places: usize,
@@ -61,7 +61,10 @@ impl Guess {
                 seen.note((usize::MAX, of), sum, *n);
             }
             let cells = places..columns;
-            for (a, b) in cells.clone().flat_map(|a| (a + 1..columns).map(move |b| (a, b))) {
+            for (a, b) in cells
+                .clone()
+                .flat_map(|a| (a + 1..columns).map(move |b| (a, b)))
+            {
                 seen.note((usize::MAX, vec![(1, a), (-1, b)]), p[a] - p[b], *n);
             }
             if boldness < Boldness::Exclusions {

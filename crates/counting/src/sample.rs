@@ -94,25 +94,26 @@ impl Samples {
         let mut known: FxHashSet<(Vec<i64>, Vec<u32>)> = FxHashSet::default();
         let mut open = std::collections::VecDeque::new();
         let mut whole = true;
-        let mut take = |samples: &mut Samples,
-                        state: State<L::Buffer<Exact>>,
-                        open: &mut std::collections::VecDeque<State<L::Buffer<Exact>>>| {
-            let locals = (0..roles.len()).map(|t| samples.local(roles[t], &state, t));
-            let mut locals: Vec<u32> = locals.collect();
-            locals.sort_unstable();
-            if known.insert((state.memory.clone(), locals.clone())) {
-                if machine.inside_atomic(&state).is_none() {
-                    samples.most = samples.most.max(threads);
-                    samples.states.push(Seen {
-                        threads,
-                        cells: state.memory.clone(),
-                        locals,
-                    });
+        let mut take =
+            |samples: &mut Samples,
+             state: State<L::Buffer<Exact>>,
+             open: &mut std::collections::VecDeque<State<L::Buffer<Exact>>>| {
+                let locals = (0..roles.len()).map(|t| samples.local(roles[t], &state, t));
+                let mut locals: Vec<u32> = locals.collect();
+                locals.sort_unstable();
+                if known.insert((state.memory.clone(), locals.clone())) {
+                    if machine.inside_atomic(&state).is_none() {
+                        samples.most = samples.most.max(threads);
+                        samples.states.push(Seen {
+                            threads,
+                            cells: state.memory.clone(),
+                            locals,
+                        });
+                    }
+                    open.push_back(state);
                 }
-                open.push_back(state);
-            }
-            known.len()
-        };
+                known.len()
+            };
         for start in starts.iter().take(STATES) {
             take(self, machine.initial(start), &mut open);
         }

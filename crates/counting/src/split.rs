@@ -110,7 +110,9 @@ impl Split {
         let values = values.chain(entries.iter().map(|e| local.values[*e]));
         let values = values.collect();
         let signs = self.compared(&spot);
-        let signs = signs.iter().map(|d| d.value(&local.registers).signum() as i8);
+        let signs = signs
+            .iter()
+            .map(|d| d.value(&local.registers).signum() as i8);
         let key = (values, signs.collect());
         self.places.insert_full((spot, key)).0
     }
@@ -150,7 +152,10 @@ impl Split {
     }
 
     pub fn certified(&self) -> Vec<Place> {
-        self.places.iter().map(|(spot, key)| self.told(spot, key)).collect()
+        self.places
+            .iter()
+            .map(|(spot, key)| self.told(spot, key))
+            .collect()
     }
 
     fn told(&self, spot: &Spot, (values, signs): &Key) -> Place {
@@ -210,7 +215,9 @@ fn by_value(samples: &Samples) -> IndexMap<Spot, (Vec<usize>, Vec<usize>)> {
     }
     for (l, threads) in &told {
         let local = &samples.locals[*l as usize];
-        let all: Vec<i64> = (local.registers.iter().chain(&local.values)).copied().collect();
+        let all: Vec<i64> = (local.registers.iter().chain(&local.values))
+            .copied()
+            .collect();
         let here = values.entry(Split::spot(local)).or_default();
         here.resize_with(all.len(), Default::default);
         for (sets, v) in here.iter_mut().zip(all) {
@@ -365,12 +372,7 @@ fn linear(e: &Expr<RegisterId>) -> Option<Difference> {
 }
 
 /// What the property compares of registers of one thread.
-fn of_property(
-    target: &Expr<Fact>,
-    crowd: &Crowd,
-    t: usize,
-    into: &mut BTreeSet<Difference>,
-) {
+fn of_property(target: &Expr<Fact>, crowd: &Crowd, t: usize, into: &mut BTreeSet<Difference>) {
     let mut own = |e: &Expr<Fact>| {
         let own = e.substitute(&mut |fact| match fact {
             Fact::Register(u, r) if crowd.roles.of(u.index()) == crowd.roles.of(t) => {
@@ -388,7 +390,11 @@ fn of_property(
             of_property(b, crowd, t, into);
         }
         Expr::Unary(Op1::Not, a) => of_property(a, crowd, t, into),
-        e @ (Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
+        e @ (Expr::Const(_)
+        | Expr::Atom(_)
+        | Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::Ite(..)) => {
             own(e);
         }
     }

@@ -77,7 +77,10 @@ impl Program {
         let mut program = self.clone();
         let mut registers = Vec::new();
         let open = |f: FamilyId| self.family(f).count == Count::Any;
-        for counted in (0..self.families.len()).map(FamilyId::new).filter(|f| open(*f)) {
+        for counted in (0..self.families.len())
+            .map(FamilyId::new)
+            .filter(|f| open(*f))
+        {
             if !self.speaks_of_count(counted) {
                 continue;
             }

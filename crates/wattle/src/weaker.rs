@@ -12,7 +12,12 @@ use wattle_report::Finding;
 
 /// Decides what was left undecided where the same question was proved under a weaker model.
 pub fn answer(program: &Program, results: &mut [Result<Finding, Unsound>]) {
-    let proofs: Vec<Finding> = results.iter().flatten().filter(|f| proved(f)).cloned().collect();
+    let proofs: Vec<Finding> = results
+        .iter()
+        .flatten()
+        .filter(|f| proved(f))
+        .cloned()
+        .collect();
     for finding in results.iter_mut().flatten() {
         let open = matches!(finding.judged.verdict, Verdict::Undecided { .. });
         let kind = finding.question.map(|q| program.properties[q].kind);

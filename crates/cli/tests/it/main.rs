@@ -3,6 +3,7 @@
 mod agree;
 mod budgets;
 mod cli;
+mod counting;
 mod evidence;
 mod examples;
 mod families;

@@ -36,7 +36,10 @@ fn broken(program: &Program, model: MemoryModel, question: Option<usize>) -> Opt
             deadlock: false,
         };
         let control = Control::unlimited().with_memory(Some(1 << 20));
-        matches!(Explicit::default().run(&task, &control), Answer::Reached { .. })
+        matches!(
+            Explicit::default().run(&task, &control),
+            Answer::Reached { .. }
+        )
     })
 }
 
@@ -130,7 +133,10 @@ fn counters() {
         }
     }
     println!("{programs} programs: {tally:?}");
-    assert!(tally.proved * 5 >= programs && tally.violated * 5 >= programs, "{tally:?}");
+    assert!(
+        tally.proved * 5 >= programs && tally.violated * 5 >= programs,
+        "{tally:?}"
+    );
 }
 
 fn counter(rng: &mut Rng) -> String {
@@ -168,7 +174,10 @@ fn statement(rng: &mut Rng, count: &[&str], flag: &[&str], depth: u32) -> String
         0 => format!("fetch_add({c}, {k}); "),
         1 => format!("r = fetch_add({c}, {k}); if r {op} {v} {{ stop; }} "),
         2 => format!("r = fetch_add({c}, {k}); if r {op} {v} {{ {inside} }} "),
-        3 => format!("if cas({c}, {v}, {}) {{ {inside} }} else {{ stop; }} ", v + k),
+        3 => format!(
+            "if cas({c}, {v}, {}) {{ {inside} }} else {{ stop; }} ",
+            v + k
+        ),
         4 => format!("{f} = {v}; "),
         5 => format!("await {f} {op} {v}; "),
         6 => format!("r = {c}; if r {op} {v} {{ if cas({c}, r, r+{k}) {{ {inside} }} }} "),

@@ -29,7 +29,9 @@ fn forged_certificates_are_refused() {
     };
     change("another model", &|c| c.model = MemoryModel::Sc);
     change("no facts", &|c| c.facts.clear());
-    change("a fact that excludes all", &|c| c.facts.push(Fact(Vec::new())));
+    change("a fact that excludes all", &|c| {
+        c.facts.push(Fact(Vec::new()))
+    });
     for (k, is) in [(1, Comparison::Zero), (-3, Comparison::AtMostZero)] {
         change("a value that the cell does not keep", &move |c| {
             c.facts.push(Fact(vec![Sum {

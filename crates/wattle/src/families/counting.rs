@@ -7,7 +7,9 @@ use wattle_auditor::{AuditError, AuditPolicy, Solvers, after_audit, audit_counti
 use wattle_counting::{Judge, Outcome, Samples, Trouble, prove};
 use wattle_evidence::certificate::Counting;
 use wattle_evidence::certificate::counting::{Fact, Gap, Place};
-use wattle_evidence::{Assumption, Certificate, Control, Progress, Proof, Reason, Unchecked, Verdict};
+use wattle_evidence::{
+    Assumption, Certificate, Control, Progress, Proof, Reason, Unchecked, Verdict,
+};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::{Action, Section};
 use wattle_model::{CountedCrowd, Program, Span};
@@ -33,6 +35,9 @@ pub(super) fn untreated(program: &Program) -> Option<(Span, &'static str)> {
         | Action::AtomicEnd => None,
     })
 }
+
+/// What one query about guesses may take: others wait for it.
+const WORK: u64 = 500_000;
 
 struct Examined<'a>(Examination<'a>);
 
@@ -88,8 +93,14 @@ impl Asked<'_> {
                     AuditPolicy::Always => {
                         let program = self.program;
                         let solvers = Solvers::own();
-                        let audited =
-                            audit_counting(&solvers, program, model, question, &certificate, control);
+                        let audited = audit_counting(
+                            &solvers,
+                            program,
+                            model,
+                            question,
+                            &certificate,
+                            control,
+                        );
                         after_audit(COUNTING, audited.map(|_| ()))?
                     }
                 };
@@ -105,9 +116,7 @@ impl Asked<'_> {
                 }
             }
         };
-        finding.judged = finding
-            .judged
-            .assuming(assumptions, |a| options.accepts(a));
+        finding.judged = finding.judged.assuming(assumptions, |a| options.accepts(a));
         finding.seconds = control.elapsed().as_secs_f64();
         Ok((finding, None))
     }
@@ -123,13 +132,17 @@ impl Asked<'_> {
         let judge = |places: Vec<Place>| {
             let examination = Examination::new(&solvers, &asked, places, control);
             let examination = examination.map_err(trouble)?;
-            Ok(Box::new(Examined(examination)) as Box<dyn Judge>)
+            Ok(Box::new(Examined(examination.with_work(WORK))) as Box<dyn Judge>)
         };
         prove(counted, self.model, no_wrap, control, &judge)
     }
 
     /// A state of a small instance that the facts do not stand for.
-    pub(super) fn uncounted(&self, certificate: &Counting, control: &Control<'_>) -> Option<String> {
+    pub(super) fn uncounted(
+        &self,
+        certificate: &Counting,
+        control: &Control<'_>,
+    ) -> Option<String> {
         if certificate.no_wrap {
             return None;
         }

@@ -3,7 +3,8 @@
 use super::counting;
 use super::small_worlds::{self, Sampled, Shown};
 use super::{
-    COUNTING, EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled, with_threads,
+    COUNTING, EXACT, PARAMS, decide, found, no_deadlocks, open, refusal, refuted, sampled,
+    with_threads,
 };
 use crate::options::Options;
 use crate::plan::race::{Ended, Runner, race};
@@ -113,15 +114,19 @@ fn provers(
         }
     }
     if wanted(COUNTING) {
-        match (counting::untreated(program), program.counted_crowd(question)) {
+        match (
+            counting::untreated(program),
+            program.counted_crowd(question),
+        ) {
             (None, Ok(crowd)) => willing.push(Prover::Counting(Box::new(crowd))),
             (Some((span, why)), _) => refusals.push(refusal(span, why, "use atomic steps")),
             (None, Err(n)) => refusals.push(refusal(n.span, &n.message, &n.hint)),
         }
     }
     if let (true, true, Some(name)) = (willing.is_empty(), refusals.is_empty(), &options.engine) {
-        let why =
-            format!("`{name}` is for a fixed number of threads; there are {PARAMS}, {EXACT} and {COUNTING}");
+        let why = format!(
+            "`{name}` is for a fixed number of threads; there are {PARAMS}, {EXACT} and {COUNTING}"
+        );
         refusals.push(Reason::Refused(Refusal::new(why)));
     }
     (willing, refusals)
@@ -194,7 +199,8 @@ pub fn program(
     // What nobody proves may be broken by a few more threads; beside provers they were run.
     let (threads, states) = (small_worlds::THREADS, small_worlds::STATES);
     if runners.is_empty()
-        && let Some((finding, instance)) = asked.small(threads, states, control)? {
+        && let Some((finding, instance)) = asked.small(threads, states, control)?
+    {
         *shown = instance.or(shown.take());
         return Ok(finding);
     }
