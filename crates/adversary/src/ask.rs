@@ -1,6 +1,7 @@
 //! One program, one engine, one memory model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::check::questions;
@@ -88,8 +89,8 @@ pub struct Answers {
     pub said: Vec<Said>,
     /// The proof of what holds, by question.
     pub proofs: Vec<Option<Certificate>>,
-    /// The instance on which violations were shown.
-    pub instance: Option<Instance>,
+    /// The instance that shows a violation of an open family, by question.
+    pub shown: Vec<Option<Arc<Instance>>>,
 }
 
 /// In the warning that a proof for any number of threads was refuted by a small instance: the answer
@@ -107,7 +108,7 @@ pub fn ask(
     let all = |said: Said| Answers {
         said: vec![said; n],
         proofs: vec![None; n],
-        instance: None,
+        shown: vec![None; n],
     };
     let options = Options {
         models: vec![model],
@@ -180,10 +181,10 @@ pub fn ask(
         | Verdict::Bounded { .. }
         | Verdict::Undecided { .. } => None,
     };
-    let proofs = checked.results.iter();
+    let findings = checked.results.iter().map(|r| r.as_ref().ok());
     Answers {
         said,
-        proofs: proofs.map(|r| r.as_ref().ok().and_then(proof)).collect(),
-        instance: checked.instance,
+        proofs: findings.clone().map(|f| f.and_then(proof)).collect(),
+        shown: findings.map(|f| f.and_then(|f| f.shown.clone())).collect(),
     }
 }

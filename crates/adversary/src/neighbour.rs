@@ -151,7 +151,7 @@ fn changed(program: &Program, question: Option<usize>, rng: &mut Rng) -> Program
             place: place.clone(),
             value: match value {
                 Expr::Const(c) => Expr::Const(if *c == 0 { 1 } else { c - 1 }),
-                e => more(e),
+                e @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => more(e),
             },
         },
         Action::Load { register, .. } => Action::Assign {

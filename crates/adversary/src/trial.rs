@@ -186,10 +186,7 @@ pub fn compare<'j>(
         }
         let truth = judge().truth(*question, deadlock);
         let shown = || {
-            let instance = answers
-                .instance
-                .as_ref()
-                .filter(|_| program.is_parameterised())?;
+            let instance = answers.shown.get(q)?.as_ref()?;
             let seen = explore(instance, model, limits.states)?;
             Some(seen.truth(instance, *question, deadlock))
         };

@@ -76,7 +76,9 @@ impl ThreadAlone {
                 let before = self.pending.get(&tr.from.certified());
                 let mut after = match tr.effect {
                     Effect::Wait | Effect::Block { .. } | Effect::Lock | Effect::Unlock => continue,
-                    _ => before.cloned().unwrap_or_default(),
+                    Effect::Nothing | Effect::Load(..) | Effect::Store(..) => {
+                        before.cloned().unwrap_or_default()
+                    }
                 };
                 if let Effect::Store(cell, _) = tr.effect {
                     after.insert(cell);
@@ -175,7 +177,9 @@ impl Alone {
         let pending = &self.threads[t].pending;
         match local {
             at @ LocalState::At { .. } => pending.get(at).is_some_and(|c| c.contains(&cell)),
-            _ => pending.values().any(|c| c.contains(&cell)),
+            LocalState::WithoutLock | LocalState::Any => {
+                pending.values().any(|c| c.contains(&cell))
+            }
         }
     }
 
@@ -184,7 +188,7 @@ impl Alone {
         let thread = &self.threads[t];
         match local {
             at @ LocalState::At { .. } => thread.into.get(at).into_iter().flatten().collect(),
-            open => {
+            open @ (LocalState::WithoutLock | LocalState::Any) => {
                 let all = thread.transitions.iter();
                 all.filter(|tr| local_covers(open, &tr.to.certified()))
                     .collect()
@@ -420,7 +424,12 @@ impl Unfolding<'_> {
                     }
                 }
             }
-            action => {
+            action @ (Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::AtomicEnd) => {
                 let ways = self.quiet(registers, action)?.into_iter();
                 let ways = ways.map(|after| self.go(at, s, after, at.holds, Effect::Nothing));
                 ways.collect()
@@ -461,7 +470,13 @@ impl Unfolding<'_> {
                 Ok(_) => vec![same()],
                 Err(kind) => vec![Err(kind)],
             },
-            _ => vec![same()],
+            Action::Skip | Action::Fence(_) | Action::AtomicBegin(_) | Action::AtomicEnd => {
+                vec![same()]
+            }
+            Action::Load { .. } | Action::Store { .. } | Action::Lock | Action::Unlock => {
+                let why = "a memory step is taken for a local one";
+                return Err(AuditError::Other(why.into()));
+            }
         })
     }
 
@@ -513,7 +528,11 @@ impl Unfolding<'_> {
                     Action::AtomicEnd | Action::Fence(_) => {
                         ways.push(same(Ok(registers.clone())));
                     }
-                    action => {
+                    action @ (Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }) => {
                         for after in self.quiet(&registers, action)? {
                             ways.push(same(after));
                         }

@@ -37,7 +37,11 @@ pub fn for_each_bad(
     while let Some(part) = parts.pop() {
         match part {
             Expr::Binary(Op2::Or, a, b) => parts.extend([&**a, &**b]),
-            part => {
+            part @ (Expr::Const(_)
+            | Expr::Atom(_)
+            | Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::Ite(..)) => {
                 let enumeration = Enumeration {
                     task,
                     alone,

@@ -69,11 +69,13 @@ pub fn write_down(
         }
         Certificate::ClosedStates(_)
         | Certificate::Coherent(_)
+        | Certificate::Traces(_)
         | Certificate::LoadBuffers(_)
         | Certificate::Multisets(_)
         | Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Components(_)
         | Certificate::Inductive(_) => certificate.clone(),
     }
 }

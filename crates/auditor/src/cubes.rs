@@ -162,7 +162,7 @@ impl Auditor<'_> {
                 let part = &facts.reads[usize::from(e)].parts[usize::from(p)];
                 Some(step::New::Same(Value::Cell(part.place)))
             }
-            _ => None,
+            Value::Cell(_) | Value::Pending(_) | Value::Any(..) => None,
         };
         if step::substitute(facts, &mut start, self.rules, &becomes, &|k| k).is_err() {
             return Ok(());

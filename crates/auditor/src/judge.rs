@@ -1,10 +1,11 @@
 //! From what an engine answered to what a person is told. Here, and only here, answers become
 //! verdicts: traces are minimised and replayed, certificates audited, before anything is said.
 
-use crate::{AuditError, audit};
+use crate::{AuditError, Solvers, audit, audit_components, audit_open};
 use wattle_evidence::{
-    Answer, Broken, Control, End, Judged, Proof, Reason, Scope, Stop, Task, Trace, TraceError,
-    Unchecked, Unsound, Verdict, minimise,
+    Answer, Assumption, Broken, Certificate, Control, End, Judged, LiveAnswer, LiveTask, OpenProof,
+    OpenTask, Progress, Proof, Reason, Scope, Stop, Task, Trace, TraceError, Unchecked, Unsound,
+    Verdict, minimise,
 };
 use wattle_model::PropertyKind;
 
@@ -102,6 +103,88 @@ pub fn judge(
         }
         Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, None),
         Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, None),
+    };
+    Ok(Judged { verdict, unchecked })
+}
+
+/// The same for a proof about any number of threads, which covers this much.
+pub fn judge_open(
+    task: &OpenTask<'_>,
+    engine: &'static str,
+    proof: OpenProof,
+    scope: Scope,
+    (policy, accepted): (AuditPolicy, impl Fn(&Assumption) -> bool),
+    control: &Control<'_>,
+) -> Result<Judged, Unsound> {
+    let (certificate, translated) = (proof.certificate, proof.translated.as_deref());
+    let audited = match policy {
+        AuditPolicy::Never => Ok(Some(Unchecked::Off)),
+        AuditPolicy::Always => {
+            let own = Solvers::own();
+            let result = audit_open(&own, task, &certificate, translated, control);
+            after_audit(engine, result.map(|_| ()))?
+        }
+    };
+    let judged = match audited {
+        Ok(unchecked) => {
+            let proof = Proof::Certificate(certificate);
+            let verdict = Verdict::Holds { scope, proof };
+            Judged { verdict, unchecked }
+        }
+        Err(reason) => Judged::checked(Verdict::Undecided {
+            reason,
+            so_far: Progress::default(),
+        }),
+    };
+    // What may wrap around in the program did not in the proof; the first line has to say so.
+    Ok(judged.assuming(proof.assumptions, accepted))
+}
+
+/// The same for demands on runs: lassos are replayed, certificates audited.
+pub fn judge_live(
+    task: &LiveTask<'_>,
+    engine: &'static str,
+    (answer, so_far): (LiveAnswer, Progress),
+    policy: AuditPolicy,
+    control: &Control<'_>,
+) -> Result<Judged, Unsound> {
+    let (verdict, unchecked) = match answer {
+        LiveAnswer::Broken(lasso) => {
+            lasso.check(task).map_err(|e| Unsound {
+                engine,
+                what: format!("its run does not replay: {e}"),
+            })?;
+            let because = Broken::Lasso(lasso);
+            (Verdict::Violated { because }, None)
+        }
+        LiveAnswer::Fault(trace) => {
+            let effort = so_far;
+            let answer = Answer::Reached { trace, effort };
+            return judge(&task.faults(), engine, answer, policy, control);
+        }
+        LiveAnswer::Holds(certificate) => {
+            let audited = match policy {
+                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
+                AuditPolicy::Always => {
+                    let result = audit_components(task, &certificate, control).map(|_| ());
+                    after_audit(engine, result)?
+                }
+            };
+            match audited {
+                Ok(unchecked) => {
+                    let proof = Proof::Certificate(Certificate::Components(certificate));
+                    // The buffers were followed to their end.
+                    let scope = Scope {
+                        unbounded: Vec::new(),
+                        ..Scope::of(&task.faults())
+                    };
+                    (Verdict::Holds { scope, proof }, unchecked)
+                }
+                Err(reason) => (Verdict::Undecided { reason, so_far }, None),
+            }
+        }
+        LiveAnswer::Bounded(limits) => (Verdict::Bounded { limits }, None),
+        LiveAnswer::Undecided(reason) => (Verdict::Undecided { reason, so_far }, None),
     };
     Ok(Judged { verdict, unchecked })
 }

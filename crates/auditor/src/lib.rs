@@ -2,10 +2,19 @@
 //! shares no code with any engine: one file per kind of certificate. And the judge, which turns an
 //! engine's answer into a verdict once its evidence is checked.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::wildcard_enum_match_arm,
+        clippy::match_wildcard_for_single_variants
+    )
+)]
+
 mod alone;
 mod bad;
 mod closed_states;
 mod coherent;
+mod components;
 pub mod counting;
 mod cubes;
 mod inductive;
@@ -17,12 +26,14 @@ mod robust;
 mod solvers;
 mod space;
 mod symbols;
+mod traces;
 pub mod translation;
 mod views;
 
 pub use closed_states::write_down;
+pub use components::audit_components;
 pub use counting::audit_counting;
-pub use judge::{AuditPolicy, after_audit, judge};
+pub use judge::{AuditPolicy, after_audit, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -32,7 +43,8 @@ use std::fmt;
 use views::audit_views;
 use wattle_evidence::certificate::{Certificate, Corrupt};
 use wattle_evidence::control::{Control, Stop};
-use wattle_evidence::task::Task;
+use wattle_evidence::related::Translated;
+use wattle_evidence::{AnyNumber, OpenTask, Task};
 use wattle_memory::{Fault, MemoryModel};
 use wattle_model::array::ArraySystem;
 
@@ -50,11 +62,13 @@ fn model_of(
     if !system.cells.iter().map(|c| &c.name).eq(cells) {
         return Err(Corrupt("its cells are not those of the program").into());
     }
+    // Without weak cells there is no memory model to speak of.
+    if !system.has_weak_cells() {
+        return Ok(MemoryModel::Sc);
+    }
     Ok(match asked {
-        // Without weak cells there is no memory model to speak of.
-        _ if !system.has_weak_cells() => MemoryModel::Sc,
         MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
-        model => model,
+        model @ (MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso) => model,
     })
 }
 
@@ -159,6 +173,35 @@ pub fn audit(
     audit_with(&Solvers::own(), task, certificate, control)
 }
 
+/// The same for any number of threads; `translated` is what the certificate is about, where that is not
+/// the program itself.
+pub fn audit_open(
+    solvers: &Solvers,
+    task: &OpenTask<'_>,
+    certificate: &Certificate,
+    translated: Option<&Translated>,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let model = task.model;
+    match (certificate, task.of, translated) {
+        (Certificate::LoadBuffers(basis), AnyNumber::Program(program), _) => {
+            audit_crowd(program, model, task.question, basis, control)
+        }
+        (Certificate::Counting(facts), AnyNumber::Program(program), _) => {
+            audit_counting(solvers, program, model, task.question, facts, control)
+        }
+        (_, AnyNumber::System(system), _) => {
+            audit_system(solvers, system, model, certificate, control)
+        }
+        (_, AnyNumber::Program(_), Some(t)) => {
+            audit_system(solvers, &t.system, model, certificate, control)
+        }
+        (_, AnyNumber::Program(_), None) => Err(AuditError::Refused(
+            "it is not about any number of threads".into(),
+        )),
+    }
+}
+
 /// The same for what is told about any number of threads of an array-based system.
 pub fn audit_system(
     solvers: &Solvers,
@@ -170,7 +213,16 @@ pub fn audit_system(
     match certificate {
         Certificate::Cubes(c) => audit_cubes(solvers, system, model, c, control),
         Certificate::Views(c) => audit_views(system, model, c, control),
-        _ => Err(AuditError::Refused(
+        Certificate::ClosedStates(_)
+        | Certificate::Explored(_)
+        | Certificate::Coherent(_)
+        | Certificate::LoadBuffers(_)
+        | Certificate::Multisets(_)
+        | Certificate::Robust(_)
+        | Certificate::Components(_)
+        | Certificate::Counting(_)
+        | Certificate::Traces(_)
+        | Certificate::Inductive(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
         )),
     }
@@ -190,8 +242,12 @@ pub fn audit_with(
                 "it is about any number of threads, and this is one instance".into(),
             ))
         }
+        Certificate::Components(_) => Err(AuditError::Refused(
+            "it is about whole runs, and single states are asked about".into(),
+        )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Explored(c) => closed_states::audit_explored(task, c, control),
+        Certificate::Traces(c) => traces::audit(task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
         Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),

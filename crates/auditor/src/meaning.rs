@@ -49,10 +49,12 @@ impl<'a> Meaning<'a> {
             Certificate::ClosedStates(_)
             | Certificate::Explored(_)
             | Certificate::Coherent(_)
+            | Certificate::Traces(_)
             | Certificate::LoadBuffers(_)
             | Certificate::Multisets(_)
             | Certificate::Robust(_)
             | Certificate::Counting(_)
+            | Certificate::Components(_)
             | Certificate::Inductive(_) => Ok(None),
         }
     }

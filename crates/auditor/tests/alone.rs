@@ -66,6 +66,8 @@ fn no_engine_is_near_the_auditor() {
         "predicates",
         "extrapolate",
         "params",
+        "counting",
+        "liveness",
     ] {
         let on = &all[&format!("wattle-{engine}")];
         assert!(!on.iter().any(|c| c == "wattle-auditor"), "{engine}");

@@ -1,5 +1,5 @@
-//! The plan beside every engine alone, on every example, on the suites of harder programs and on random
-//! programs: processor time, and the worst ratio.
+//! The plan beside every engine alone, on every example and on the suites of harder programs: processor
+//! time, and the worst ratio.
 //!
 //! If the plan took T, an engine alone that has no answer after T/3 cannot show it to be more than
 //! three times slower, so no engine gets more: all of them together cost little more than the plan.
@@ -13,12 +13,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use wattle::input::{self, Subject};
-use wattle::{Options, ThreadCount, Verdict, families, plan, resources};
-use wattle_evidence::{Control, Task};
+use wattle::{Options, ThreadCount, Verdict, plan, resources};
+use wattle_evidence::{AnyNumber, Asked, Control, OpenTask, Task};
 use wattle_memory::MemoryModel;
-use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Instance, Program};
-use wattle_random::{Loops, Shape};
+use wattle_model::{Count, Instance};
 
 /// No measurement takes more processor time.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -35,42 +33,47 @@ const SHOWN: usize = 15;
 
 /// Suites beside the examples.
 const SUITES: [&str; 4] = ["scale", "families", "integers", "soundness"];
-/// Random programs, drawn from this seed on.
-const RANDOM: u64 = 300;
-const SEED: u64 = 1;
 
 /// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
 /// are wanted the worst are shown, after the others.
 pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
     let mut table = Table::default();
-    if all {
-        line(HEAD);
-    }
-    table.folder(examples, all, line);
+    let mut folders = vec![examples.display().to_string()];
     for suite in SUITES {
         let folder = suites.join(suite);
         match folder.is_dir() {
-            true => table.folder(&folder, all, line),
+            true => folders.push(folder.display().to_string()),
             false => line(&format!("skipped: the {suite} suite is not here")),
         }
     }
-    for n in 0..RANDOM {
-        let shape = Shape {
-            loops: if n % 2 == 0 {
-                Loops::Any
-            } else {
-                Loops::Fenced
-            },
-            crowd: n % 3 == 0,
-            ..Shape::default()
+    let (files, errors) = input::expand(&folders);
+    for (name, error) in &errors {
+        line(&format!("{name}: {}", error.reason));
+    }
+    if all {
+        line(HEAD);
+    }
+    for file in files {
+        let Ok((subject, _)) = input::read(&file, None).and_then(|mut s| input::parse(&mut s))
+        else {
+            line(&format!("{file}: cannot be read"));
+            table.unread += 1;
+            continue;
         };
-        let program = wattle_random::program(SEED + n, &shape);
-        table.subject(
-            &format!("random {n}"),
-            &Subject::Program(program),
-            all,
-            line,
-        );
+        let shown = folders.iter().find_map(|f| file.strip_prefix(f.as_str()));
+        let shown = shown.unwrap_or(&file);
+        let shown = shown.trim_start_matches('/');
+        each(&subject, &mut |asked, note| {
+            if engines(&asked).len() < 2 {
+                table.alone += 1;
+                return;
+            }
+            let row = Row::measured(format!("{shown}{note}"), asked);
+            if all {
+                line(&row.to_string());
+            }
+            table.rows.push(row);
+        });
     }
     if !all {
         line(HEAD);
@@ -82,7 +85,9 @@ pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)
         }
     }
     table.summary(line);
-    table.unread == 0 && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
+    errors.is_empty()
+        && table.unread == 0
+        && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
 }
 
 const HEAD: &str = "example                                     model q  answered by    auto s  best engine    alone s  ratio";
@@ -96,38 +101,6 @@ struct Table {
 }
 
 impl Table {
-    fn folder(&mut self, folder: &Path, all: bool, line: &mut dyn FnMut(&str)) {
-        let folder = folder.display().to_string();
-        let (files, errors) = input::expand(std::slice::from_ref(&folder));
-        for (name, error) in &errors {
-            line(&format!("{name}: {}", error.reason));
-        }
-        self.unread += errors.len();
-        for file in files {
-            let Ok((subject, _)) = input::read(&file, None).and_then(|s| input::parse(&s)) else {
-                line(&format!("{file}: cannot be read"));
-                self.unread += 1;
-                continue;
-            };
-            let shown = file.strip_prefix(&folder).unwrap_or(&file);
-            self.subject(shown.trim_start_matches('/'), &subject, all, line);
-        }
-    }
-
-    fn subject(&mut self, name: &str, subject: &Subject, all: bool, line: &mut dyn FnMut(&str)) {
-        each(subject, &mut |asked| {
-            if asked.engines().len() < 2 {
-                self.alone += 1;
-                return;
-            }
-            let row = Row::measured(format!("{name}{asked}"), asked);
-            if all {
-                line(&row.to_string());
-            }
-            self.rows.push(row);
-        });
-    }
-
     fn summary(&self, line: &mut dyn FnMut(&str)) {
         let count = |wanted: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| wanted(r)).count();
         line(&format!(
@@ -156,30 +129,13 @@ impl Table {
     }
 }
 
-/// One question.
-#[derive(Clone, Copy)]
-enum Asked<'a> {
-    Fixed(Task<'a>, &'static str),
-    Open(&'a Program, MemoryModel, Option<usize>),
-    System(&'a ArraySystem, MemoryModel),
-}
-
-impl std::fmt::Display for Asked<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Asked::Fixed(_, note) => write!(f, "{note}"),
-            Asked::Open(..) | Asked::System(..) => Ok(()),
-        }
-    }
-}
-
 /// Every question about a subject. Families of any number of threads are also measured with two.
-fn each(subject: &Subject, row: &mut dyn FnMut(Asked<'_>)) {
+fn each(subject: &Subject, row: &mut dyn FnMut(Asked<'_>, &'static str)) {
     let program = match subject {
         Subject::Program(program) => program,
         Subject::System(system) => {
             for model in MemoryModel::ALL {
-                row(Asked::System(system, model));
+                row(any_number(AnyNumber::System(system), model, None), "");
             }
             return;
         }
@@ -196,7 +152,7 @@ fn each(subject: &Subject, row: &mut dyn FnMut(Asked<'_>)) {
     for model in MemoryModel::ALL {
         for question in (0..questions.max(1)).map(|q| (questions > 0).then_some(q)) {
             if is_open {
-                row(Asked::Open(program, model, question));
+                row(any_number(AnyNumber::Program(program), model, question), "");
             }
             if let Some(instance) = &instance {
                 let task = Task {
@@ -206,77 +162,55 @@ fn each(subject: &Subject, row: &mut dyn FnMut(Asked<'_>)) {
                     deadlock: false,
                 };
                 let note = if is_open { " (two)" } else { "" };
-                row(Asked::Fixed(task, note));
+                row(Asked::Fixed(task), note);
             }
         }
     }
 }
 
-impl Asked<'_> {
-    fn model(&self) -> MemoryModel {
-        match self {
-            Asked::Fixed(task, _) => task.model,
-            Asked::Open(_, model, _) | Asked::System(_, model) => *model,
-        }
-    }
+/// The question for any number of threads.
+fn any_number(of: AnyNumber<'_>, model: MemoryModel, question: Option<usize>) -> Asked<'_> {
+    Asked::Open(OpenTask {
+        of,
+        model,
+        question,
+        deadlock: false,
+    })
+}
 
-    fn question(&self) -> Option<usize> {
-        match self {
-            Asked::Fixed(task, _) => task.question,
-            Asked::Open(_, _, question) => *question,
-            Asked::System(..) => None,
-        }
+/// Who may answer alone.
+fn engines(asked: &Asked<'_>) -> Vec<&'static str> {
+    match asked {
+        Asked::Fixed(_) => plan::names(),
+        Asked::Open(task) => plan::willing_named(task),
     }
+}
 
-    /// Who may answer alone.
-    fn engines(&self) -> Vec<&'static str> {
-        match self {
-            Asked::Fixed(..) => plan::names(),
-            Asked::Open(program, _, question) => families::provers_named(program, *question),
-            Asked::System(..) => vec![families::PARAMS],
-        }
-    }
+/// Who decides it, if somebody does.
+fn answer(asked: &Asked<'_>, options: &Options, control: &Control<'_>) -> Option<&'static str> {
+    let outcome = plan::run(*asked, options, control).ok()?;
+    let decided = matches!(
+        outcome.judged.verdict,
+        Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
+    );
+    decided.then_some(outcome.engine)
+}
 
-    /// Who decides it, if somebody does.
-    fn answer(&self, options: &Options, control: &Control<'_>) -> Option<&'static str> {
-        let (engine, judged) = match self {
-            Asked::Fixed(task, _) => {
-                let outcome = plan::run(task, options, control).ok()?;
-                (outcome.engine, outcome.judged)
-            }
-            Asked::Open(program, model, question) => {
-                let (m, q) = (*model, *question);
-                let f = families::program(program, m, q, options, control, &mut None).ok()?;
-                (f.engine, f.judged)
-            }
-            Asked::System(system, model) => {
-                let f = families::system(system, *model, options, control).ok()?;
-                (f.engine, f.judged)
-            }
-        };
-        let decided = matches!(
-            judged.verdict,
-            Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
-        );
-        decided.then_some(engine)
-    }
-
-    fn measure(&self, engine: Option<&'static str>, limit: Duration) -> Measured {
-        let options = Options {
-            engine: engine.map(String::from),
-            explain: false,
-            ..Options::default()
-        };
-        let over = AtomicBool::new(false);
-        let (by, took) = resources::timed(limit, &over, || {
-            let flags = [&over];
-            self.answer(&options, &Control::unlimited().with_cancel(&flags))
-        });
-        Measured {
-            asked: engine,
-            by,
-            took,
-        }
+fn measure(asked: &Asked<'_>, engine: Option<&'static str>, limit: Duration) -> Measured {
+    let options = Options {
+        engine: engine.map(String::from),
+        explain: false,
+        ..Options::default()
+    };
+    let over = AtomicBool::new(false);
+    let (by, took) = resources::timed(limit, &over, || {
+        let flags = [&over];
+        answer(asked, &options, &Control::unlimited().with_cancel(&flags))
+    });
+    Measured {
+        asked: engine,
+        by,
+        took,
     }
 }
 
@@ -299,20 +233,24 @@ struct Row {
 
 impl Row {
     fn measured(name: String, asked: Asked<'_>) -> Row {
-        let auto = asked.measure(None, LIMIT);
+        let auto = measure(&asked, None, LIMIT);
         let limit = match auto.by {
             // The plan has no answer: nobody should know better.
             None => LIMIT,
             Some(_) => auto.took / FACTOR,
         };
         let nobody = auto.by.is_some() && auto.took <= FLOOR;
-        let engines = if nobody { Vec::new() } else { asked.engines() };
-        let alone = engines.into_iter().map(|e| asked.measure(Some(e), limit));
+        let engines = if nobody { Vec::new() } else { engines(&asked) };
+        let alone = engines.into_iter().map(|e| measure(&asked, Some(e), limit));
         let decided = alone.filter(|m| m.by.is_some());
+        let (model, question) = match asked {
+            Asked::Fixed(task) => (task.model, task.question),
+            Asked::Open(task) => (task.model, task.question),
+        };
         let mut row = Row {
             name,
-            model: asked.model(),
-            question: asked.question(),
+            model,
+            question,
             auto,
             best: decided.min_by_key(|m| m.took),
         };
@@ -328,7 +266,7 @@ impl Row {
     fn again(&mut self, asked: Asked<'_>) {
         let times = (LONG.as_millis() / self.auto.took.as_millis().max(1)).clamp(1, 8) as u32;
         let mean = |engine| {
-            let all: Vec<Measured> = (0..times).map(|_| asked.measure(engine, LIMIT)).collect();
+            let all: Vec<Measured> = (0..times).map(|_| measure(&asked, engine, LIMIT)).collect();
             let took: Duration = all.iter().map(|m| m.took).sum();
             let last = all.last().copied();
             last.map_or(self.auto, |last| Measured {

@@ -81,10 +81,10 @@ fn measure(
     (model, expected): (MemoryModel, &str),
     peer: &str,
 ) {
-    let Ok(source) = input::read(&path.to_string_lossy(), None) else {
+    let Ok(mut source) = input::read(&path.to_string_lossy(), None) else {
         return;
     };
-    let Ok((subject, _)) = input::parse(&source) else {
+    let Ok((subject, _)) = input::parse(&mut source) else {
         return;
     };
     let options = Options {

@@ -5,9 +5,10 @@
 //! magnitude. A blank or a word in their column means that they gave no answer there.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::generate::Family;
+use wattle::resources::processor_time;
 use wattle::{Options, Verdict, check};
 use wattle_auditor::AuditPolicy;
 use wattle_evidence::Control;
@@ -40,6 +41,8 @@ pub fn run(suites: &Path, line: &mut dyn FnMut(&str)) {
 pub(super) struct Total {
     ours: f64,
     peer: f64,
+    /// Measurements for which the peer has a time.
+    compared: usize,
     slower: Vec<String>,
 }
 
@@ -53,6 +56,7 @@ impl Total {
     ) {
         let ours = ours.as_secs_f64();
         if let Ok(peer) = peer.parse::<f64>() {
+            self.compared += 1;
             self.ours += ours;
             self.peer += peer;
             if peer > 0.1 && ours > peer {
@@ -65,9 +69,15 @@ impl Total {
     }
 
     pub(super) fn report(&self, suite: &str, line: &mut dyn FnMut(&str)) {
+        if self.compared == 0 {
+            line(&format!(
+                "{suite}: nothing was compared: the suite is not here (--suites DIR)"
+            ));
+            return;
+        }
         let ratio = self.ours / self.peer.max(1e-9);
         line(&format!(
-            "{suite}: {:.2} s in all, the peer {:.2} s; ratio {ratio:.3}",
+            "{suite}: {:.2} s of processor time in all, the peer {:.2} s; ratio {ratio:.3}",
             self.ours, self.peer
         ));
         for file in &self.slower {
@@ -127,9 +137,11 @@ fn options() -> Options {
     }
 }
 
+/// Processor time, as the peers' seconds are.
 fn timed(task: impl FnOnce() -> String) -> (String, Duration) {
-    let begin = Instant::now();
-    (task(), begin.elapsed())
+    let begin = processor_time();
+    let answer = task();
+    (answer, processor_time().saturating_sub(begin))
 }
 
 fn robust(program: &Program, goal: wattle_robust::Goal) -> String {

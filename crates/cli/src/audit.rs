@@ -8,7 +8,9 @@ use wattle::Options;
 use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
-use wattle_auditor::{AuditError, Solvers, audit_counting, audit_crowd, audit_system, audit_with};
+use wattle_auditor::{
+    AuditError, Solvers, audit_components, audit_counting, audit_crowd, audit_system, audit_with,
+};
 use wattle_evidence::{Assumption, Certificate, Control, Scope};
 use wattle_model::PropertyKind;
 use wattle_report::{json, words};
@@ -121,6 +123,12 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             let (model, question) = (kept.model, kept.question);
             audit_counting(&solvers, program, model, question, facts, control)
         }
+        (Certificate::Components(components), Subject::Program(program), _) => {
+            let instance = arguments.file.demanded(program, &kept)?;
+            let task = kept.live_task(&instance);
+            let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
+            audit_components(&task, components, control)
+        }
         (evidence, Subject::Program(program), _) => {
             let instance = arguments.file.instance(program, &kept.counts())?;
             let task = kept.task(&instance);
@@ -157,7 +165,17 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             return Err(fail(reason, Exit::Unsound));
         }
     };
+    let demanded = wattle::Options {
+        progress: true,
+        ..wattle::Options::default()
+    };
     let (property, reachable) = match (&subject, kept.question) {
+        (Subject::Program(program), _) if kept.live.is_some() => {
+            let program = wattle::runs::demanding(program, &demanded);
+            let demand = kept.live.and_then(|(d, _)| program.temporal.get(d));
+            let text = demand.map(|t| wattle_model::print::temporal(&program, t));
+            (text, false)
+        }
         (Subject::Program(program), Some(q)) => {
             let kind = program.properties[q].kind;
             let text = property_text(program, q);
@@ -186,7 +204,10 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             format!("{verdict} on {}, assuming that {assumed}", kept.model),
             String::new(),
         ),
-        (true, true) => (format!("{verdict} on {}", kept.model), String::new()),
+        (true, true) => {
+            let fair = kept.live.map_or(String::new(), |(_, f)| format!(" {f}"));
+            (format!("{verdict} on {}{fair}", kept.model), String::new())
+        }
     };
     let text = if arguments.json {
         let value = serde_json::json!({

@@ -29,8 +29,7 @@ enum Suite {
     Explicit,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,
-    /// The plan beside every engine alone, on every example, the suites of harder programs and random
-    /// programs
+    /// The plan beside every engine alone, on every example and the suites of harder programs
     Auto,
     /// Fences for integer programs by `cegar`, beside abdulla-2012's Table 1; PSO too
     Abdulla,

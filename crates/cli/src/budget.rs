@@ -14,34 +14,65 @@ use std::time::{Duration, Instant};
 use wattle::resources;
 use wattle_evidence::{Control, Stop};
 
-/// The options of commands about one file.
+/// What the work on one file may use.
 #[derive(Debug, Args)]
 pub struct Budget {
-    /// Give up after this long (60s, 5m, 500ms)
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
-    pub timeout: Option<Duration>,
+    /// Time for each file (60s, 5m, 500ms), or `none` [default: 5m, none with --budget]
+    #[arg(long, value_name = "TIME", value_parser = units::timeout)]
+    timeout: Option<units::Timeout>,
     /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    pub memory: Option<u64>,
+    memory: Option<u64>,
+    /// Work for each engine and question, in units of about a millisecond that are counted and not
+    /// measured: who runs out of it does so on every machine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=u64::MAX / 1000))]
+    budget: Option<u64>,
 }
+
+/// The time a file has if nobody says otherwise.
+const DEFAULT_TIME: Duration = Duration::from_secs(300);
 
 impl Budget {
     /// The limit of memory: as given, or what is sensible.
-    pub fn limit(memory: Option<u64>) -> Option<u64> {
-        memory.or_else(resources::sensible_limit)
+    pub fn bytes(&self) -> Option<u64> {
+        self.memory.or_else(resources::sensible_limit)
+    }
+
+    /// The limit of time: as given, or some minutes.
+    pub fn time(&self) -> Option<Duration> {
+        match (&self.timeout, self.budget) {
+            (Some(timeout), _) => timeout.0,
+            (None, Some(_)) => None,
+            (None, None) => Some(DEFAULT_TIME),
+        }
+    }
+
+    /// The limit of work, in virtual microseconds.
+    pub fn work(&self) -> Option<u64> {
+        self.budget.map(|n| n * 1000)
     }
 
     /// Work on a file within the budget; `quiet` without a line about how far it is.
     pub fn within<T>(&self, file: &str, quiet: bool, work: impl FnOnce(&Control<'_>) -> T) -> T {
-        let limit = Budget::limit(self.memory);
-        let _guard = guard(file, self.timeout, limit);
-        let line = progress::Line::new(quiet);
+        self.within_line(file, &progress::Line::new(quiet), work)
+    }
+
+    /// The same with a line that several files share.
+    pub fn within_line<T>(
+        &self,
+        file: &str,
+        line: &progress::Line,
+        work: impl FnOnce(&Control<'_>) -> T,
+    ) -> T {
+        let limit = self.bytes();
+        let _guard = guard(file, self.time(), limit);
         let sink = |engine: &'static str, p| line.show(file, engine, p);
         let over = AtomicBool::new(false);
         let flags = [signals::interrupted()];
         let control = Control::unlimited()
-            .with_timeout(self.timeout)
+            .with_timeout(self.time())
             .with_memory(limit)
+            .with_budget(self.work())
             .with_cancel(&flags)
             .with_alarm(&over)
             .with_sink(&sink);

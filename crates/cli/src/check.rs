@@ -1,35 +1,33 @@
 //! `wattle check`: files in, verdicts out.
 
+use super::batch::{Batch, Files, Tally, not_begun};
 use super::budget::{self, Budget};
 use super::exit::Exit;
-use super::{output, progress, signals, subject, units};
+use super::format::{Format, Formatted};
+use super::{output, progress, signals, units};
 use clap::{Args, ValueEnum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use wattle::families;
-use wattle::family_fences;
-use wattle::input::{self, InputError, InputLanguage, Subject};
+use wattle::input::{self, InputError, Subject};
 use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
 use wattle_auditor::write_down;
-use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
+use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Fairness, Proof, Verdict};
 use wattle_extrapolate::Method;
 use wattle_memory::{ContentKind, Keeps};
 use wattle_model::Instance;
+use wattle_report::formats::{github, junit, sarif};
 use wattle_report::json::FileReport;
 use wattle_report::{html, json, text};
 use wattle_syntax::Diagnostic;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Programs, or directories of programs (`-` for standard input)
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<String>,
+    #[command(flatten)]
+    files: Files,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
     model: Model,
     /// The engine; `auto` runs a plan (for any number of threads: `params` and `exact`)
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -37,21 +35,26 @@ pub struct Arguments {
     /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number
     #[arg(long, value_name = "[NAME=]N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
-    /// Time for each file (60s, 5m, 500ms)
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
-    timeout: Option<Duration>,
-    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<u64>,
-    /// Files checked at the same time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    budget: Budget,
     /// Look for deadlock too
     #[arg(long)]
     deadlock: bool,
+    /// Ask whether every thread goes on: no waiting loop, and no place, is stayed in for ever
+    #[arg(long)]
+    progress: bool,
+    /// What is taken for granted about threads and pending stores where whole runs are asked about
+    #[arg(long, value_enum, default_value_t = Fair::Weak)]
+    fairness: Fair,
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
+    /// Which states the engine `explicit` leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
+    /// Whether the engine `explicit` keeps one of the states that differ in who is who
+    #[arg(long, value_enum, default_value_t = units::Switch::On)]
+    symmetry: units::Switch,
     /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
     /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
     /// `oldest=K` or `newest=K`
@@ -60,15 +63,8 @@ pub struct Arguments {
     /// What the engine `extrapolate` takes from the SC proof, and nothing beyond it
     #[arg(long, value_enum)]
     extrapolate: Option<Extrapolated>,
-    /// The input language, where the files' names do not tell it
-    #[arg(long = "lang", value_name = "LANG", value_parser = subject::language)]
-    language: Option<InputLanguage>,
-    /// x86 programs: mathematical integers instead of wrap-around
-    #[arg(long)]
-    mathematical: bool,
-    /// Print one JSON object per file
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Formatted,
     /// Write the trace of a violation here (one file only)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -87,6 +83,9 @@ pub struct Arguments {
     /// Only the verdict lines, no traces and no progress
     #[arg(long, short)]
     quiet: bool,
+    /// Say what each answer took: engine, states, time and memory
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -95,6 +94,16 @@ enum Model {
     Tso,
     Pso,
     All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Fair {
+    /// Nothing
+    None,
+    /// What can move from some time on, moves
+    Weak,
+    /// What can move again and again, moves again and again
+    Strong,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -126,13 +135,22 @@ impl Arguments {
             },
             engine: (self.engine != "auto").then(|| self.engine.clone()),
             threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
-            timeout: self.timeout,
-            memory: Budget::limit(self.memory),
+            timeout: self.budget.time(),
+            memory: self.budget.bytes(),
+            budget: self.budget.work(),
             deadlock: self.deadlock,
+            progress: self.progress,
+            fairness: match self.fairness {
+                Fair::None => Fairness::None,
+                Fair::Weak => Fairness::Weak,
+                Fair::Strong => Fairness::Strong,
+            },
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,
                 SearchOrder::Dfs => Order::DepthFirst,
             },
+            reduce: self.reduce.into(),
+            symmetry: self.symmetry == units::Switch::On,
             content: self.content,
             extrapolate: self.extrapolate.map(|e| match e {
                 Extrapolated::Cubes => Method::Cubes,
@@ -190,6 +208,8 @@ struct Answer {
     exit: Exit,
     /// One for each property and memory model.
     texts: Vec<String>,
+    /// Their exits.
+    exits: Vec<Exit>,
     /// For standard error.
     notes: String,
     json: FileReport,
@@ -219,53 +239,23 @@ impl Answer {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    let (files, errors) = input::expand(&arguments.files);
-    if let Some(complaint) = arguments.complaint(files.len()) {
+    let batch = arguments.files.batch();
+    if let Some(complaint) = arguments.complaint(batch.files.len()) {
         output::note(&format!("error: {complaint}\n"));
         return Exit::Input;
     }
     signals::listen();
-    let line = progress::Line::new(arguments.quiet || arguments.json);
-    let mut exit = Exit::Holds;
-    let (mut reports, mut sections) = (Vec::new(), Vec::new());
-    for (name, error) in errors {
-        output::error(&name, &error.reason, &error.messages);
-        let answer = failed(&name, None, error);
-        reports.push(answer.json);
-        sections.push(answer.section);
-        exit = Exit::Input;
+    let format = arguments.format.get();
+    let line = progress::Line::new(arguments.quiet || format != Format::Text);
+    let mut shown = Shown::new(format, &batch);
+    for (name, error) in &batch.errors {
+        shown.add(name, failed(name, None, error.clone()));
     }
-    let several = files.len() > 1 || arguments.files.len() > 1;
-    let mut long = false;
-    let headed = several || arguments.files.iter().any(|f| !files.contains(f));
-    in_order(arguments, &files, &line, |name, answer| {
-        output::note(&answer.notes);
-        exit = exit.max(answer.exit);
-        sections.push(answer.section.clone());
-        if arguments.json {
-            reports.push(answer.json);
-            return true;
-        }
-        if answer.texts.is_empty() {
-            return true;
-        }
-        // A blank line after a trace.
-        let gap = if std::mem::replace(&mut long, answer.is_long()) {
-            "\n"
-        } else {
-            ""
-        };
-        output::answer(&format!("{gap}{}", answer.text(name, headed)))
-    });
-    if arguments.json {
-        let text = match (headed, reports.as_slice()) {
-            (false, [one]) => serde_json::to_string_pretty(one),
-            (_, all) => serde_json::to_string_pretty(all),
-        };
-        output::answer(&format!("{}\n", text.unwrap_or_default()));
-    }
+    let work = |i: usize, name: &str| one(arguments, i, name, &line);
+    let rest = batch.in_order(arguments.files.jobs, work, |name, a| shown.add(name, a));
+    let mut exit = shown.finish().max(not_begun(rest));
     if let Some(path) = &arguments.report
-        && let Err(e) = std::fs::write(path, html::page(&sections))
+        && let Err(e) = std::fs::write(path, html::page(&shown.sections, &made()))
     {
         output::note(&format!("error: {}: {e}\n", path.display()));
         exit = exit.max(Exit::Input);
@@ -273,69 +263,117 @@ pub fn run(arguments: &Arguments) -> Exit {
     exit
 }
 
-/// Checks the files, several at a time, and hands out the answers in the files' order until nobody
-/// wants them any more.
-fn in_order(
-    arguments: &Arguments,
-    files: &[String],
-    line: &progress::Line,
-    mut show: impl FnMut(&str, Answer) -> bool,
-) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments
-        .jobs
-        .map_or(cores, usize::from)
-        .min(files.len().max(1));
-    let next = AtomicUsize::new(0);
-    let slots: Vec<Mutex<Option<Answer>>> = files.iter().map(|_| Mutex::new(None)).collect();
-    let (done, finished) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let done = done.clone();
-            let (next, slots) = (&next, &slots);
-            scope.spawn(move || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(name) = files.get(i) else { break };
-                    let answer = one(arguments, i, name, line);
-                    if let Ok(mut slot) = slots[i].lock() {
-                        *slot = Some(answer);
-                    }
-                    if done.send(()).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(done);
-        let mut shown = 0;
-        while finished.recv().is_ok() {
-            while let Some(answer) = slots.get(shown).and_then(|s| s.lock().ok()?.take()) {
-                if !show(&files[shown], answer) {
-                    // Nobody reads any more: let the workers stop.
-                    signals::interrupted().store(true, Ordering::Relaxed);
-                    next.store(files.len(), Ordering::Relaxed);
-                    return;
-                }
-                shown += 1;
-            }
+/// What the page of `--report` says of itself.
+fn made() -> html::Made {
+    let words = std::env::args().skip(1).map(|word| {
+        let plain = |c: char| c.is_alphanumeric() || "-_./=*,:+@".contains(c);
+        match word.chars().all(plain) && !word.is_empty() {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
         }
     });
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    html::Made {
+        command: format!("wattle {}", words.collect::<Vec<_>>().join(" ")),
+        seconds: now.map_or(0, |d| d.as_secs()),
+    }
+}
+
+/// What was shown so far, and what is shown when all is known.
+struct Shown<'b> {
+    format: Format,
+    batch: &'b Batch,
+    exit: Exit,
+    tally: Tally,
+    reports: Vec<FileReport>,
+    suites: Vec<junit::Suite>,
+    sections: Vec<html::Section>,
+    /// Whether the last text was long: a blank line comes after a trace.
+    long: bool,
+}
+
+impl<'b> Shown<'b> {
+    fn new(format: Format, batch: &'b Batch) -> Self {
+        Shown {
+            format,
+            batch,
+            exit: Exit::Holds,
+            tally: Tally::default(),
+            reports: Vec::new(),
+            suites: Vec::new(),
+            sections: Vec::new(),
+            long: false,
+        }
+    }
+
+    /// One more answer; says whether anybody still reads.
+    fn add(&mut self, name: &str, answer: Answer) -> bool {
+        output::note(&answer.notes);
+        self.exit = self.exit.max(answer.exit);
+        self.sections.push(answer.section.clone());
+        match answer.exits.is_empty() {
+            true => self.tally.add([answer.exit]),
+            false => self.tally.add(answer.exits.iter().copied()),
+        }
+        match self.format {
+            Format::Text if answer.texts.is_empty() => true,
+            Format::Text => {
+                let gap = match std::mem::replace(&mut self.long, answer.is_long()) {
+                    true => "\n",
+                    false => "",
+                };
+                output::answer(&format!("{gap}{}", answer.text(name, self.batch.headed)))
+            }
+            Format::Github => output::answer(&github::annotations(&answer.json)),
+            Format::Junit => {
+                self.suites.push(junit::suite(&answer.json, &answer.texts));
+                true
+            }
+            Format::Json | Format::Sarif => {
+                self.reports.push(answer.json);
+                true
+            }
+        }
+    }
+
+    fn finish(&self) -> Exit {
+        let text = match self.format {
+            Format::Text if !self.batch.headed || self.batch.files.is_empty() => String::new(),
+            Format::Text => {
+                let gap = if self.long { "\n" } else { "" };
+                format!("{gap}{}", self.tally.line(["hold", "violated"]))
+            }
+            Format::Github => String::new(),
+            Format::Junit => junit::document(&self.suites),
+            Format::Sarif => sarif::log(&self.reports),
+            Format::Json => {
+                let text = match (self.batch.headed, self.reports.as_slice()) {
+                    (false, [one]) => serde_json::to_string_pretty(one),
+                    (_, all) => serde_json::to_string_pretty(all),
+                };
+                text.unwrap_or_default() + "\n"
+            }
+        };
+        if !text.is_empty() {
+            output::answer(&text);
+        }
+        self.exit
+    }
 }
 
 /// One file, from its name to its answer.
 fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
-    let memory = Budget::limit(arguments.memory);
-    let _guard = budget::guard(name, arguments.timeout, memory);
-    let source = match input::read(name, arguments.language) {
+    let memory = arguments.budget.bytes();
+    let _guard = budget::guard(name, arguments.budget.time(), memory);
+    let mut source = match signals::reading(|| input::read(name, arguments.files.language)) {
         Ok(source) => input::Source {
-            mathematical: arguments.mathematical,
+            mathematical: arguments.files.mathematical,
             ..source
         },
         Err(e) => return failed(name, None, e),
     };
     let language = source.language.name();
-    let (mut subject, warnings) = match input::parse(&source) {
+    let (mut subject, warnings) = match input::parse(&mut source) {
         Ok(parsed) => parsed,
         Err(e) => return failed(name, Some(language), e),
     };
@@ -369,11 +407,11 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
                 _ => Diagnostic::error(e.span(), e.to_string()),
             };
             let messages = match e.span().is_some() {
-                true => vec![message.render(name, &source.text)],
+                true => vec![message],
                 false => Vec::new(),
             };
-            let reason = e.to_string();
-            return failed(name, Some(language), InputError { reason, messages });
+            let error = InputError::of_text(e.to_string(), &messages, name, &source.text);
+            return failed(name, Some(language), error);
         }
     };
     let mut answer = present(arguments, name, language, &checked);
@@ -388,7 +426,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
     if arguments.report.is_some() {
         let instance = checked.instance.as_ref();
         let findings: Vec<_> = (checked.findings())
-            .map(|f| (f, instance.and_then(|i| drawing(f, i))))
+            .map(|f| (f, f.instance(instance).and_then(|i| drawing(f, i))))
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
     }
@@ -422,9 +460,16 @@ fn failed(name: &str, language: Option<&str>, e: InputError) -> Answer {
     Answer {
         exit: Exit::Input,
         texts: Vec::new(),
+        exits: Vec::new(),
         notes,
         section: html::Section::failed(name, &e.reason, &e.messages),
-        json: FileReport::failed(name.into(), language, e.reason, e.messages),
+        json: FileReport::failed(
+            name.into(),
+            language,
+            e.reason,
+            e.messages,
+            e.diagnostics.iter().map(output::diagnostic).collect(),
+        ),
     }
 }
 
@@ -434,14 +479,20 @@ fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked)
     let instance = checked.instance.as_ref();
     let mut exit = Exit::Holds;
     let (mut texts, mut notes, mut results) = (Vec::new(), String::new(), Vec::new());
+    let mut exits = Vec::new();
     for result in &checked.results {
+        exits.push(Exit::from(result));
         exit = exit.max(Exit::from(result));
         match result {
             Ok(finding) => {
-                texts.push(match arguments.quiet {
+                let mut words = match arguments.quiet {
                     true => text::headline(finding, style) + "\n",
                     false => text::finding(instance, finding, style),
-                });
+                };
+                if arguments.verbose {
+                    words.push_str(&text::effort(finding));
+                }
+                texts.push(words);
                 results.push(json::result(instance, finding));
             }
             Err(unsound) => {
@@ -456,6 +507,7 @@ fn present(arguments: &Arguments, name: &str, language: &str, checked: &Checked)
     Answer {
         exit,
         texts,
+        exits,
         section: html::Section::failed(name, notes.trim_end(), &[]),
         notes,
         json: FileReport::new(name.into(), Some(language.into()), results),
@@ -482,12 +534,15 @@ fn keep(
     let mut notes = String::new();
     if let Some(path) = &arguments.trace {
         let run = |f: &Finding| {
-            let instance = checked.instance.as_ref()?;
+            let instance = f.instance(checked.instance.as_ref())?;
             // A run of some number of threads has to say which.
             let counts = match subject {
-                Subject::Program(program) => family_fences::counts_of(program, options, instance),
+                Subject::Program(program) => families::counts_of(program, options, instance),
                 Subject::System(_) => options.counts(),
             };
+            if let (Some(lasso), Some(task)) = (f.lasso(), f.live_task(instance)) {
+                return Some(EvidenceFile::of_live(&task, &counts, lasso.clone()).to_json());
+            }
             let task = f.task(instance);
             Some(EvidenceFile::new(&task, &counts, f.trace()?.clone()).to_json())
         };
@@ -504,6 +559,9 @@ fn keep(
                     Some(families::kept(subject, options, f, c)?.to_json())
                 }
                 (_, None) => None,
+                (Certificate::Components(_), Some(instance)) => f.live_task(instance).map(|task| {
+                    EvidenceFile::of_live(&task, &options.counts(), c.clone()).to_json()
+                }),
                 (_, Some(instance)) => {
                     let task = f.task(instance);
                     let flags = [signals::interrupted()];

@@ -4,10 +4,9 @@ use super::exit::Exit;
 use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
-use wattle_litmus::{Answer, NoAnswer, Summary, answer};
+use wattle_litmus::{Answer, NoAnswer, Summary, answer_with};
 use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
 use wattle_syntax::{Language, Severity};
 
@@ -19,12 +18,11 @@ pub struct Arguments {
     /// The memory model
     #[arg(long, value_enum, default_value_t = Model::Tso)]
     model: Model,
-    /// Time for each test (60s, 5m, 500ms)
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
-    timeout: Option<Duration>,
-    /// Memory for the whole process (4G, 512M) [default: three quarters of what is free]
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    budget: Budget,
+    /// Which states the search leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,
@@ -48,10 +46,7 @@ impl From<Model> for MemoryModel {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    let budget = Budget {
-        timeout: arguments.timeout,
-        memory: arguments.memory,
-    };
+    let budget = &arguments.budget;
     let (files, errors) = input::expand(&arguments.files);
     let given = |f: &String| arguments.files.contains(f);
     // A directory may hold programs in other languages too; they are no litmus tests.
@@ -78,7 +73,9 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
         };
-        let found = (budget).within(name, true, |control| answer(&parsed, model, control));
+        let found = (budget).within(name, true, |control| {
+            answer_with(&parsed, model, arguments.reduce.into(), control)
+        });
         exit = exit.max(exit_of(&found));
         if arguments.json {
             objects.push(object(name, model, &found));
@@ -111,7 +108,14 @@ pub fn run(arguments: &Arguments) -> Exit {
 /// Says what is wrong with an input, and gives the JSON object that stands for it.
 fn complain(name: &str, error: &InputError) -> Value {
     output::error(name, &error.reason, &error.messages);
-    json!({ "file": name, "error": error.reason })
+    let diagnostics = error.diagnostics.iter().map(output::diagnostic);
+    let mut value = json!({
+        "file": name,
+        "error": error.reason,
+        "diagnostics": diagnostics.collect::<Vec<_>>(),
+    });
+    output::originated("litmus", &mut value);
+    value
 }
 
 fn is_litmus(name: &str) -> bool {
@@ -128,14 +132,16 @@ fn read(name: &str) -> Result<ParsedLitmus, InputError> {
     if errors == 0 && parsed.test.is_some() {
         return Ok(parsed);
     }
-    let rendered = parsed.diagnostics.iter().map(|d| d.render(&name, &text));
-    Err(InputError {
-        reason: match errors {
-            1 => "1 error".to_string(),
-            n => format!("{n} errors"),
-        },
-        messages: rendered.collect(),
-    })
+    let reason = match errors {
+        1 => "1 error".to_string(),
+        n => format!("{n} errors"),
+    };
+    Err(InputError::of_text(
+        reason,
+        &parsed.diagnostics,
+        &name,
+        &text,
+    ))
 }
 
 fn exit_of(found: &Result<Answer, NoAnswer>) -> Exit {
@@ -159,7 +165,7 @@ fn text(found: &Answer) -> String {
 }
 
 fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> Value {
-    match found {
+    let mut value = match found {
         Err(why) => json!({ "file": file, "model": model, "error": why.to_string() }),
         Ok(found) => {
             let s = &found.summary;
@@ -182,7 +188,9 @@ fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> V
                 "complete": found.limits.is_none(),
             })
         }
-    }
+    };
+    output::originated("litmus", &mut value);
+    value
 }
 
 /// Numbers are numbers; an address is the name of its location.

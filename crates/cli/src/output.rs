@@ -2,11 +2,15 @@
 //! (`wattle … | head`) ends the writing, not the program with a panic.
 
 use super::progress;
+use clap::ValueEnum;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use wattle::input::Located;
 use wattle_evidence::{Reason, Refusal};
+use wattle_report::json::{DiagnosticReport, Origin};
 use wattle_report::text::Style;
-use wattle_syntax::Diagnostic;
+use wattle_syntax::{Diagnostic, Severity};
 
 /// An answer could not be written, though somebody may want to read it (a full disk).
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -39,13 +43,26 @@ pub fn note(text: &str) {
 
 /// `error: FILE: reason`, then the messages.
 pub fn error(file: &str, reason: &str, messages: &[String]) {
+    note(&complaint(file, reason, messages));
+}
+
+/// The same as text.
+pub fn complaint(file: &str, reason: &str, messages: &[String]) -> String {
     let mut text = String::new();
     for m in messages {
         text.push_str(m);
         text.push('\n');
     }
     text.push_str(&format!("error: {file}: {reason}\n"));
-    note(&text);
+    text
+}
+
+/// Adds to an object who wrote it and which schema it keeps.
+pub fn originated(command: &str, value: &mut serde_json::Value) {
+    let origin = serde_json::to_value(Origin::of(command)).unwrap_or_default();
+    if let (Some(object), serde_json::Value::Object(origin)) = (value.as_object_mut(), origin) {
+        object.extend(origin);
+    }
 }
 
 /// The place that an engine cannot treat, and what would work; empty if it is about no place.
@@ -75,6 +92,39 @@ fn shown(message: Diagnostic, refusal: &Refusal) -> Diagnostic {
     }
 }
 
+/// A message about a text, for programs.
+pub fn diagnostic(located: &Located) -> DiagnosticReport {
+    let d = &located.diagnostic;
+    DiagnosticReport {
+        severity: match d.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        line: located.place.map(|(line, _)| line),
+        column: located.place.map(|(_, column)| column),
+        message: d.message.clone(),
+        expected: d.expected.clone(),
+        hint: d.hint.clone(),
+    }
+}
+
+/// When answers are coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+static COLOUR: OnceLock<Colour> = OnceLock::new();
+
+/// Decides on colour, once.
+pub fn set_colour(colour: Colour) {
+    let _ = COLOUR.set(colour);
+}
+
 /// Colour and width for what goes to standard output.
 pub fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
@@ -82,7 +132,11 @@ pub fn style() -> Style {
     let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
     Style {
         width: width(),
-        colour: terminal && !no_colour && !dumb,
+        colour: match COLOUR.get().copied().unwrap_or_default() {
+            Colour::Auto => terminal && !no_colour && !dumb,
+            Colour::Always => true,
+            Colour::Never => false,
+        },
     }
 }
 

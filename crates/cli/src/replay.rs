@@ -4,8 +4,9 @@ use super::exit::Exit;
 use super::subject::{self, File};
 use super::{budget::Budget, output};
 use clap::Args;
-use wattle_evidence::Trace;
-use wattle_report::{json, text, why};
+use wattle_evidence::{EvidenceFile, Lasso, Trace};
+use wattle_model::Program;
+use wattle_report::{json, lasso, text, why};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -16,6 +17,10 @@ pub struct Arguments {
     /// Print the events as JSON
     #[arg(long)]
     json: bool,
+    /// Write a page with every state of the run and buttons to step through it: one file, nothing
+    /// fetched
+    #[arg(long, value_name = "FILE.html", conflicts_with = "json")]
+    html: Option<std::path::PathBuf>,
     #[command(flatten)]
     budget: Budget,
 }
@@ -29,6 +34,9 @@ pub fn run(arguments: &Arguments) -> Exit {
 
 fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
     let program = arguments.file.program()?;
+    if let Some(kept) = subject::lasso(&arguments.trace)? {
+        return replay_for_ever(arguments, &program, &kept);
+    }
     let kept = subject::evidence::<Trace>(&arguments.trace)?;
     let instance = arguments.file.instance(&program, &kept.counts())?;
     let task = kept.task(&instance).map_err(|e| {
@@ -44,7 +52,35 @@ fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
         output::error(&arguments.trace, &reason, &[]);
         Exit::Unsound
     })?;
-    if arguments.json {
+    if let Some(path) = &arguments.html {
+        let why = why::Why {
+            overtakings: why::overtakings(&task, trace, &states),
+            sc_forbids: None,
+        };
+        let (source, _) = arguments.file.load()?;
+        let properties = 0..program.properties.len();
+        let subject = wattle_explore::Subject {
+            name: source.name.clone(),
+            text: source.text.clone(),
+            instance: &instance,
+            counts: kept.counts(),
+            model: task.model,
+            properties: properties
+                .map(|q| wattle::check::property_text(&program, q))
+                .collect(),
+        };
+        // Steps of the page are events.
+        let why = why::sentences(&task, &why, &|event| event + 1);
+        let page = subject
+            .way_of(trace)
+            .and_then(|way| wattle_explore::page::of_run(&subject, &way, &why));
+        let written = page.and_then(|page| std::fs::write(path, page).map_err(|e| e.to_string()));
+        written.map_err(|e| {
+            output::error(&path.display().to_string(), &e, &[]);
+            Exit::Input
+        })?;
+        output::answer(&format!("written to {}\n", path.display()));
+    } else if arguments.json {
         let events = json::events(&task, trace).unwrap_or_default();
         let text = serde_json::to_string_pretty(&events).unwrap_or_default();
         output::answer(&format!("{text}\n"));
@@ -56,6 +92,43 @@ fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
         let n = trace.events.len();
         let mut answer = format!("the trace replays on {} ({n} events)\n\n", task.model);
         answer.push_str(&text::trace_text(&task, trace, Some(&why), output::style()));
+        output::answer(&answer);
+    }
+    Ok(Exit::Holds)
+}
+
+/// A run that goes on for ever.
+fn replay_for_ever(
+    arguments: &Arguments,
+    program: &Program,
+    kept: &EvidenceFile<Lasso>,
+) -> Result<Exit, Exit> {
+    let fail = |reason: String, exit: Exit| {
+        output::error(&arguments.trace, &reason, &[]);
+        exit
+    };
+    let instance = arguments.file.demanded(program, kept)?;
+    let task = kept.live_task(&instance);
+    let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
+    let found = &kept.evidence;
+    if let Err(e) = found.check(&task) {
+        let reason = format!(
+            "the run does not replay: {e}\n\
+             If Wattle wrote this file as it is, that is a bug in Wattle: please report it."
+        );
+        return Err(fail(reason, Exit::Unsound));
+    }
+    if arguments.json {
+        let events = json::events_for_ever(&task, found).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&events).unwrap_or_default();
+        output::answer(&format!("{text}\n"));
+    } else {
+        let (stem, cycle) = (found.stem.len(), found.cycle.len());
+        let mut answer = format!(
+            "the run replays on {} {} ({stem} events, then {cycle} for ever)\n\n",
+            task.model, task.fairness
+        );
+        answer.push_str(&lasso::text(&task, found, output::style()));
         output::answer(&answer);
     }
     Ok(Exit::Holds)

@@ -1,8 +1,10 @@
 //! `wattle robust`: is every relaxed run an SC run in disguise?
 
+use super::batch::{Files, Tally, not_begun};
 use super::exit::Exit;
-use super::subject::File;
-use super::{budget::Budget, output, units};
+use super::fences::told;
+use super::subject::{self, Failure};
+use super::{budget::Budget, output, progress, units};
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use wattle::ThreadCount;
@@ -20,12 +22,12 @@ use wattle_robust::{Attack, Finding, Goal, Options, search};
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
-    file: File,
+    files: Files,
     /// What to look for
     #[arg(long, value_enum, default_value_t = GoalName::Robustness)]
     goal: GoalName,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
     model: Model,
     /// How many threads a family has
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
@@ -35,9 +37,12 @@ pub struct Arguments {
     /// Believe a proof without re-checking it; the answer says so
     #[arg(long)]
     no_audit: bool,
-    /// Print the result as JSON
+    /// Print the results as JSON, an array for several files
     #[arg(long)]
     json: bool,
+    /// Only the first line of each answer, and no progress
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -54,31 +59,85 @@ enum Model {
     Pso,
 }
 
-pub fn run(arguments: &Arguments) -> Exit {
-    let (file, json) = (&arguments.file.file, arguments.json);
-    let decided = (arguments.budget).within(file, json, |control| decide(arguments, control));
-    match decided {
-        Ok(exit) | Err(exit) => exit,
-    }
+/// What there is to say about one file.
+struct Answer {
+    exit: Exit,
+    text: String,
+    notes: String,
+    json: serde_json::Value,
 }
 
-fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
-    let (source, subject) = arguments.file.load()?;
-    let Subject::Program(program) = subject else {
-        output::error(&source.name, "array-based systems have no robustness", &[]);
-        return Err(Exit::Input);
+pub fn run(arguments: &Arguments) -> Exit {
+    let batch = arguments.files.batch();
+    let (mut exit, mut tally) = (Exit::Holds, Tally::default());
+    let mut values = Vec::new();
+    for (name, error) in &batch.errors {
+        let failure = Failure::from(error.clone());
+        output::note(&failure.note(name));
+        values.push(failure.json("robust", name));
+        tally.add([failure.exit]);
+        exit = exit.max(failure.exit);
+    }
+    let quiet = arguments.quiet || arguments.json;
+    let line = progress::Line::new(quiet);
+    let work = |_: usize, name: &str| {
+        (arguments.budget).within_line(name, &line, |control| decide(arguments, name, control))
     };
-    let threads = units::named(&arguments.threads, &program).map_err(|why| {
-        output::error(&source.name, &why, &[]);
-        Exit::Input
-    })?;
+    let rest = batch.in_order(arguments.files.jobs, work, |name, decided| {
+        let answer = decided.unwrap_or_else(|failure| Answer {
+            exit: failure.exit,
+            text: String::new(),
+            notes: failure.note(name),
+            json: failure.json("robust", name),
+        });
+        tally.add([answer.exit]);
+        exit = exit.max(answer.exit);
+        output::note(&answer.notes);
+        values.push(answer.json);
+        arguments.json
+            || answer.text.is_empty()
+            || output::answer(&told(&answer.text, name, batch.headed, quiet))
+    });
+    if arguments.json {
+        let value = match (batch.headed, values.len()) {
+            (false, 1) => values.remove(0),
+            _ => serde_json::Value::Array(values),
+        };
+        output::answer(&format!("{value}\n"));
+    } else if batch.headed && !batch.files.is_empty() {
+        output::answer(&tally.line(["robust", "not robust"]));
+    }
+    exit.max(not_begun(rest))
+}
+
+fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<Answer, Failure> {
+    let files = &arguments.files;
+    let (source, subject, warnings) = subject::load(name, files.language, files.mathematical)?;
+    let Subject::Program(program) = subject else {
+        return Err(Failure::input("array-based systems have no robustness"));
+    };
+    let threads = units::named(&arguments.threads, &program).map_err(Failure::input)?;
     let mut counts = Counts::default();
     for (name, count) in threads {
         if let ThreadCount::Fixed(n) = count {
             counts.0.insert(name, n);
         }
     }
-    let instance = arguments.file.instance(&program, &counts)?;
+    let instance = match program.instantiate(&counts) {
+        Ok(instance) if instance.threads.is_empty() => {
+            return Err(Failure::input("the program has no threads"));
+        }
+        Ok(instance) => instance,
+        Err(e @ wattle_model::InstanceError::Unfixed { .. }) => {
+            let wattle_model::InstanceError::Unfixed { family, .. } = &e else {
+                return Err(Failure::input(e.to_string()));
+            };
+            return Err(Failure::input(format!(
+                "{e}; `--threads {family}=2` decides it for two"
+            )));
+        }
+        Err(e) => return Err(Failure::input(e.to_string())),
+    };
     let (goal, word) = match arguments.goal {
         GoalName::Robustness => (Goal::Robustness, "robustness"),
         GoalName::Triangular => (Goal::Triangular, "triangular"),
@@ -96,10 +155,7 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         Finding::Free { .. } => recheck_robust(&instance, goal, model, policy, control),
         Finding::Found { .. } | Finding::Undecided { .. } => Ok(None),
     };
-    let unchecked = unchecked.map_err(|unsound| {
-        output::error(&source.name, &unsound.to_string(), &[]);
-        Exit::Unsound
-    })?;
+    let unchecked = unchecked.map_err(|u| Failure::new(Exit::Unsound, u.to_string()))?;
     let is_free = matches!(found, Finding::Free { .. });
     let audited = match is_free {
         true => format!(", {}", text::audited(unchecked.as_ref())),
@@ -119,7 +175,7 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         Finding::Undecided { reason, .. } => Some(text::reason(reason, seconds)),
         _ => None,
     };
-    if arguments.json {
+    let json = {
         let attack = match &found {
             Finding::Found { attack, .. } => Some(attack),
             _ => None,
@@ -131,7 +187,7 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             question: None,
             deadlock: false,
         };
-        let value = serde_json::json!({
+        let mut value = serde_json::json!({
             "file": source.name,
             "language": source.language.name(),
             "model": model,
@@ -150,9 +206,9 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             "fences": crossings,
             "reason": reason,
         });
-        output::answer(&format!("{value}\n"));
-        return Ok(exit);
-    }
+        output::originated("robust", &mut value);
+        value
+    };
     let scope = format!(
         "{}, {} states{audited}",
         wattle::families::threads(instance.threads.len() as u32),
@@ -174,8 +230,12 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             let _ = writeln!(answer, "{sentence}");
         }
     }
-    output::answer(&answer);
-    Ok(exit)
+    Ok(Answer {
+        exit,
+        text: answer,
+        notes: warnings.concat(),
+        json,
+    })
 }
 
 /// An attack with what is needed to print it: its run as a trace that ends anywhere.
@@ -272,6 +332,8 @@ fn fences(instance: &Instance, attack: &Attack) -> Vec<json::FenceReport> {
                 None => c.location.to_string(),
             },
             line: Some(location.span.line).filter(|l| *l > 0),
+            column: None,
+            place: None,
             kind: if c.store_fence {
                 "fence store"
             } else {

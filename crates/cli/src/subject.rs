@@ -1,10 +1,10 @@
 //! The one program a command is about: shared by the commands that take a single file.
 
 use super::exit::Exit;
-use super::output;
+use super::{output, signals};
 use clap::Args;
 use std::io::Read;
-use wattle::input::{self, InputLanguage, Source, Subject};
+use wattle::input::{self, InputError, InputLanguage, Source, Subject};
 use wattle_model::{Counts, Instance, Program};
 
 #[derive(Debug, Args)]
@@ -28,15 +28,11 @@ pub fn language(name: &str) -> Result<InputLanguage, String> {
 impl File {
     /// Reads and parses; errors are printed.
     pub fn load(&self) -> Result<(Source, Subject), Exit> {
-        let failed = |e: input::InputError| {
+        let loaded = load(&self.file, self.language, self.mathematical);
+        let (source, subject, warnings) = loaded.map_err(|e| {
             output::error(&self.file, &e.reason, &e.messages);
             Exit::Input
-        };
-        let source = Source {
-            mathematical: self.mathematical,
-            ..input::read(&self.file, self.language).map_err(failed)?
-        };
-        let (subject, warnings) = input::parse(&source).map_err(failed)?;
+        })?;
         warnings.iter().for_each(|w| output::note(w));
         Ok((source, subject))
     }
@@ -51,6 +47,23 @@ impl File {
                 Err(Exit::Input)
             }
         }
+    }
+
+    /// The instance that evidence about a demand speaks of: perhaps one with progress demanded.
+    pub fn demanded<E: wattle_evidence::file::Kept>(
+        &self,
+        program: &Program,
+        kept: &wattle_evidence::EvidenceFile<E>,
+    ) -> Result<Instance, Exit> {
+        let instance = self.instance(program, &kept.counts())?;
+        if kept.live_task(&instance).is_ok() {
+            return Ok(instance);
+        }
+        let options = wattle::Options {
+            progress: true,
+            ..wattle::Options::default()
+        };
+        self.instance(&wattle::runs::demanding(program, &options), &kept.counts())
     }
 
     /// The program with its numbers of threads; one without threads is refused.
@@ -69,6 +82,67 @@ impl File {
     }
 }
 
+/// Reads and parses a file; warnings come beside.
+pub fn load(
+    name: &str,
+    language: Option<InputLanguage>,
+    mathematical: bool,
+) -> Result<(Source, Subject, Vec<String>), InputError> {
+    let mut source = Source {
+        mathematical,
+        ..signals::reading(|| input::read(name, language))?
+    };
+    let (subject, warnings) = input::parse(&mut source)?;
+    Ok((source, subject, warnings))
+}
+
+/// Why there is no answer about a file.
+pub struct Failure {
+    pub exit: Exit,
+    pub error: InputError,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, reason: impl Into<String>) -> Self {
+        Failure {
+            exit,
+            error: InputError::new(reason),
+        }
+    }
+
+    pub fn input(reason: impl Into<String>) -> Self {
+        Failure::new(Exit::Input, reason)
+    }
+
+    /// For standard error.
+    pub fn note(&self, name: &str) -> String {
+        output::complaint(name, &self.error.reason, &self.error.messages)
+    }
+
+    /// The object that stands for the answer.
+    pub fn json(&self, command: &str, name: &str) -> serde_json::Value {
+        let diagnostics = self.error.diagnostics.iter().map(output::diagnostic);
+        let mut value = serde_json::json!({
+            "file": name,
+            "verdict": null,
+            "reason": self.error.reason,
+            "errors": self.error.messages,
+            "diagnostics": diagnostics.collect::<Vec<_>>(),
+        });
+        output::originated(command, &mut value);
+        value
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Failure {
+            exit: Exit::Input,
+            error,
+        }
+    }
+}
+
 /// Reads evidence kept in a file; errors are printed.
 pub fn evidence<E: wattle_evidence::file::Kept>(
     path: &str,
@@ -81,4 +155,24 @@ pub fn evidence<E: wattle_evidence::file::Kept>(
     let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|e| failed(format!("cannot be read: {e}")))?;
     wattle_evidence::EvidenceFile::from_json(&text).map_err(|e| failed(e.to_string()))
+}
+
+/// The same for a run that goes on for ever; nothing if the file is of another kind.
+pub fn lasso(
+    path: &str,
+) -> Result<Option<wattle_evidence::EvidenceFile<wattle_evidence::Lasso>>, Exit> {
+    let mut text = String::new();
+    let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
+    if read.is_err() {
+        // The usual way says what is wrong.
+        return Ok(None);
+    }
+    match wattle_evidence::EvidenceFile::from_json(&text) {
+        Ok(kept) => Ok(Some(kept)),
+        Err(wattle_evidence::FileError::WrongFormat { .. }) => Ok(None),
+        Err(e) => {
+            output::error(path, &e.to_string(), &[]);
+            Err(Exit::Input)
+        }
+    }
 }

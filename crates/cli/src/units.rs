@@ -13,6 +13,33 @@ pub enum Assumed {
     NoWrap,
 }
 
+/// Which states a search leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Reduced {
+    /// None
+    None,
+    /// Those between steps that are nobody else's business
+    Local,
+    /// And those of all but one order of events that do not mind each other
+    Persistent,
+}
+
+impl From<Reduced> for wattle::Reduce {
+    fn from(reduced: Reduced) -> Self {
+        match reduced {
+            Reduced::None => wattle::Reduce::None,
+            Reduced::Local => wattle::Reduce::Local,
+            Reduced::Persistent => wattle::Reduce::Persistent,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
@@ -29,6 +56,18 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .filter(|n| n.is_finite() && *n >= 0.0);
     let seconds = seconds.ok_or("a number is expected, as in `60s`")? * scale;
     Duration::try_from_secs_f64(seconds).map_err(|_| "that is too long".to_string())
+}
+
+/// A time limit, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeout(pub Option<Duration>);
+
+/// A duration, or `none`.
+pub fn timeout(text: &str) -> Result<Timeout, String> {
+    match text.trim() {
+        "none" => Ok(Timeout(None)),
+        text => duration(text).map(|t| Timeout(Some(t))),
+    }
 }
 
 /// `4G`, `512M`, `800k`; a bare number is bytes. Powers of 1024.

@@ -3,9 +3,11 @@
 
 use crate::certificate::Certificate;
 use crate::control::{Control, Progress, Stop};
-use crate::task::Task;
+use crate::related::Translated;
+use crate::task::{OpenTask, Task};
 use crate::trace::{End, Trace};
-use wattle_model::{PropertyKind, Span};
+use crate::verdict::Assumption;
+use wattle_model::{Instance, PropertyKind, Span};
 
 pub trait Engine: Sync {
     fn name(&self) -> &'static str;
@@ -14,6 +16,21 @@ pub trait Engine: Sync {
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal>;
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer;
+
+    /// The same for any number of threads; most engines are for a fixed number.
+    fn accepts_open(&self, _: &OpenTask<'_>) -> Result<(), Refusal> {
+        Err(Refusal::new("it is for a fixed number of threads"))
+    }
+
+    fn run_open(&self, task: &OpenTask<'_>, _: &Control<'_>) -> OpenAnswer {
+        OpenAnswer::Undecided {
+            reason: match self.accepts_open(task) {
+                Err(refusal) => Reason::Refused(refusal),
+                Ok(()) => Reason::Other("it is for a fixed number of threads".into()),
+            },
+            effort: Progress::default(),
+        }
+    }
 }
 
 /// What about the task the engine cannot treat.
@@ -34,6 +51,23 @@ impl Refusal {
             span: Span::NONE,
             hint: None,
         }
+    }
+
+    /// Nobody proves that any number of threads is free of deadlock.
+    pub fn no_open_deadlocks() -> Self {
+        Refusal::new(
+            "deadlocks are looked for with a fixed number of threads (such as `--threads t=3`), and \
+             not proved absent for any number",
+        )
+    }
+
+    /// The same with the hint in the sentence.
+    pub fn with_its_hint(self) -> Self {
+        let why = match &self.hint {
+            Some(hint) => format!("{} ({hint})", self.why),
+            None => self.why.clone(),
+        };
+        Refusal { why, ..self }
     }
 
     /// The same about a place, with what would work there.
@@ -70,6 +104,47 @@ pub enum Answer {
     },
 }
 
+/// An engine's answer to the same about any number of threads.
+#[derive(Clone, Debug)]
+pub enum OpenAnswer {
+    /// Yes, by this run of an instance that has threads enough.
+    Reached {
+        instance: Box<Instance>,
+        trace: Trace,
+        effort: Progress,
+    },
+    /// Yes, by a run with so many threads of what was made of the program: an instance of the program
+    /// itself has to show it.
+    Suspected {
+        threads: u32,
+        effort: Progress,
+    },
+    /// Yes, by this run of an array-based system, line by line.
+    Ran {
+        lines: Vec<String>,
+        effort: Progress,
+    },
+    /// No, and why.
+    Unreachable {
+        proof: OpenProof,
+        effort: Progress,
+    },
+    Undecided {
+        reason: Reason,
+        effort: Progress,
+    },
+}
+
+/// Why nothing bad can be reached, whatever the number of threads.
+#[derive(Clone, Debug)]
+pub struct OpenProof {
+    pub certificate: Certificate,
+    /// What it takes for granted about the program.
+    pub assumptions: Vec<Assumption>,
+    /// What the certificate is about, where that is not the program itself.
+    pub translated: Option<Box<Translated>>,
+}
+
 /// What a search was cut off by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -99,6 +174,21 @@ impl Reason {
     pub fn stopped(stop: Stop, stage: impl Into<String>) -> Self {
         let stage = stage.into();
         Reason::Stopped { stop, stage }
+    }
+}
+
+/// One sentence; how long it took is not part of it.
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::Stopped { stop, stage } => write!(f, "{stop} in {stage}"),
+            Reason::MachineOverflow { place } => {
+                write!(f, "an integer outgrew the machine's 64 bits ({place})")
+            }
+            Reason::SolverUnknown(what) => write!(f, "the solver gave up: {what}"),
+            Reason::Refused(refusal) => write!(f, "no engine accepts the task: {}", refusal.why),
+            Reason::Other(what) => f.write_str(what),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod as_base64;
 mod closed_states;
 mod coherent;
 pub mod counting;
+pub mod components;
 pub mod cubes;
 mod encoding;
 mod explored;
@@ -12,11 +13,13 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod robust;
+mod traces;
 pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
 pub use counting::Counting;
+pub use components::Components;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
@@ -28,6 +31,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use robust::Robust;
+pub use traces::{Runs, Traces};
 pub use views::Views;
 
 use serde::{Deserialize, Serialize};
@@ -52,8 +56,12 @@ pub enum Certificate {
     Views(Views),
     /// How many threads are where, for any number of them.
     Counting(Counting),
+    /// Numbers for the states of all runs, by which every fair run ends among harmless ones.
+    Components(Components),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
+    /// Runs, closed under reversing races.
+    Traces(Traces),
     /// A formula per control state that no event leads out of.
     Inductive(Inductive),
 }
@@ -73,7 +81,14 @@ impl Certificate {
                 c.places.len()
             ),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
+            Certificate::Components(c) => {
+                format!("{} components of {} states", c.count, c.states.len())
+            }
             Certificate::Explored(c) => format!("all {} states", c.states),
+            Certificate::Traces(c) => match c.len() {
+                1 => "the one trace there is".into(),
+                n => format!("all {n} traces"),
+            },
             Certificate::Inductive(c) => {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",
@@ -85,7 +100,7 @@ impl Certificate {
                 let kept = match c.keeps {
                     Keeps::Multiset => "counts",
                     Keeps::Newest => "keeps the newest of",
-                    _ => "keeps the oldest of",
+                    Keeps::Exact | Keeps::Oldest | Keeps::AtMost => "keeps the oldest of",
                 };
                 format!("a closed abstraction that {kept} the stores of each buffer")
             }

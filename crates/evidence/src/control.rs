@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Why a run was stopped before it was done.
@@ -11,6 +11,8 @@ pub enum Stop {
     Time,
     Memory,
     Cancelled,
+    /// The work it was given is done ([`Control::with_budget`]).
+    Budget,
 }
 
 impl fmt::Display for Stop {
@@ -19,6 +21,7 @@ impl fmt::Display for Stop {
             Stop::Time => "out of time",
             Stop::Memory => "out of memory",
             Stop::Cancelled => "interrupted",
+            Stop::Budget => "out of budget",
         })
     }
 }
@@ -47,6 +50,9 @@ pub struct Control<'c> {
     started: Instant,
     deadline: Option<Instant>,
     memory: Option<u64>,
+    budget: Option<u64>,
+    /// Polls so far, where nobody else counts work.
+    polls: AtomicU64,
     cancel: &'c [&'c AtomicBool],
     over: Option<&'c AtomicBool>,
     sink: Option<&'c (dyn Fn(&'static str, Progress) + Sync)>,
@@ -60,6 +66,8 @@ impl<'c> Control<'c> {
             started: Instant::now(),
             deadline: None,
             memory: None,
+            budget: None,
+            polls: AtomicU64::new(0),
             cancel: &[],
             over: None,
             sink: None,
@@ -75,6 +83,18 @@ impl<'c> Control<'c> {
     pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
         self.memory = bytes;
         self
+    }
+
+    /// So much work for each engine, in virtual microseconds: unlike time it is the same on every
+    /// machine. Engines side by side have clocks of their own; elsewhere a poll counts a thousand.
+    pub fn with_budget(mut self, work: Option<u64>) -> Self {
+        self.budget = work;
+        self
+    }
+
+    /// The work each engine may do.
+    pub fn budget(&self) -> Option<u64> {
+        self.budget
     }
 
     /// Stops as soon as one of the flags is set.
@@ -128,6 +148,8 @@ impl<'c> Control<'c> {
                 (a, b) => a.or(b),
             },
             memory: self.memory,
+            budget: self.budget,
+            polls: AtomicU64::new(0),
             cancel: self.cancel,
             over: self.over,
             sink: self.sink,
@@ -162,6 +184,10 @@ impl<'c> Control<'c> {
         }
         if let Some(pace) = self.pace {
             pace.tick(engine, progress)?;
+        } else if let Some(budget) = self.budget
+            && self.polls.fetch_add(1, Ordering::Relaxed) >= budget / POLL
+        {
+            return Err(Stop::Budget);
         }
         if let Some(stop) = self.stop() {
             return Err(stop);
@@ -172,6 +198,9 @@ impl<'c> Control<'c> {
         Ok(())
     }
 }
+
+/// What a poll counts where there is no clock.
+const POLL: u64 = 1000;
 
 /// Looks at a control once in so much work: for loops whose turns are too short to look at the
 /// clock, and too many not to.
@@ -219,6 +248,15 @@ mod tests {
         assert_eq!(control.go_on(), Ok(()));
         let late = control.with_timeout(Some(Duration::ZERO));
         assert_eq!(late.go_on(), Err(Stop::Time));
+    }
+
+    #[test]
+    fn a_budget_is_a_number_of_polls() {
+        let control = Control::unlimited().with_budget(Some(3 * POLL));
+        let polls = (0..9).take_while(|_| control.poll("test", Progress::default()).is_ok());
+        assert_eq!(polls.count(), 3);
+        let stop = control.poll("test", Progress::default());
+        assert_eq!(stop, Err(Stop::Budget));
     }
 
     #[test]

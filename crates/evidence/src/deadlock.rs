@@ -42,9 +42,9 @@ pub fn is_discarded<B>(instance: &Instance, state: &State<B>) -> bool {
         let (thread, registers) = (instance.thread(t), &state.registers[t.index()]);
         let out = thread.outgoing(state.locations[t.index()]);
         !out.is_empty()
-            && out.iter().all(|s| match &thread.step(*s).action {
-                Action::Assume(e) => e.eval(&|r: &RegisterId| registers[r.index()]) == Ok(0),
-                _ => false,
+            && out.iter().all(|s| {
+                let at = |r: &RegisterId| registers[r.index()];
+                matches!(&thread.step(*s).action, Action::Assume(e) if e.eval(&at) == Ok(0))
             })
     })
 }

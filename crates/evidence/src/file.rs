@@ -13,6 +13,8 @@
 
 use crate::certificate::Certificate;
 use crate::fingerprint::{fingerprint, fingerprint_of_system};
+use crate::live::lasso::Lasso;
+use crate::live::{Fairness, LiveTask};
 use crate::task::Task;
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,10 @@ pub trait Kept: Serialize + for<'de> Deserialize<'de> {
 
 impl Kept for Trace {
     const FORMAT: &'static str = "wattle-trace";
+}
+
+impl Kept for Lasso {
+    const FORMAT: &'static str = "wattle-lasso";
 }
 
 impl Kept for Certificate {
@@ -52,6 +58,9 @@ pub struct EvidenceFile<E> {
     pub question: Option<usize>,
     #[serde(default)]
     pub deadlock: bool,
+    /// For a demand on runs: its number and what was assumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<(usize, Fairness)>,
     pub evidence: E,
 }
 
@@ -67,6 +76,8 @@ pub enum FileError {
     WrongVersion(u32),
     OtherProgram,
     NoQuestion(usize),
+    /// It is about no demand on runs that the program has.
+    NoDemand,
 }
 
 impl fmt::Display for FileError {
@@ -82,6 +93,10 @@ impl fmt::Display for FileError {
             FileError::OtherProgram => write!(
                 f,
                 "it is about another program (or the program was changed since it was written)"
+            ),
+            FileError::NoDemand => write!(
+                f,
+                "it is about no demand on runs that the program has (`--progress` adds one)"
             ),
             FileError::NoQuestion(q) => {
                 write!(f, "it answers property {}, which the program lacks", q + 1)
@@ -101,8 +116,33 @@ impl<E: Kept> EvidenceFile<E> {
             model: task.model,
             question: task.question,
             deadlock: task.deadlock,
+            live: None,
             evidence,
         }
+    }
+
+    /// Evidence about a demand on runs.
+    pub fn of_live(task: &LiveTask<'_>, counts: &Counts, evidence: E) -> Self {
+        let live = Some((task.demand, task.fairness));
+        let file = Self::new(&task.faults(), counts, evidence);
+        EvidenceFile { live, ..file }
+    }
+
+    /// The demand the evidence is about, if it is about one of the instance's.
+    pub fn live_task<'i>(&self, instance: &'i Instance) -> Result<LiveTask<'i>, FileError> {
+        if fingerprint(instance) != self.program {
+            return Err(FileError::OtherProgram);
+        }
+        let (demand, fairness) = self.live.ok_or(FileError::NoDemand)?;
+        if demand >= instance.demands.len() {
+            return Err(FileError::NoDemand);
+        }
+        Ok(LiveTask {
+            instance,
+            model: self.model,
+            demand,
+            fairness,
+        })
     }
 
     /// Evidence about any number of threads, as an array-based system.
@@ -148,6 +188,7 @@ impl<E: Kept> EvidenceFile<E> {
             model,
             question,
             deadlock: false,
+            live: None,
             evidence,
         }
     }

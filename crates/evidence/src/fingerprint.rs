@@ -55,6 +55,7 @@ mod tests {
             cells: Vec::new(),
             threads: Vec::new(),
             questions: Vec::new(),
+            demands: Vec::new(),
             predicates: Vec::new(),
         };
         let asked = |span| Instance {

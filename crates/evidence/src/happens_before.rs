@@ -147,10 +147,8 @@ impl Build<'_> {
                     | Action::Lock
                     | Action::Unlock => {}
                 }
-                let still_holds = match step.action {
-                    Action::Lock => true,
-                    _ => holds && step.action != Action::Unlock,
-                };
+                let still_holds =
+                    step.action == Action::Lock || holds && step.action != Action::Unlock;
                 if !still_holds && !data.direct[step.target.index()] {
                     self.open.remove(&thread);
                 }

@@ -2,6 +2,7 @@
 //! it. A hint for the auditor, which checks it.
 
 use wattle_model::FamilyId;
+use wattle_model::array::ArraySystem;
 
 /// How cells of the system hold a variable of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,13 @@ impl Held {
             Held::Thread { cell, none, .. } => vec![*cell, *none],
         }
     }
+}
+
+/// An array-based system made of a program, and what it has to do with it.
+#[derive(Clone, Debug)]
+pub struct Translated {
+    pub system: ArraySystem,
+    pub relation: Relation,
 }
 
 /// What the cells of a system mean in the program.

@@ -2,8 +2,9 @@
 
 use crate::answer::Refusal;
 use wattle_memory::{Fault, FaultKind, MemoryModel};
-use wattle_model::Instance;
+use wattle_model::array::ArraySystem;
 use wattle_model::instance::Question;
+use wattle_model::{Instance, Program};
 
 /// One question about one instance under one memory model. Faults (failed assertions among them)
 /// are looked for unless the question is about a state to be reached; a deadlock only on request.
@@ -46,5 +47,56 @@ impl<'i> Task<'i> {
             return Err(Refusal::new(why));
         }
         Ok(())
+    }
+}
+
+/// A question about a program under one memory model, in one of its two forms.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    /// The number of threads is fixed.
+    Fixed(Task<'a>),
+    /// Any number of threads.
+    Open(OpenTask<'a>),
+}
+
+impl<'a> From<&Task<'a>> for Asked<'a> {
+    fn from(task: &Task<'a>) -> Self {
+        Asked::Fixed(*task)
+    }
+}
+
+impl<'a> From<&OpenTask<'a>> for Asked<'a> {
+    fn from(task: &OpenTask<'a>) -> Self {
+        Asked::Open(*task)
+    }
+}
+
+/// The same question for any number of threads.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenTask<'a> {
+    pub of: AnyNumber<'a>,
+    pub model: MemoryModel,
+    /// Index into the program's properties; a system has only its unsafe states.
+    pub question: Option<usize>,
+    pub deadlock: bool,
+}
+
+/// What has any number of threads.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyNumber<'a> {
+    /// Those of its families whose number is open.
+    Program(&'a Program),
+    System(&'a ArraySystem),
+}
+
+impl OpenTask<'_> {
+    /// The question about an instance of the program.
+    pub fn on<'i>(&self, instance: &'i Instance) -> Task<'i> {
+        Task {
+            instance,
+            model: self.model,
+            question: self.question,
+            deadlock: self.deadlock,
+        }
     }
 }

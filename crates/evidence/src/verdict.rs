@@ -3,6 +3,7 @@
 use crate::answer::{Limits, Reason};
 use crate::certificate::Certificate;
 use crate::control::{Progress, Stop};
+use crate::live::lasso::Lasso;
 use crate::task::Task;
 use crate::trace::Trace;
 use std::fmt;
@@ -44,6 +45,8 @@ pub enum Proof {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Broken {
     Trace(Trace),
+    /// A fair run that goes on for ever and does not do what is demanded.
+    Lasso(Lasso),
     /// A replayed run of an array-based system, line by line.
     Run(Vec<String>),
     /// The wanted final state cannot be reached (for `reachable`).

@@ -267,7 +267,7 @@ impl<'i> Program<'i> {
         match condition {
             Formula::True => return Ok(Vec::new()),
             Formula::False => return Ok(vec![Cube::default()]),
-            _ => {}
+            Formula::Atom(_) | Formula::And(_) | Formula::Or(_) => {}
         }
         // Predicates exclude what contradicts them: `enforce` does the rest.
         let literals = condition

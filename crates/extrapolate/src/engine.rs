@@ -172,7 +172,7 @@ impl<'w> Work<'w> {
         let (graphs, buffers) = Program::parts(&system, self.control)?;
         let method = match task.model {
             MemoryModel::Sc => Method::None,
-            _ => self.engine.method,
+            MemoryModel::Tso | MemoryModel::Pso => self.engine.method,
         };
         let plan = Plan {
             method,

@@ -108,7 +108,7 @@ fn cells(system: &System<'_>, vars: impl IntoIterator<Item = Var>) -> Vec<CellId
         .into_iter()
         .filter_map(|v| match system.symbol(v) {
             Symbol::Cell(c) => Some(c),
-            _ => None,
+            Symbol::Register(..) | Symbol::Choice | Symbol::Entry(..) => None,
         })
         .collect();
     cells.sort();

@@ -327,7 +327,11 @@ fn target(
         Expr::Atom(Fact::At(t, places)) => {
             position(program, *t, &|s| places.contains(&s.location), holds)
         }
-        e => {
+        e @ (Expr::Const(_)
+        | Expr::Atom(_)
+        | Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::Ite(..)) => {
             let why = || Halt::Other("the property mixes positions and values".into());
             let f: Formula = program.system.hint(e).ok_or_else(why)?;
             let f = if holds { f } else { not(&f) };

@@ -248,7 +248,9 @@ impl Plan {
     ) -> (Vocabulary, Cubes) {
         let mut vocabulary = match self.method {
             Method::None => Vocabulary::default(),
-            _ => lift::predicates(system, buffers, &proof.predicates, self.mix),
+            Method::Predicates | Method::Cubes => {
+                lift::predicates(system, buffers, &proof.predicates, self.mix)
+            }
         };
         vocabulary.extend(proof.predicates.iter().chain(extra));
         let cubes = match self.method {
@@ -259,7 +261,7 @@ impl Plan {
                 }
                 Cubes::Given(cubes)
             }
-            _ => Cubes::UpTo(self.size),
+            Method::None | Method::Predicates => Cubes::UpTo(self.size),
         };
         (vocabulary, cubes)
     }

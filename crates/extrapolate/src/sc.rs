@@ -86,7 +86,11 @@ impl Work<'_> {
         for size in 1..=self.engine.cube_size {
             match self.check_sc(sc, predicates, size)? {
                 Step::Spurious(found) => paths = found,
-                step => return Ok(step),
+                step @ (Step::Proved(..)
+                | Step::Run(..)
+                | Step::Short(_)
+                | Step::Overflow
+                | Step::Coarse(..)) => return Ok(step),
             }
             if predicates.len() <= size {
                 break;
@@ -104,7 +108,11 @@ impl Work<'_> {
     ) -> Result<Option<Box<Program<'i>>>, Halt> {
         Ok(match self.check_sc(sc, predicates, size)? {
             Step::Proved(program, _) => Some(program),
-            _ => None,
+            Step::Run(..)
+            | Step::Spurious(_)
+            | Step::Short(_)
+            | Step::Overflow
+            | Step::Coarse(..) => None,
         })
     }
 

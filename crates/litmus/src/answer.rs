@@ -1,5 +1,6 @@
-//! Asking the explicit search for a test's final states.
+//! Asking for a test's final states.
 
+use crate::either::final_states;
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +9,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::instance::Fact;
 use wattle_model::{CellId, Expr, Instance, Observation, ThreadId};
 use wattle_search::rounds::Cut;
-use wattle_search::{NoFinals, Observed, final_states};
+use wattle_search::{NoFinals, Observed, Reduce, final_states_with};
 use wattle_syntax::litmus::{LitmusTest, ParsedLitmus};
 
 /// What a test's final states are.
@@ -69,6 +70,16 @@ pub fn answer(
     model: MemoryModel,
     control: &Control<'_>,
 ) -> Result<Answer, NoAnswer> {
+    answer_with(parsed, model, Reduce::default(), control)
+}
+
+/// The same by a search that leaves out these states.
+pub fn answer_with(
+    parsed: &ParsedLitmus,
+    model: MemoryModel,
+    reduce: Reduce,
+    control: &Control<'_>,
+) -> Result<Answer, NoAnswer> {
     let (Some(program), Some(test)) = (&parsed.program, &parsed.test) else {
         return Err(NoAnswer::NotRead);
     };
@@ -86,7 +97,11 @@ pub fn answer(
     let mut order: Vec<(usize, Observed)> = observed.iter().map(|(o, i)| (*i, *o)).collect();
     order.sort_unstable();
     let order: Vec<Observed> = order.into_iter().map(|(_, o)| o).collect();
-    let found = final_states(&instance, model, &order, control).map_err(|e| match e {
+    let found = match reduce == Reduce::default() {
+        true => final_states(&instance, model, &order, control),
+        false => final_states_with(&instance, model, &order, reduce.reductions(), control),
+    };
+    let found = found.map_err(|e| match e {
         NoFinals::Fault(f) => NoAnswer::Fault(f),
         NoFinals::Undecided(reason) => NoAnswer::Undecided(reason),
     })?;

@@ -67,7 +67,7 @@ impl Atom {
         let (term, rel) = match rel {
             Rel::Divides(m) => return divisibility(&m, &term, true),
             Rel::NotDivides(m) => return divisibility(&m, &term, false),
-            other => (term, other),
+            other @ (Rel::Le | Rel::Eq | Rel::Ne) => (term, other),
         };
         if let Some(c) = term.as_constant() {
             return Formula::from(holds(&rel, c));

@@ -29,7 +29,9 @@ impl Canonical {
         for f in assertions {
             match f {
                 Formula::Atom(a) => atoms.push((0, a)),
-                other => collect(other, 1, &mut atoms),
+                other @ (Formula::True | Formula::False | Formula::And(_) | Formula::Or(_)) => {
+                    collect(other, 1, &mut atoms)
+                }
             }
         }
         let vars = atoms.iter().flat_map(|(_, a)| a.term().coeffs());
@@ -65,7 +67,7 @@ impl Canonical {
                         .collect(),
                 )
             }
-            other => other.clone(),
+            other @ (Answer::Unsat(_) | Answer::Unknown(_)) => other.clone(),
         }
     }
 
@@ -77,7 +79,7 @@ impl Canonical {
                 let values = values.map(|(n, v)| (*v, model.value(Var(n)).clone()));
                 Answer::Sat(values.collect::<Model>())
             }
-            other => other,
+            other @ (Answer::Unsat(_) | Answer::Unknown(_)) => other,
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn minimal_core<S: Solver + ?Sized>(
         match solver.check(&query) {
             // Members before `at` are known to be needed, so they are in the new core too.
             Answer::Unsat(r) => kept = r.core.iter().map(|&i| rest[i]).collect(),
-            _ => at += 1,
+            Answer::Sat(_) | Answer::Unknown(_) => at += 1,
         }
     }
     kept

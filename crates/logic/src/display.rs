@@ -104,7 +104,7 @@ impl Display for Shown<'_, Atom> {
         match atom.rel() {
             Rel::Divides(m) => return write!(f, "{m} | {}", Shown(term, *symbols)),
             Rel::NotDivides(m) => return write!(f, "not {m} | {}", Shown(term, *symbols)),
-            _ => {}
+            Rel::Le | Rel::Eq | Rel::Ne => {}
         }
         let side = |positive: bool| {
             term.coeffs()
@@ -123,7 +123,7 @@ impl Display for Shown<'_, Atom> {
             Rel::Ne => "!=",
             _ if strict => "<",
             _ if flip => ">=",
-            _ => "<=",
+            Rel::Le | Rel::Divides(_) | Rel::NotDivides(_) => "<=",
         };
         // Constants stay positive: on the left if positive, on the right else.
         let (left, right) = match (strict, two_sided, flip) {
@@ -155,7 +155,9 @@ impl Display for Shown<'_, Formula> {
             }
             match part {
                 Formula::And(_) | Formula::Or(_) => write!(f, "({})", Shown(part, *symbols))?,
-                _ => Shown(part, *symbols).fmt(f)?,
+                Formula::True | Formula::False | Formula::Atom(_) => {
+                    Shown(part, *symbols).fmt(f)?
+                }
             }
         }
         Ok(())

@@ -76,7 +76,7 @@ pub fn and(parts: impl IntoIterator<Item = Formula>) -> Formula {
             Formula::True => {}
             Formula::False => return Formula::False,
             Formula::And(inner) => flat.extend(inner.iter().cloned()),
-            other => flat.push(other),
+            other @ (Formula::Atom(_) | Formula::Or(_)) => flat.push(other),
         }
     }
     finish(flat, Formula::True, Formula::And)
@@ -90,7 +90,7 @@ pub fn or(parts: impl IntoIterator<Item = Formula>) -> Formula {
             Formula::False => {}
             Formula::True => return Formula::True,
             Formula::Or(inner) => flat.extend(inner.iter().cloned()),
-            other => flat.push(other),
+            other @ (Formula::Atom(_) | Formula::And(_)) => flat.push(other),
         }
     }
     finish(flat, Formula::False, Formula::Or)
@@ -142,7 +142,7 @@ impl Formula {
     pub fn as_atom(&self) -> Option<&Atom> {
         match self {
             Formula::Atom(a) => Some(a),
-            _ => None,
+            Formula::True | Formula::False | Formula::And(_) | Formula::Or(_) => None,
         }
     }
 
@@ -151,7 +151,9 @@ impl Formula {
         match self {
             Formula::True => &[],
             Formula::And(fs) => fs,
-            other => std::slice::from_ref(other),
+            other @ (Formula::False | Formula::Atom(_) | Formula::Or(_)) => {
+                std::slice::from_ref(other)
+            }
         }
     }
 
@@ -160,7 +162,9 @@ impl Formula {
         match self {
             Formula::False => &[],
             Formula::Or(fs) => fs,
-            other => std::slice::from_ref(other),
+            other @ (Formula::True | Formula::Atom(_) | Formula::And(_)) => {
+                std::slice::from_ref(other)
+            }
         }
     }
 
@@ -250,7 +254,7 @@ impl Formula {
     pub fn size(&self) -> usize {
         match self {
             Formula::And(fs) | Formula::Or(fs) => 1 + fs.iter().map(Formula::size).sum::<usize>(),
-            _ => 1,
+            Formula::True | Formula::False | Formula::Atom(_) => 1,
         }
     }
 }

@@ -44,7 +44,7 @@ pub fn interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) -> In
         .check_while(trace, &|| solver.goes_on());
     let answer = match splitting {
         Answer::Unknown(_) => solver.check(trace),
-        answer => answer,
+        answer @ (Answer::Sat(_) | Answer::Unsat(_)) => answer,
     };
     let refutation = match answer {
         Answer::Sat(model) => return Interpolation::Feasible(model),
@@ -96,7 +96,7 @@ pub fn weak_interpolants<S: Solver + ?Sized>(solver: &mut S, trace: &[Formula]) 
                 Interpolation::Unknown(Reason::Interpolation)
             }
         }
-        other => other,
+        other @ (Interpolation::Feasible(_) | Interpolation::Unknown(_)) => other,
     }
 }
 
@@ -313,7 +313,7 @@ impl Reader {
                         Origin::at(position, a.term() + 1),
                         Origin::at(position, -a.term() + 1),
                     ],
-                    _ => return None,
+                    Formula::True | Formula::False | Formula::And(_) => return None,
                 };
                 let mut sides = Vec::with_capacity(branches.len());
                 for (case, branch) in cases.into_iter().zip(branches) {
@@ -354,7 +354,7 @@ impl Reader {
                 self.facts
                     .insert(FactId(first.0 + 1), Origin::at(position, high));
             }
-            _ => return None,
+            Rel::Le | Rel::Eq | Rel::Ne => return None,
         }
         Some(())
     }

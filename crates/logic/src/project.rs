@@ -98,7 +98,7 @@ fn conjunction(x: Var, parts: Vec<Formula>) -> Option<Formula> {
                 }
                 return Some(or(out));
             }
-            _ => return None,
+            Formula::True | Formula::False | Formula::And(_) => return None,
         }
     }
     if atoms.iter().all(|a| *a.rel() == Rel::Le) {
@@ -139,7 +139,7 @@ fn replace(x: Var, f: &Formula, a: &Int, t: &Term) -> Formula {
             let rel = match atom.rel() {
                 Rel::Divides(m) => Rel::Divides(m * a),
                 Rel::NotDivides(m) => Rel::NotDivides(m * a),
-                other => other.clone(),
+                other @ (Rel::Le | Rel::Eq | Rel::Ne) => other.clone(),
             };
             Atom::normal(rest.scaled(a).plus_scaled(&b, t), rel)
         }
@@ -188,7 +188,7 @@ fn cooper(x: Var, atoms: &[Arc<Atom>]) -> Option<Formula> {
         let rel = match a.rel() {
             Rel::Divides(m) => Rel::Divides(m * &k),
             Rel::NotDivides(m) => Rel::NotDivides(m * &k),
-            other => other.clone(),
+            other @ (Rel::Le | Rel::Eq | Rel::Ne) => other.clone(),
         };
         match &rel {
             Rel::Le if b.is_positive() => upper.push(-&rest),

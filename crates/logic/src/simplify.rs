@@ -19,17 +19,21 @@ impl Formula {
                 let parts = and(parts.iter().map(Formula::simplified));
                 match parts {
                     Formula::And(parts) => absorb(merge(&parts, true), true),
-                    other => other,
+                    other
+                    @ (Formula::True | Formula::False | Formula::Atom(_) | Formula::Or(_)) => other,
                 }
             }
             Formula::Or(parts) => {
                 let parts = or(parts.iter().map(Formula::simplified));
                 match parts {
                     Formula::Or(parts) => absorb(merge(&parts, false), false),
-                    other => other,
+                    other @ (Formula::True
+                    | Formula::False
+                    | Formula::Atom(_)
+                    | Formula::And(_)) => other,
                 }
             }
-            other => other.clone(),
+            other @ (Formula::True | Formula::False | Formula::Atom(_)) => other.clone(),
         }
     }
 }
@@ -70,7 +74,7 @@ fn merge(parts: &[Formula], conjunction: bool) -> Vec<Formula> {
                 tighten(&mut range.upper, -&c, |new, old| new < old);
                 continue;
             }
-            _ => {
+            Rel::Eq | Rel::Ne | Rel::Divides(_) | Rel::NotDivides(_) => {
                 rest.push(part.clone());
                 continue;
             }
@@ -120,7 +124,7 @@ fn absorb(parts: Vec<Formula>, conjunction: bool) -> Formula {
         let (inner, dual) = match part {
             Formula::Or(inner) => (inner, conjunction),
             Formula::And(inner) => (inner, !conjunction),
-            other => {
+            other @ (Formula::True | Formula::False | Formula::Atom(_)) => {
                 kept.push(other.clone());
                 continue;
             }

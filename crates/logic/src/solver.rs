@@ -77,7 +77,7 @@ impl Answer {
     pub fn model(&self) -> Option<&Model> {
         match self {
             Answer::Sat(m) => Some(m),
-            _ => None,
+            Answer::Unsat(_) | Answer::Unknown(_) => None,
         }
     }
 
@@ -85,7 +85,7 @@ impl Answer {
     pub fn core(&self) -> Option<&[usize]> {
         match self {
             Answer::Unsat(r) => Some(&r.core),
-            _ => None,
+            Answer::Sat(_) | Answer::Unknown(_) => None,
         }
     }
 }

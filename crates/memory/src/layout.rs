@@ -29,7 +29,9 @@ impl Bounds<usize> {
     pub fn extremes(&self, model: MemoryModel) -> (usize, usize) {
         let buffers = match model {
             MemoryModel::Pso if !self.cells.is_empty() => &self.cells[..],
-            _ => std::slice::from_ref(&self.thread),
+            MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso => {
+                std::slice::from_ref(&self.thread)
+            }
         };
         let least = buffers.iter().min().copied();
         let most = buffers.iter().max().copied();

@@ -96,13 +96,19 @@ fn mentioned_labels(program: &Program) -> Vec<BTreeSet<&str>> {
                 }
             }
             Observation::Cell(_, e) | Observation::Memory(e) => visit(e, found),
-            _ => {}
+            Observation::AddressOf(_)
+            | Observation::Register(..)
+            | Observation::Index(_)
+            | Observation::Count(_) => {}
         });
     }
     let mut found = vec![BTreeSet::new(); program.families.len()];
     let properties = program.properties.iter().map(|p| &p.condition);
     for c in properties.chain(&program.predicates) {
         visit(&c.expr, &mut found);
+    }
+    for t in &program.temporal {
+        t.for_each_condition(&mut |e| visit(e, &mut found));
     }
     found
 }

@@ -77,6 +77,7 @@ impl Program {
         let property = property.and_then(|p| self.properties.get(p));
         let mut cast = Program {
             properties: Vec::new(),
+            temporal: Vec::new(),
             predicates: Vec::new(),
             ..self.clone()
         };
@@ -129,7 +130,9 @@ fn no_instance(e: &InstanceError) -> NotAlike {
         | InstanceError::InitLength { span, .. }
         | InstanceError::NoThread { span, .. }
         | InstanceError::NotConstant { span, .. } => *span,
-        _ => Span::NONE,
+        InstanceError::NoFamily { .. }
+        | InstanceError::Single { .. }
+        | InstanceError::TooLarge { .. } => Span::NONE,
     };
     NotAlike {
         span,
@@ -214,7 +217,7 @@ impl Alike<'_> {
                     "threads that are told apart are for `params`",
                 )
             }
-            _ => Ok(()),
+            Type::Int | Type::Range { .. } | Type::Wrap { .. } | Type::Thread(_) => Ok(()),
         }
     }
 

@@ -49,6 +49,11 @@ pub trait Domain {
     /// An operator that looks at both operands; see [`Domain::lazy`] for `&&` and `||`.
     fn binary(&mut self, op: Op2, a: Self::Value, b: Self::Value) -> Valued<Self>;
 
+    /// The same up to a multiple of 2⁶⁴: the result is about to be cut to its low bits.
+    fn modular(&mut self, op: Op2, a: Self::Value, b: Self::Value) -> Valued<Self> {
+        self.binary(op, a, b)
+    }
+
     /// Whether the value is not 0.
     fn truth(&mut self, v: &Self::Value) -> bool;
 
@@ -111,6 +116,11 @@ impl Domain for Numbers {
     #[inline]
     fn binary(&mut self, op: Op2, a: i64, b: i64) -> Valued<Self> {
         Ok(op.apply(a, b)?)
+    }
+
+    #[inline]
+    fn modular(&mut self, op: Op2, a: i64, b: i64) -> Valued<Self> {
+        Ok(op.apply_modular(a, b)?)
     }
 
     #[inline]

@@ -133,6 +133,35 @@ impl Op2 {
     }
 }
 
+impl Op2 {
+    /// The result up to a multiple of 2⁶⁴, where it is about to be cut to its low bits.
+    pub fn apply_modular(self, a: i64, b: i64) -> Result<i64, ArithmeticError> {
+        match self {
+            Op2::Add => Ok(a.wrapping_add(b)),
+            Op2::Sub => Ok(a.wrapping_sub(b)),
+            Op2::Mul => Ok(a.wrapping_mul(b)),
+            Op2::Shl => match u32::try_from(b) {
+                Ok(b) if b < 64 => Ok(a << b),
+                _ => Err(ArithmeticError::ShiftOutOfRange),
+            },
+            Op2::Div
+            | Op2::Rem
+            | Op2::BitAnd
+            | Op2::BitOr
+            | Op2::BitXor
+            | Op2::Shr
+            | Op2::Eq
+            | Op2::Ne
+            | Op2::Lt
+            | Op2::Le
+            | Op2::Gt
+            | Op2::Ge
+            | Op2::And
+            | Op2::Or => self.apply(a, b),
+        }
+    }
+}
+
 impl Op1 {
     pub fn apply(self, a: i64) -> Result<i64, ArithmeticError> {
         Ok(Numbers.unary(self, a)?)
@@ -203,7 +232,16 @@ impl<A> Expr<A> {
                         Op2::Div | Op2::BitAnd | Op2::BitOr | Op2::BitXor | Op2::Shl | Op2::Shr => {
                             fixed(a) && fixed(b)
                         }
-                        _ => true,
+                        Op2::Add
+                        | Op2::Sub
+                        | Op2::Eq
+                        | Op2::Ne
+                        | Op2::Lt
+                        | Op2::Le
+                        | Op2::Gt
+                        | Op2::Ge
+                        | Op2::And
+                        | Op2::Or => true,
                     }
             }
             Expr::Ite(c, a, b) => c.is_linear() && a.is_linear() && b.is_linear(),
@@ -223,11 +261,22 @@ impl<A> Expr<A> {
                     Op2::Le => Op2::Gt,
                     Op2::Gt => Op2::Le,
                     Op2::Ge => Op2::Lt,
-                    _ => return Expr::unary(Op1::Not, Expr::Binary(op, a, b)),
+                    Op2::Add
+                    | Op2::Sub
+                    | Op2::Mul
+                    | Op2::Div
+                    | Op2::Rem
+                    | Op2::BitAnd
+                    | Op2::BitOr
+                    | Op2::BitXor
+                    | Op2::Shl
+                    | Op2::Shr
+                    | Op2::And
+                    | Op2::Or => return Expr::unary(Op1::Not, Expr::Binary(op, a, b)),
                 };
                 Expr::Binary(flipped, a, b)
             }
-            e => Expr::unary(Op1::Not, e),
+            e @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Ite(..)) => Expr::unary(Op1::Not, e),
         }
     }
 
@@ -260,6 +309,10 @@ impl<A> Expr<A> {
         Ok(match self {
             Expr::Const(c) => d.constant(*c),
             Expr::Atom(a) => leaf(d, a)?,
+            Expr::Unary(op @ Op1::Wrap { .. }, a) => {
+                let a = a.modular(d, leaf)?;
+                d.unary(*op, a)?
+            }
             Expr::Unary(op, a) => {
                 let a = a.evaluate(d, leaf)?;
                 d.unary(*op, a)?
@@ -278,6 +331,27 @@ impl<A> Expr<A> {
                 chosen.evaluate(d, leaf)?
             }
         })
+    }
+
+    /// Evaluates what is about to be cut to its low bits. The low 64 bits of a sum, a difference or a
+    /// product depend on those of its operands only: however large they are, nothing overflows.
+    fn modular<D, L, E>(&self, d: &mut D, leaf: &mut L) -> Result<D::Value, E>
+    where
+        D: Domain,
+        L: FnMut(&mut D, &A) -> Result<D::Value, E>,
+        E: From<NoValue<D::Refusal>>,
+    {
+        match self {
+            Expr::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
+                let (a, b) = (a.modular(d, leaf)?, b.modular(d, leaf)?);
+                Ok(d.modular(*op, a, b)?)
+            }
+            Expr::Binary(op @ Op2::Shl, a, b) => {
+                let (a, b) = (a.modular(d, leaf)?, b.evaluate(d, leaf)?);
+                Ok(d.modular(*op, a, b)?)
+            }
+            other => other.evaluate(d, leaf),
+        }
     }
 
     /// Replaces every leaf by an expression and folds constants on the way.
@@ -309,7 +383,9 @@ impl<A> Expr<A> {
                     Ok(v) => Expr::Const(v),
                     Err(_) => Expr::unary(op, Expr::Const(c)),
                 },
-                a => Expr::unary(op, a),
+                a @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
+                    Expr::unary(op, a)
+                }
             },
             Expr::Binary(op, a, b) => match (op, *a, *b) {
                 (_, Expr::Const(x), Expr::Const(y)) => match op.apply(x, y) {
@@ -329,9 +405,11 @@ impl<A> Expr<A> {
             Expr::Ite(c, a, b) => match *c {
                 Expr::Const(0) => *b,
                 Expr::Const(_) => *a,
-                c => Expr::ite(c, *a, *b),
+                c @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
+                    Expr::ite(c, *a, *b)
+                }
             },
-            e => e,
+            e @ (Expr::Const(_) | Expr::Atom(_)) => e,
         }
     }
 
@@ -357,7 +435,7 @@ impl<A> Expr<A> {
     pub fn as_const(&self) -> Option<i64> {
         match self {
             Expr::Const(c) => Some(*c),
-            _ => None,
+            Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => None,
         }
     }
 
@@ -416,7 +494,7 @@ where
                 match op {
                     Op1::Neg => "-",
                     Op1::Not => "!",
-                    _ => "~",
+                    Op1::BitNot | Op1::Wrap { .. } => "~",
                 }
             )?;
             // `-3` alone would read back as a constant.

@@ -11,8 +11,11 @@ use crate::expr::Expr;
 use crate::graph::{self, Action, Location, Section};
 use crate::ids::{CellId, FamilyId, IndexId, LocationId, RegionId, RegisterId, StepId, ThreadId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program};
-use crate::property::{Condition, Observation, PropertyKind, ThreadIndex, ThreadRef};
+use crate::property::{
+    Condition, IndexVariable, Observation, PropertyKind, ThreadIndex, ThreadRef,
+};
 use crate::span::Span;
+use crate::temporal::{Formula, Temporal, TemporalKind};
 use crate::ty::Type;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -32,6 +35,9 @@ pub struct Instance {
     pub cells: Vec<Cell>,
     pub threads: Vec<Thread>,
     pub questions: Vec<Question>,
+    /// What runs must do in the long run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub demands: Vec<Demand>,
     /// Hints for predicate abstraction.
     pub predicates: Vec<Expr<Fact>>,
 }
@@ -98,6 +104,22 @@ pub struct Question {
     pub only_final: bool,
     #[serde(skip)]
     pub span: Span,
+}
+
+/// A demand on runs with every name resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Demand {
+    pub kind: DemandKind,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum DemandKind {
+    /// Every run satisfies it.
+    Formula(Formula<Expr<Fact>>),
+    /// No thread stays in one of its traps for ever ([`crate::waiting`]).
+    Progress,
 }
 
 /// What a question can see of a state.
@@ -303,6 +325,13 @@ impl<'p> Builder<'p> {
                 span: p.span,
             });
         }
+        let mut demands = Vec::new();
+        for t in &self.program.temporal {
+            demands.push(Demand {
+                kind: self.demand(t)?,
+                span: t.span,
+            });
+        }
         let mut predicates = Vec::new();
         for c in &self.program.predicates {
             for expr in self.instances(c, Span::NONE)? {
@@ -315,6 +344,7 @@ impl<'p> Builder<'p> {
             cells: self.cells()?,
             threads,
             questions,
+            demands,
             predicates,
         })
     }
@@ -327,7 +357,9 @@ impl<'p> Builder<'p> {
                 cells.push(Cell {
                     name: match region.length {
                         Length::Scalar => region.name.clone(),
-                        _ => format!("{}[{element}]", region.name),
+                        Length::Array(_) | Length::PerThread(_) => {
+                            format!("{}[{element}]", region.name)
+                        }
                     },
                     region: RegionId::new(r),
                     element,
@@ -374,7 +406,7 @@ impl<'p> Builder<'p> {
         Ok(Thread {
             name: match f.count {
                 Count::One => f.name.clone(),
-                _ => format!("{}{index}", f.name),
+                Count::Fixed(_) | Count::Any => format!("{}{index}", f.name),
             },
             family: id,
             index,
@@ -397,7 +429,7 @@ impl<'p> Builder<'p> {
                 lo: -1,
                 hi: i64::from(self.counts[f.index()]) - 1,
             },
-            ty => ty,
+            ty @ (Type::Int | Type::Range { .. } | Type::Wrap { .. }) => ty,
         }
     }
 
@@ -507,18 +539,56 @@ impl<'p> Builder<'p> {
         Ok(junction(existential, self.instances(c, span)?))
     }
 
+    /// The formula for all choices of its index variables.
+    fn demand(&self, t: &Temporal) -> Result<DemandKind, InstanceError> {
+        let (indices, formula) = match &t.kind {
+            TemporalKind::Progress => return Ok(DemandKind::Progress),
+            TemporalKind::Ltl(indices, formula) => (indices, formula.clone()),
+            TemporalKind::LeadsTo(from, to) => {
+                let formula = Formula::leads_to(from.expr.clone(), to.clone());
+                (&from.indices, formula)
+            }
+        };
+        let mut each = Vec::new();
+        for choice in self.choices(indices)? {
+            each.push(formula.map(&mut |e| self.fact(e, &choice, t.span))?);
+        }
+        // A balanced tree, so that wide formulas do not become deep ones.
+        while each.len() > 1 {
+            let mut next = Vec::with_capacity(each.len().div_ceil(2));
+            let mut rest = each.into_iter();
+            while let Some(a) = rest.next() {
+                next.push(match rest.next() {
+                    Some(b) => Formula::And(Box::new(a), Box::new(b)),
+                    None => a,
+                });
+            }
+            each = next;
+        }
+        let all = each.pop().unwrap_or(Formula::Now(Expr::TRUE));
+        Ok(DemandKind::Formula(all))
+    }
+
     /// One expression per choice of different threads for the index variables.
     fn instances(&self, c: &Condition, span: Span) -> Result<Vec<Expr<Fact>>, InstanceError> {
+        let choices = self.choices(&c.indices)?;
+        let choices = choices.iter();
+        choices
+            .map(|choice| self.fact(&c.expr, choice, span))
+            .collect()
+    }
+
+    /// Every choice of different threads for the variables.
+    fn choices(&self, indices: &[IndexVariable]) -> Result<Vec<Vec<u32>>, InstanceError> {
         let mut choices: Vec<Vec<u32>> = vec![Vec::new()];
-        for v in &c.indices {
+        for v in indices {
             let n = self.counts[v.family.index()];
             let more = choices.len() as u64 * u64::from(n);
             within(more, MAX_CONDITION, "choices of threads in a property")?;
             let mut next = Vec::new();
             for choice in &choices {
                 for i in 0..n {
-                    let taken = c
-                        .indices
+                    let taken = indices
                         .iter()
                         .zip(choice)
                         .any(|(w, j)| w.family == v.family && *j == i);
@@ -531,10 +601,7 @@ impl<'p> Builder<'p> {
             }
             choices = next;
         }
-        choices
-            .iter()
-            .map(|choice| self.fact(&c.expr, choice, span))
-            .collect()
+        Ok(choices)
     }
 
     fn fact(
@@ -655,7 +722,16 @@ fn sections(
                 inside[target] = match step.action {
                     Action::AtomicBegin(section) => Some(section),
                     Action::AtomicEnd => None,
-                    _ => inside[l.index()],
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Load { .. }
+                    | Action::Store { .. }
+                    | Action::Fence(_)
+                    | Action::Lock
+                    | Action::Unlock => inside[l.index()],
                 };
                 work.push(step.target);
             }

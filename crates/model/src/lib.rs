@@ -5,6 +5,14 @@
 //! and every name resolved to a number: the form that machines and engines read. Nothing here knows
 //! a surface language, a memory model or an engine.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::wildcard_enum_match_arm,
+        clippy::match_wildcard_for_single_variants
+    )
+)]
+
 pub mod array;
 pub mod canonical;
 pub mod counted;
@@ -19,8 +27,10 @@ pub mod print;
 pub mod program;
 pub mod property;
 pub mod span;
+pub mod temporal;
 pub mod ty;
 pub mod validate;
+pub mod waiting;
 
 pub use counted::CountedCrowd;
 pub use crowd::{Crowd, NotAlike, Roles};
@@ -34,5 +44,6 @@ pub use property::{
     Condition, IndexVariable, Observation, Property, PropertyKind, ThreadIndex, ThreadRef,
 };
 pub use span::Span;
+pub use temporal::{Formula, Temporal, TemporalKind};
 pub use ty::Type;
 pub use validate::{Invalid, validate};

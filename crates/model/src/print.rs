@@ -9,6 +9,7 @@ use crate::graph::{Action, Fence, Section};
 use crate::ids::{FamilyId, LocationId, RegionId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program, Step};
 use crate::property::{Condition, IndexVariable, Observation, ThreadIndex, ThreadRef};
+use crate::temporal::{Formula, Temporal, TemporalKind};
 use crate::ty::Type;
 use crate::{Expr, IndexId};
 use std::fmt::{self, Write};
@@ -75,6 +76,12 @@ pub fn to_wtl(program: &Program) -> String {
     for p in &program.properties {
         let shown = condition(program, &p.condition);
         let _ = writeln!(out, "{} {shown};", p.kind.keyword());
+    }
+    if !program.temporal.is_empty() {
+        out.push('\n');
+    }
+    for t in &program.temporal {
+        let _ = writeln!(out, "{};", temporal(program, t));
     }
     if !program.predicates.is_empty() {
         out.push_str("\npredicates {\n");
@@ -318,23 +325,75 @@ fn alternative<'s>(a: &'s Step, b: &Step) -> Option<&'s Expr<Local>> {
     (leaves && *no == yes.clone().negate()).then_some(yes)
 }
 
+/// A demand on runs, as it is written but for the `;`.
+pub fn temporal(program: &Program, t: &Temporal) -> String {
+    let announce = |indices: &[IndexVariable]| {
+        let mut found: Vec<IndexId> = Vec::new();
+        t.for_each_condition(&mut |e| first_uses(e, &mut found));
+        announced(program, indices, &found)
+    };
+    match &t.kind {
+        TemporalKind::Progress => "progress".into(),
+        TemporalKind::LeadsTo(from, to) => format!(
+            "{}{} ~> {}",
+            announce(&from.indices),
+            observed(program, &from.indices, &from.expr),
+            observed(program, &from.indices, to)
+        ),
+        TemporalKind::Ltl(indices, f) => {
+            format!("ltl {}{}", announce(indices), formula(program, indices, f))
+        }
+    }
+}
+
+fn formula(program: &Program, indices: &[IndexVariable], f: &Formula<Expr<Observation>>) -> String {
+    let sub = |f: &Formula<Expr<Observation>>| match f {
+        Formula::Now(_) => format!("({})", formula(program, indices, f)),
+        Formula::Not(_) | Formula::Globally(_) | Formula::Finally(_) => {
+            formula(program, indices, f)
+        }
+        Formula::And(..)
+        | Formula::Or(..)
+        | Formula::Implies(..)
+        | Formula::Until(..)
+        | Formula::Release(..)
+        | Formula::WeakUntil(..) => format!("({})", formula(program, indices, f)),
+    };
+    match f {
+        Formula::Now(e) => observed(program, indices, e),
+        Formula::Not(f) => format!("!{}", sub(f)),
+        Formula::Globally(f) => format!("G {}", sub(f)),
+        Formula::Finally(f) => format!("F {}", sub(f)),
+        Formula::And(f, g) => format!("{} && {}", sub(f), sub(g)),
+        Formula::Or(f, g) => format!("{} || {}", sub(f), sub(g)),
+        Formula::Implies(f, g) => format!("{} -> {}", sub(f), sub(g)),
+        Formula::Until(f, g) => format!("{} U {}", sub(f), sub(g)),
+        Formula::Release(f, g) => format!("{} R {}", sub(f), sub(g)),
+        Formula::WeakUntil(f, g) => format!("{} W {}", sub(f), sub(g)),
+    }
+}
+
 /// A condition, with its index variables announced where reading it would not find the same ones.
 pub fn condition(program: &Program, c: &Condition) -> String {
     let mut found: Vec<IndexId> = Vec::new();
     first_uses(&c.expr, &mut found);
+    let shown = observed(program, &c.indices, &c.expr);
+    format!("{}{shown}", announced(program, &c.indices, &found))
+}
+
+/// `for p[i]: `, unless the variables are found in this order.
+fn announced(program: &Program, indices: &[IndexVariable], found: &[IndexId]) -> String {
     let implied = found
         .iter()
         .copied()
-        .eq((0..c.indices.len()).map(IndexId::new));
-    let shown = observed(program, &c.indices, &c.expr);
+        .eq((0..indices.len()).map(IndexId::new));
     if implied {
-        return shown;
+        return String::new();
     }
-    let named = c
-        .indices
+    let named = indices
         .iter()
         .map(|v| format!("{}[{}]", family_name(program, v.family), name(&v.name)));
-    format!("for {}: {shown}", named.collect::<Vec<_>>().join(", "))
+    format!("for {}: ", named.collect::<Vec<_>>().join(", "))
 }
 
 /// Index variables in the order in which they first stand in brackets.
@@ -350,7 +409,7 @@ fn first_uses(e: &Expr<Observation>, found: &mut Vec<IndexId>) {
         Observation::Cell(_, e) | Observation::Memory(e) => first_uses(e, found),
         // As a number it must have stood in brackets before.
         Observation::Index(v) if !found.contains(v) => found.push(IndexId(u32::MAX)),
-        _ => {}
+        Observation::AddressOf(_) | Observation::Index(_) | Observation::Count(_) => {}
     });
 }
 

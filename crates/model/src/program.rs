@@ -5,6 +5,7 @@ use crate::graph;
 use crate::ids::{FamilyId, LocationId, RegionId, RegisterId};
 use crate::property::{Condition, Property};
 use crate::span::Span;
+use crate::temporal::Temporal;
 use crate::ty::Type;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Program {
     pub regions: Vec<Region>,
     pub families: Vec<Family>,
     pub properties: Vec<Property>,
+    /// Demands on whole runs, beside the properties, which are about single states.
+    pub temporal: Vec<Temporal>,
     /// Hints for predicate abstraction; no engine needs them for soundness.
     pub predicates: Vec<Condition>,
 }
@@ -127,6 +130,7 @@ impl Program {
         let mut p = self.clone();
         p.regions.iter_mut().for_each(|r| r.span = Span::NONE);
         p.properties.iter_mut().for_each(|q| q.span = Span::NONE);
+        p.temporal.iter_mut().for_each(|t| t.span = Span::NONE);
         for f in &mut p.families {
             f.span = Span::NONE;
             f.registers.iter_mut().for_each(|r| r.span = Span::NONE);

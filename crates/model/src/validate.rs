@@ -39,8 +39,9 @@ use crate::expr::{Expr, Op1};
 use crate::graph::{Action, Section};
 use crate::ids::{FamilyId, LocationId, RegionId, RegisterId};
 use crate::program::{Count, Family, Init, Length, Local, Place, Program, Region, Step};
-use crate::property::{Condition, Observation, ThreadIndex, ThreadRef};
+use crate::property::{Condition, IndexVariable, Observation, ThreadIndex, ThreadRef};
 use crate::span::Span;
+use crate::temporal::TemporalKind;
 use crate::ty::Type;
 use std::collections::BTreeSet;
 
@@ -78,6 +79,10 @@ pub fn validate(program: &Program) -> Vec<Invalid> {
     for p in &program.properties {
         v.span = p.span;
         v.condition(&p.condition);
+    }
+    for t in &program.temporal {
+        v.span = t.span;
+        v.temporal(&t.kind);
     }
     for c in &program.predicates {
         v.span = Span::NONE;
@@ -128,6 +133,7 @@ impl Validator<'_> {
             program.regions.len(),
             program.families.len(),
             program.properties.len(),
+            program.temporal.len(),
         ];
         if tables.iter().any(|n| u32::try_from(*n).is_err()) {
             self.broken(19, "too many declarations");
@@ -434,6 +440,27 @@ impl Validator<'_> {
             }
         }
         self.observed(c, &c.expr, 0);
+    }
+
+    fn temporal(&mut self, kind: &TemporalKind) {
+        let about = |indices: &[IndexVariable], e: &Expr<Observation>| Condition {
+            indices: indices.to_vec(),
+            expr: e.clone(),
+        };
+        match kind {
+            TemporalKind::Ltl(indices, formula) => {
+                if formula.depth() > MAX_DEPTH as usize {
+                    self.broken(12, format!("a formula is deeper than {MAX_DEPTH}"));
+                    return;
+                }
+                formula.for_each_now(&mut |e| self.condition(&about(indices, e)));
+            }
+            TemporalKind::LeadsTo(from, to) => {
+                self.condition(from);
+                self.condition(&about(&from.indices, to));
+            }
+            TemporalKind::Progress => {}
+        }
     }
 
     fn observed(&mut self, c: &Condition, e: &Expr<Observation>, above: usize) {

@@ -137,7 +137,7 @@ impl<'c, 'a> Builder<'c, 'a> {
                     Comparison::Ne if a != b => Ok(()),
                     Comparison::Le if a == b => Ok(()),
                     Comparison::Lt | Comparison::Le => self.cube.order(a, b),
-                    _ => Err(Contradiction),
+                    Comparison::Eq | Comparison::Ne => Err(Contradiction),
                 }
             }
             Lit::Number(parts, constant, op, integer) => {
@@ -241,7 +241,7 @@ impl<'c, 'a> Builder<'c, 'a> {
         match kind {
             Kind::Finite(n) => Some((1 << n) - 1),
             Kind::Thread => Some(self.cube.all_threads()),
-            _ => None,
+            Kind::Abstract | Kind::Int | Kind::Real => None,
         }
     }
 

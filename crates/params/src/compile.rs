@@ -96,7 +96,9 @@ impl<'a> Compiled<'a> {
                 CellType::Int => Kind::Int,
                 CellType::Real => Kind::Real,
                 CellType::Thread => Kind::Thread,
-                ty => system.values(ty).map_or(Kind::Abstract, Kind::Finite),
+                ty @ (CellType::Bool | CellType::Declared(_)) => {
+                    system.values(ty).map_or(Kind::Abstract, Kind::Finite)
+                }
             })
             .collect();
         let large = system
@@ -114,7 +116,7 @@ impl<'a> Compiled<'a> {
         let model = match model {
             _ if !system.has_weak_cells() => MemoryModel::Sc,
             MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
-            model => model,
+            model @ (MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso) => model,
         };
         let mut compiled = Compiled {
             system,
@@ -135,14 +137,18 @@ impl<'a> Compiled<'a> {
             let mut universals = Vec::new();
             let parts = match &t.guard {
                 Formula::And(list) => &list[..],
-                other => std::slice::from_ref(other),
+                other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
+                    std::slice::from_ref(other)
+                }
             };
             for p in parts {
                 match p {
                     Formula::ForallOther { body, .. } => {
                         universals.push(compiled.dnf(body, t.span)?)
                     }
-                    other => plain.push(other.clone()),
+                    other @ (Formula::And(_) | Formula::Or(_) | Formula::Atom(_)) => {
+                        plain.push(other.clone())
+                    }
                 }
             }
             let guard = compiled.dnf(&Formula::And(plain), t.span)?;
@@ -199,7 +205,7 @@ impl<'a> Compiled<'a> {
         match self.slot_kind(cube, slot)? {
             Kind::Finite(n) => Some((1 << n) - 1),
             Kind::Thread => Some(cube.all_threads()),
-            _ => None,
+            Kind::Abstract | Kind::Int | Kind::Real => None,
         }
     }
 
@@ -441,7 +447,7 @@ fn keeps_itself(v: &Value, u: &wattle_model::array::Update, params: usize) -> bo
     match v {
         Value::Term(Term::Read(a)) => own(a),
         Value::Term(Term::Sum { parts, constant: 0 }) => matches!(&parts[..], [(1, a)] if own(a)),
-        _ => false,
+        Value::Term(_) | Value::Any => false,
     }
 }
 
@@ -449,7 +455,7 @@ fn value_bit(t: &Term) -> Option<Mask> {
     match t {
         Term::Bool(b) => Some(1 << u32::from(*b)),
         Term::Constructor(_, c) => Some(1 << c),
-        _ => None,
+        Term::Thread(_) | Term::Read(_) | Term::Sum { .. } => None,
     }
 }
 

@@ -121,12 +121,19 @@ fn set(compiled: &Compiled<'_>, cube: &Cube, s: Slot, m: u128) -> String {
     let name = |v: u32| match compiled.kind(cell.array()) {
         Kind::Thread if v == 127 => "other".to_string(),
         Kind::Thread => format!("t{}", v + 1),
-        _ => match compiled.system.cell(cell.array()).ty {
-            wattle_model::array::CellType::Declared(t) => {
-                compiled.system.types[usize::from(t)].constructors[v as usize].clone()
+        Kind::Finite(_) | Kind::Abstract | Kind::Int | Kind::Real => {
+            match compiled.system.cell(cell.array()).ty {
+                wattle_model::array::CellType::Declared(t) => {
+                    compiled.system.types[usize::from(t)].constructors[v as usize].clone()
+                }
+                wattle_model::array::CellType::Bool
+                | wattle_model::array::CellType::Int
+                | wattle_model::array::CellType::Real
+                | wattle_model::array::CellType::Thread => {
+                    if v == 0 { "False" } else { "True" }.to_string()
+                }
             }
-            _ => if v == 0 { "False" } else { "True" }.to_string(),
-        },
+        }
     };
     let list = |m: u128| {
         (0..128)

@@ -3,6 +3,14 @@
 //! The input is an array-based system ([`wattle_model::array::ArraySystem`]); [`check`](check::check)
 //! decides whether a bad state can be reached for any number of threads under SC, TSO or PSO.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::wildcard_enum_match_arm,
+        clippy::match_wildcard_for_single_variants
+    )
+)]
+
 pub mod build;
 pub mod certificate;
 pub mod check;
@@ -12,6 +20,7 @@ pub mod cover;
 pub mod cube;
 pub mod display;
 pub mod drain;
+pub mod engine;
 pub mod forward;
 pub mod guess;
 pub mod initial;
@@ -31,5 +40,6 @@ pub mod view;
 
 pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};
+pub use engine::Params;
 pub use search::Effort;
 pub use small::small_worlds;

@@ -70,7 +70,7 @@ impl Lin {
                     merged.iter_mut().for_each(|(_, c)| *c /= g);
                     constant /= g;
                 }
-                _ => {}
+                Op::Le | Op::Lt | Op::Eq | Op::Ne => {}
             }
         }
         if matches!(op, Op::Eq | Op::Ne) && merged[0].1 < 0 {

@@ -71,7 +71,7 @@ impl Symmetry {
         let all = self.renamings.iter().map(|(threads, places)| {
             let value = |p: usize, v: i64| match machine.type_at(p) {
                 CellType::Thread => threads.get(v as usize).map_or(v, |t| i64::from(*t)),
-                _ => v,
+                CellType::Bool | CellType::Int | CellType::Real | CellType::Declared(_) => v,
             };
             let write = |w: &Vec<(usize, i64)>| -> Vec<(usize, i64)> {
                 w.iter().map(|(p, v)| (places[*p], value(*p, *v))).collect()

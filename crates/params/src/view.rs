@@ -232,7 +232,7 @@ fn take(
                 MemoryModel::Pso => {
                     out.buffers[p].extend(own[before.min(own.len())..].iter().cloned());
                 }
-                _ => {
+                MemoryModel::Sc | MemoryModel::Tso => {
                     for e in &own[before.min(own.len())..] {
                         if let Entry::Writes(w) = e {
                             out.push(thread, w);

@@ -7,6 +7,14 @@
 //! name. Both are valid and canonical, and depend on nothing but the seed and the shape. [`mutate`]
 //! breaks texts for parsers to survive.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::wildcard_enum_match_arm,
+        clippy::match_wildcard_for_single_variants
+    )
+)]
+
 mod constructs;
 mod mutate;
 mod program;

@@ -53,7 +53,7 @@ fn atom(
             Count::Fixed(n) if indices.len() >= n as usize || rng.one_in(2) => {
                 ThreadIndex::Number(rng.below(n as usize) as u32)
             }
-            _ => {
+            Count::Fixed(_) | Count::Any => {
                 indices.push(IndexVariable {
                     name: format!("i{}", indices.len()),
                     family: FamilyId::new(f),
@@ -79,7 +79,7 @@ fn atom(
         let r = rng.below(program.regions.len());
         let element = match program.regions[r].length {
             Length::Array(n) => rng.below(n as usize) as i64,
-            _ => 0,
+            Length::Scalar | Length::PerThread(_) => 0,
         };
         Observation::Cell(RegionId::new(r), Box::new(Expr::Const(element)))
     };

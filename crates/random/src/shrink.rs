@@ -125,7 +125,7 @@ fn fewer_threads(p: &Program, n: usize) -> Option<Program> {
     *count = match *count {
         Count::Any => Count::Fixed(2),
         Count::Fixed(k) if k > 1 => Count::Fixed(k - 1),
-        same => same,
+        same @ (Count::One | Count::Fixed(_)) => same,
     };
     Some(q)
 }
@@ -155,7 +155,7 @@ fn mentioned(p: &Program) -> (BTreeSet<(usize, String)>, BTreeSet<usize>) {
             Observation::Register(t, _) => drop(families.insert(t.family.index())),
             Observation::Count(f) => drop(families.insert(f.index())),
             Observation::Cell(_, e) | Observation::Memory(e) => visit(e, labels, families),
-            _ => {}
+            Observation::AddressOf(_) | Observation::Index(_) => {}
         });
     }
     let (mut labels, mut families) = (BTreeSet::new(), BTreeSet::new());
@@ -217,7 +217,10 @@ fn without_family(p: &Program, n: usize) -> Option<Program> {
         observations(&mut c.expr, &mut |o| match o {
             Observation::At(t, _) | Observation::Register(t, _) => renumber(&mut t.family),
             Observation::Count(f) => renumber(f),
-            _ => {}
+            Observation::Cell(..)
+            | Observation::Memory(_)
+            | Observation::AddressOf(_)
+            | Observation::Index(_) => {}
         });
     });
     Some(q)
@@ -226,14 +229,14 @@ fn without_family(p: &Program, n: usize) -> Option<Program> {
 fn family_of_length(l: Length) -> Option<usize> {
     match l {
         Length::PerThread(f) => Some(f.index()),
-        _ => None,
+        Length::Scalar | Length::Array(_) => None,
     }
 }
 
 fn family_of_type(t: Type) -> Option<usize> {
     match t {
         Type::Thread(f) => Some(f.index()),
-        _ => None,
+        Type::Int | Type::Range { .. } | Type::Wrap { .. } => None,
     }
 }
 
@@ -258,7 +261,15 @@ fn without_register(p: &Program, mut n: usize) -> Option<Program> {
             Action::Assign { register, .. }
             | Action::Havoc { register, .. }
             | Action::Load { register, .. } => renumber(register),
-            _ => {}
+            Action::Skip
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => {}
         }
         step_locals(&mut s.action, &mut |a| {
             if let Local::Register(r) = a {
@@ -383,7 +394,10 @@ fn drop_unused_indices(c: &mut Condition) {
             }
         }
         Observation::Index(v) => drop(used.insert(v.index())),
-        _ => {}
+        Observation::Cell(..)
+        | Observation::Memory(_)
+        | Observation::AddressOf(_)
+        | Observation::Count(_) => {}
     });
     // Only a last one can go without renumbering.
     while c.indices.len() > used.last().map_or(0, |l| l + 1) {
@@ -436,7 +450,13 @@ fn step_exprs(action: &mut Action, visit: &mut dyn FnMut(&mut Expr<Local>)) {
             place(p, visit);
             visit(value);
         }
-        _ => {}
+        Action::Skip
+        | Action::Havoc { .. }
+        | Action::Fence(_)
+        | Action::AtomicBegin(_)
+        | Action::AtomicEnd
+        | Action::Lock
+        | Action::Unlock => {}
     }
 }
 

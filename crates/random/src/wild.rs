@@ -280,7 +280,7 @@ fn action(rng: &mut Rng, program: &Program, registers: &[Register], families: us
         let id = rng.below(m);
         let index = match program.regions[id].length {
             Length::Scalar => Expr::Const(0),
-            _ => value(rng),
+            Length::Array(_) | Length::PerThread(_) => value(rng),
         };
         Place::Region(RegionId::new(id), index)
     };

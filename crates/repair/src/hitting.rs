@@ -12,6 +12,9 @@ pub struct Costs {
     pub swap: Option<u32>,
     /// A read-modify-write made atomic. It changes what the program does under SC too.
     pub lock: Option<u32>,
+    /// Every loop around it, on top of what it is. Without a cost loops only decide between repairs
+    /// that cost the same.
+    pub around: Option<u32>,
 }
 
 impl Default for Costs {
@@ -22,6 +25,7 @@ impl Default for Costs {
             store_fence: Some(99),
             swap: None,
             lock: None,
+            around: None,
         }
     }
 }
@@ -43,32 +47,27 @@ impl Costs {
             SiteKind::Lock(_) => self.lock,
         }
     }
-
-    pub fn total(&self, sites: &BTreeSet<Site>) -> u64 {
-        sites
-            .iter()
-            .filter_map(|s| self.of(*s))
-            .map(u64::from)
-            .sum()
-    }
 }
+
+/// What a site costs; nothing if it must not be used.
+pub type Price<'p> = dyn Fn(Site) -> Option<u64> + 'p;
 
 /// A cheapest set that has an element of every clause and contains none of the `known` sets; none if
 /// there is no such set. Of equally cheap ones the first in order of sites.
 pub fn cheapest(
     clauses: &[BTreeSet<Site>],
     known: &[BTreeSet<Site>],
-    costs: &Costs,
+    price: &Price<'_>,
     control: &Control<'_>,
 ) -> Result<Option<BTreeSet<Site>>, Stop> {
     let clauses = clauses.iter().map(|c| {
-        let usable = c.iter().filter(|s| costs.of(**s).is_some());
+        let usable = c.iter().filter(|s| price(**s).is_some());
         usable.copied().collect::<BTreeSet<Site>>()
     });
     let mut search = Search {
         clauses: clauses.collect(),
         known,
-        costs,
+        price,
         control,
         best: None,
         nodes: 0,
@@ -81,7 +80,7 @@ pub fn cheapest(
 struct Search<'s, 'c> {
     clauses: Vec<BTreeSet<Site>>,
     known: &'s [BTreeSet<Site>],
-    costs: &'s Costs,
+    price: &'s Price<'s>,
     control: &'s Control<'c>,
     best: Option<(u64, BTreeSet<Site>)>,
     nodes: u64,
@@ -116,7 +115,7 @@ impl Search<'_, '_> {
         // Each branch takes one site and gives up those tried before it, so no set comes twice.
         let sites: Vec<Site> = clause.difference(banned).copied().collect();
         for (i, site) in sites.iter().enumerate() {
-            let price = u64::from(self.costs.of(*site).unwrap_or(0));
+            let price = (self.price)(*site).unwrap_or(0);
             chosen.insert(*site);
             self.branch(chosen, banned, cost + price)?;
             chosen.remove(site);
@@ -141,8 +140,8 @@ impl Search<'_, '_> {
                 return u64::MAX / 2;
             }
             if c.is_disjoint(&used) {
-                let prices = free.filter_map(|s| self.costs.of(*s));
-                sum += u64::from(prices.min().unwrap_or(0));
+                let prices = free.filter_map(|s| (self.price)(*s));
+                sum += prices.min().unwrap_or(0);
                 used.extend(c);
             }
         }

@@ -1,6 +1,6 @@
 //! A program with fences and locks in.
 
-use crate::site::{Site, SiteKind};
+use crate::site::{OfFamily, Places, Site, SiteKind};
 use crate::unit::{self, Unit};
 use std::collections::BTreeSet;
 use wattle_model::graph::{Action, Location};
@@ -32,19 +32,21 @@ impl Fenced {
     }
 }
 
-/// Puts the fences in. Numbers of old locations stay; a fenced location gets a twin that its steps
-/// now leave from. Its labels go there too: who is at a label is past the fence.
-pub fn fenced(program: &Program, sites: &BTreeSet<Site>) -> Fenced {
+/// Puts the fences in, into every copy of a place. Numbers of old locations stay. Where stores are the
+/// only ways to a place, the fence comes between them and it; elsewhere a fenced location gets a twin
+/// that its steps now leave from, and its labels go there too: who is at a label is past the fence.
+pub fn fenced(program: &Program, places: &Places, sites: &BTreeSet<Site>) -> Fenced {
     let mut program = program.clone();
     let mut origins = Vec::new();
     for (f, family) in program.families.iter_mut().enumerate() {
         let mine = sites.iter().filter(|s| s.family == FamilyId::new(f));
-        origins.push(insert(family, mine.map(|s| s.kind)));
+        let places = places.family(FamilyId::new(f));
+        origins.push(insert(family, places, mine.map(|s| s.kind)));
     }
     Fenced { program, origins }
 }
 
-fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin {
+fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = SiteKind>) -> Origin {
     let mut origin = Origin {
         locations: (0..family.locations.len()).map(LocationId::new).collect(),
         steps: (0..family.steps.len())
@@ -55,8 +57,8 @@ fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin 
     let (mut swaps, mut entries) = (Vec::new(), BTreeSet::new());
     for site in sites {
         match site {
-            SiteKind::Fence(l) => fences.push((l, Fence::Full)),
-            SiteKind::StoreFence(l) => fences.push((l, Fence::Store)),
+            SiteKind::Fence(l) => fences.extend(copies(places, l, Fence::Full)),
+            SiteKind::StoreFence(l) => fences.extend(copies(places, l, Fence::Store)),
             SiteKind::Swap(s) => swaps.push(s),
             SiteKind::Lock(l) => {
                 entries.insert(l);
@@ -71,10 +73,18 @@ fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin 
     for unit in &locked {
         lock(family, unit, &mut origin);
     }
-    for s in swaps {
-        swap(family, s, &mut origin);
+    for s in &swaps {
+        swap(family, *s, &mut origin);
     }
     for (l, fence) in fences {
+        if let Some(stores) = places.entered(l) {
+            let atomic = |s: &StepId| swaps.contains(s) || locked.iter().any(|u| u.contains(*s));
+            // What is atomic leaves nothing in the buffer.
+            for s in stores.iter().filter(|s| !atomic(s)) {
+                behind(family, *s, fence, &mut origin);
+            }
+            continue;
+        }
         let twin = fresh(family, l, &mut origin);
         for step in family.steps.iter_mut().filter(|s| s.source == l) {
             step.source = twin;
@@ -93,6 +103,27 @@ fn insert(family: &mut Family, sites: impl Iterator<Item = SiteKind>) -> Origin 
         );
     }
     origin
+}
+
+/// The copies of a place, each with the fence.
+fn copies(
+    places: &OfFamily,
+    place: LocationId,
+    fence: Fence,
+) -> impl Iterator<Item = (LocationId, Fence)> {
+    let all = places.copies(place).iter();
+    all.map(move |l| (*l, fence))
+}
+
+/// A fence right behind a store.
+fn behind(family: &mut Family, store: StepId, fence: Fence, origin: &mut Origin) {
+    let step = &family.steps[store.index()];
+    let (to, span) = (step.target, step.span);
+    // A second fence comes before the first: both are passed.
+    let like = origin.locations[to.index()];
+    let stored = fresh(family, like, origin);
+    family.steps[store.index()].target = stored;
+    push(family, stored, to, Action::Fence(fence), span, None, origin);
 }
 
 /// `store` becomes `atomic { store }`.

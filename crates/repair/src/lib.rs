@@ -13,15 +13,19 @@
 )]
 
 pub mod clause;
+mod depth;
+pub mod existing;
 pub mod hitting;
 pub mod insert;
 pub mod repair;
 pub mod site;
 pub mod unit;
 
+pub use existing::{Existing, existing};
 pub use hitting::Costs;
 pub use insert::{Fenced, fenced};
 pub use repair::{
-    Beyond, Check, Checker, Fix, Needed, Outcome, Query, Robust, Run, Violation, repair,
+    Beyond, Check, Checker, Fix, Judged, Needed, Outcome, Query, Robust, Run, Violation, judge,
+    repair,
 };
-pub use site::{Site, SiteKind};
+pub use site::{Places, Site, SiteKind};

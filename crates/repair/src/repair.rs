@@ -156,7 +156,8 @@ pub fn repair(
     let mut fixes = Vec::new();
     let mut unproved: Option<(BTreeSet<Site>, Fenced, u32, Reason)> = None;
     let unfinished = loop {
-        let candidate = match cheapest(&work.clauses, &good, &query.costs, control) {
+        let price = |s: Site| work.price(s);
+        let candidate = match cheapest(&work.clauses, &good, &price, control) {
             Ok(Some(candidate)) => candidate,
             Ok(None) => break None,
             Err(stop) => {
@@ -216,6 +217,9 @@ pub fn repair(
     })
 }
 
+/// Costs are multiplied by this, so that loops can decide between what costs the same.
+const SCALE: u64 = 1000;
+
 struct Work<'q, 'c> {
     query: &'q Query<'q>,
     checker: &'q dyn Checker,
@@ -236,34 +240,60 @@ enum Tried {
 }
 
 /// The answers of [`Checker::check`] and [`Checker::beyond`] in one.
-enum Judged {
+#[derive(Clone, Debug)]
+pub enum Judged {
     Holds,
+    /// Instances with up to so many threads hold; nothing is proved about more.
     UpTo(u32, Reason),
     Violated(Violation),
     Undecided(Reason),
 }
 
+/// Asks about the instance, and then about what it does not show.
+pub fn judge(
+    program: &Program,
+    counts: &Counts,
+    model: MemoryModel,
+    checker: &dyn Checker,
+    control: &Control<'_>,
+) -> Result<Judged, InstanceError> {
+    let instance = program.instantiate(counts)?;
+    Ok(match checker.check(&instance, model, control) {
+        Check::Violated(run) => Judged::Violated(Violation {
+            counts: counts.clone(),
+            run,
+        }),
+        Check::Undecided(reason) => Judged::Undecided(reason),
+        Check::Holds => match checker.beyond(program, model, control) {
+            Beyond::Holds => Judged::Holds,
+            Beyond::Violated(v) => Judged::Violated(v),
+            Beyond::UpTo { threads, reason } => Judged::UpTo(threads, reason),
+        },
+    })
+}
+
 impl Work<'_, '_> {
-    /// The instance, and then what it does not show.
+    /// What a site costs: its kind, and something for every loop around it. Nothing if it is not used.
+    fn price(&self, site: Site) -> Option<u64> {
+        let costs = &self.query.costs;
+        let kind = u64::from(costs.of(site)?) * SCALE;
+        let round = costs.around.map_or(1, |n| u64::from(n) * SCALE);
+        Some(kind + round * u64::from(self.places.depth(self.query.program, site)))
+    }
+
     fn judge(&mut self, program: &Program, model: MemoryModel) -> Result<Judged, InstanceError> {
-        let instance = program.instantiate(&self.query.counts)?;
         self.checks += 1;
-        Ok(match self.checker.check(&instance, model, self.control) {
-            Check::Violated(run) => Judged::Violated(Violation {
-                counts: self.query.counts.clone(),
-                run,
-            }),
-            Check::Undecided(reason) => Judged::Undecided(reason),
-            Check::Holds => match self.checker.beyond(program, model, self.control) {
-                Beyond::Holds => Judged::Holds,
-                Beyond::Violated(v) => Judged::Violated(v),
-                Beyond::UpTo { threads, reason } => Judged::UpTo(threads, reason),
-            },
-        })
+        judge(
+            program,
+            &self.query.counts,
+            model,
+            self.checker,
+            self.control,
+        )
     }
 
     fn try_set(&mut self, sites: &BTreeSet<Site>) -> Result<Tried, InstanceError> {
-        let program = fenced(self.query.program, sites);
+        let program = fenced(self.query.program, &self.places, sites);
         let violation = match self.judge(&program.program, self.query.model)? {
             Judged::Holds => return Ok(Tried::Good(program)),
             Judged::UpTo(threads, reason) => return Ok(Tried::UpTo(program, threads, reason)),
@@ -358,7 +388,7 @@ impl Work<'_, '_> {
         for site in &sites {
             let mut others = sites.clone();
             others.remove(site);
-            let weaker = fenced(self.query.program, &others);
+            let weaker = fenced(self.query.program, &self.places, &others);
             let judged = self.judge(&weaker.program, self.query.model)?;
             needed.push(Needed {
                 site: *site,
@@ -370,7 +400,7 @@ impl Work<'_, '_> {
             });
         }
         Ok(Fix {
-            cost: self.query.costs.total(&sites),
+            cost: sites.iter().filter_map(|s| self.price(*s)).sum::<u64>() / SCALE,
             sites,
             fenced: program,
             needed,

@@ -1,6 +1,6 @@
 //! The threads' graphs in the language of Graphviz.
 
-use crate::picture::Mark;
+use crate::picture::{Mark, threads};
 use crate::words;
 use std::fmt::Write;
 use wattle_model::graph::Action;
@@ -10,9 +10,11 @@ use wattle_model::{Instance, LocationId, StepId, ThreadId};
 /// places of fences are filled.
 pub fn graph(instance: &Instance, marks: &[Mark]) -> String {
     let mut out = String::from("digraph program {\n  node [shape=circle, fontsize=10];\n");
-    for (t, thread) in instance.threads.iter().enumerate() {
+    for (id, copies) in threads::families(instance) {
+        let (t, thread) = (id.index(), instance.thread(id));
         let _ = writeln!(out, "  subgraph cluster_{t} {{");
-        let _ = writeln!(out, "    label={};", quoted(&thread.name));
+        let name = threads::title(&thread.name, copies);
+        let _ = writeln!(out, "    label={};", quoted(&name));
         for (l, location) in thread.locations.iter().enumerate() {
             let mut label = l.to_string();
             for name in &location.labels {

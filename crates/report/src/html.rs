@@ -1,23 +1,44 @@
 //! A page of findings to keep or to send: one file, no scripts, nothing fetched.
 //!
-//! A summary of every verdict, then each finding with its trace beside the buffers, the closing words,
+//! Who made it and when, totals, a matrix of files and memory models, then each finding with its trace beside the buffers, the closing words,
 //! and the source with the lines the trace passes marked. Rows of a trace link to their lines.
 
 use crate::finding::Finding;
+use crate::json::VERSION;
 use crate::text::{self, Style};
 use crate::{table, why, words};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use wattle_evidence::{Broken, Trace, Verdict};
+use wattle_memory::MemoryModel;
 use wattle_model::Instance;
 
 /// One file of the page.
 #[derive(Clone, Debug)]
 pub struct Section {
     file: String,
-    /// Anchors and summary lines of its findings.
-    summary: Vec<(String, &'static str, String)>,
+    summary: Vec<Entry>,
     body: String,
+}
+
+/// One finding in the summary.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// Where it is on the page; empty if nowhere.
+    anchor: String,
+    colour: &'static str,
+    headline: String,
+    model: Option<MemoryModel>,
+    property: String,
+}
+
+/// What a page says of itself.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The command that made it.
+    pub command: String,
+    /// Seconds since 1970.
+    pub seconds: u64,
 }
 
 impl Section {
@@ -50,7 +71,7 @@ impl Section {
             for warning in &finding.warnings {
                 let _ = writeln!(section.body, "<p class=\"warning\">{}</p>", escape(warning));
             }
-            if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
+            if let (Some(instance), Some(trace)) = (finding.instance(instance), finding.trace()) {
                 section.body += &run(number, instance, finding, trace, &mut marked);
             }
             if let Some(picture) = picture {
@@ -58,6 +79,12 @@ impl Section {
                     section.body,
                     "<details><summary>happens before</summary><div class=\"wide\">{picture}</div></details>"
                 );
+            }
+            if let (Some(lasso), Some(task)) =
+                (finding.lasso(), instance.and_then(|i| finding.live_task(i)))
+            {
+                let shown = crate::lasso::text(&task, lasso, crate::text::Style::PLAIN);
+                let _ = writeln!(section.body, "<pre>{}</pre>", escape(&shown));
             }
             if let Verdict::Violated {
                 because: Broken::Run(lines),
@@ -72,7 +99,14 @@ impl Section {
                 finding.seconds,
                 escape(finding.engine),
             );
-            section.summary.push((anchor, colour, headline));
+            let property = finding.property.clone();
+            section.summary.push(Entry {
+                anchor,
+                colour,
+                headline,
+                model: Some(finding.model),
+                property: property.unwrap_or_else(|| "assertions and faults".into()),
+            });
         }
         section.body += &listing(number, source, &marked);
         section
@@ -83,7 +117,13 @@ impl Section {
         let mut section = Section::empty(file);
         let _ = writeln!(section.body, "<pre>{}</pre>", escape(&messages.join("\n")));
         let line = format!("not checked: {reason}");
-        section.summary.push((String::new(), "open", line));
+        section.summary.push(Entry {
+            anchor: String::new(),
+            colour: "open",
+            headline: line,
+            model: None,
+            property: String::new(),
+        });
         section
     }
 
@@ -97,23 +137,16 @@ impl Section {
 }
 
 /// The whole page.
-pub fn page(sections: &[Section]) -> String {
+pub fn page(sections: &[Section], made: &Made) -> String {
     let mut out = String::from(HEAD);
-    out.push_str("<h1>wattle</h1>\n<table class=\"summary\">\n");
-    for section in sections {
-        for (anchor, colour, headline) in &section.summary {
-            let text = match anchor.is_empty() {
-                true => escape(headline),
-                false => format!("<a href=\"#{anchor}\">{}</a>", escape(headline)),
-            };
-            let file = escape(&section.file);
-            let _ = writeln!(
-                out,
-                "<tr><td>{file}</td><td class=\"{colour}\">{text}</td></tr>"
-            );
-        }
-    }
-    out.push_str("</table>\n");
+    let _ = writeln!(
+        out,
+        "<h1>wattle</h1>\n<p class=\"effort\">version {VERSION}, {}<br><code>{}</code></p>",
+        date(made.seconds),
+        escape(&made.command)
+    );
+    out += &totals(sections);
+    out += &matrix(sections);
     for section in sections {
         let _ = write!(
             out,
@@ -124,6 +157,94 @@ pub fn page(sections: &[Section]) -> String {
     }
     out.push_str("</body>\n</html>\n");
     out
+}
+
+/// `3 files: 2 hold, 1 violated`
+fn totals(sections: &[Section]) -> String {
+    let all = || sections.iter().flat_map(|s| &s.summary);
+    let count = |colour: &str| all().filter(|e| e.colour == colour).count();
+    format!(
+        "<p class=\"totals\">{} files: <span class=\"holds\">{} hold</span>, <span \
+         class=\"violated\">{} violated</span>, <span class=\"open\">{} not decided or not \
+         read</span></p>\n",
+        sections.len(),
+        count("holds"),
+        count("violated"),
+        count("open"),
+    )
+}
+
+/// Files and their properties down, memory models across; each verdict links to its finding.
+fn matrix(sections: &[Section]) -> String {
+    let all = || sections.iter().flat_map(|s| &s.summary);
+    let models: BTreeSet<MemoryModel> = all().filter_map(|e| e.model).collect();
+    let mut out = String::from("<div class=\"wide\"><table class=\"summary\">\n<tr><th>file</th>");
+    for model in &models {
+        let _ = write!(out, "<th>{model}</th>");
+    }
+    out.push_str("</tr>\n");
+    for section in sections {
+        let mut properties: Vec<&str> = Vec::new();
+        for entry in &section.summary {
+            if !properties.contains(&entry.property.as_str()) {
+                properties.push(&entry.property);
+            }
+        }
+        for property in &properties {
+            let mine = || section.summary.iter().filter(|e| e.property == *property);
+            let file = escape(&section.file);
+            let _ = match properties.len() {
+                1 => write!(out, "<tr><td>{file}</td>"),
+                _ => write!(
+                    out,
+                    "<tr><td>{file}<br><code>{}</code></td>",
+                    escape(property)
+                ),
+            };
+            if let Some(entry) = mine().find(|e| e.model.is_none()) {
+                let (span, why) = (models.len().max(1), escape(&entry.headline));
+                let _ = write!(out, "<td colspan=\"{span}\" class=\"open\">{why}</td>");
+            }
+            for model in models.iter().filter(|_| mine().all(|e| e.model.is_some())) {
+                let cells = mine().filter(|e| e.model == Some(*model)).map(|e| {
+                    let word = match e.colour {
+                        "holds" => "holds",
+                        "violated" => "violated",
+                        _ => "open",
+                    };
+                    let (colour, anchor, title) = (e.colour, &e.anchor, escape(&e.headline));
+                    format!(
+                        "<span class=\"{colour}\"><a href=\"#{anchor}\" title=\"{title}\">{word}</a></span>"
+                    )
+                });
+                let _ = write!(out, "<td>{}</td>", cells.collect::<Vec<_>>().join(" "));
+            }
+            out.push_str("</tr>\n");
+        }
+    }
+    out.push_str("</table></div>\n");
+    out
+}
+
+/// `2026-11-17 16:30 UTC` (days to a date: Howard Hinnant's algorithm).
+fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let day_of_era = z % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute) = (rest / 3600, rest % 3600 / 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
 /// The table of a trace and its closing words; the lines it passes join `marked`.
@@ -254,7 +375,7 @@ const HEAD: &str = "<!DOCTYPE html>
 <html lang=\"en\">
 <head>
 <meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
 <title>wattle</title>
 <style>
 :root { color-scheme: light dark; --line: #8884; --mark: #f5c54233; }
@@ -268,7 +389,12 @@ td, th { padding: .15rem .7rem; border-bottom: 1px solid var(--line); text-align
 .violated, .violated a { color: #cf2f2f; }
 .open, .open a { color: #b07800; }
 .warning { color: #b07800; }
-.property { font-family: ui-monospace, monospace; }
+.property { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
+.totals { font-weight: 600; }
+.summary td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+h1, h2, h3 { overflow-wrap: anywhere; }
+code { overflow-wrap: anywhere; }
+@media (max-width: 40rem) { body { margin: .5rem auto; padding: 0 .5rem; } td, th { padding: .15rem .35rem; } }
 .effort, .number { opacity: .55; font-size: 13px; }
 .passed { background: var(--mark); display: inline-block; min-width: 100%; }
 :target { outline: 2px solid #f5c542; }
@@ -288,9 +414,23 @@ mod tests {
             escape("a<b> & \"c\"\u{1b}"),
             "a&lt;b&gt; &amp; &quot;c&quot;\u{fffd}"
         );
-        let page = page(&[Section::failed("<x>.wtl", "<script>", &["</pre>".into()])]);
+        let made = Made {
+            command: "wattle check '<x>.wtl'".into(),
+            seconds: 0,
+        };
+        let page = page(
+            &[Section::failed("<x>.wtl", "<script>", &["</pre>".into()])],
+            &made,
+        );
         assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
         assert_eq!(page.matches("</pre>").count(), 1);
+    }
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_827_696), "2000-02-29 12:34 UTC");
+        assert_eq!(date(1_794_935_460), "2026-11-17 16:31 UTC");
     }
 
     #[test]

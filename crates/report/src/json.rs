@@ -7,9 +7,10 @@
 //! `schema/check.schema.json`.
 
 use crate::finding::Finding;
-use crate::{table, text, words};
+use crate::{lasso, table, text, words};
 use serde::Serialize;
-use wattle_evidence::{Assumption, Broken, End, Scope, Task, Trace, Verdict};
+use wattle_evidence::{Assumption, Broken, End, Fairness, Scope, Task, Trace, Verdict};
+use wattle_memory::reference::Snapshot;
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::Instance;
 use wattle_model::graph::Action;
@@ -17,6 +18,8 @@ use wattle_model::graph::Action;
 /// One file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileReport {
+    #[serde(flatten)]
+    pub origin: Origin,
     pub file: String,
     pub language: Option<String>,
     #[serde(flatten)]
@@ -25,12 +28,75 @@ pub struct FileReport {
     pub results: Vec<ResultReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+    /// The errors and warnings about the text, as data.
+    pub diagnostics: Vec<DiagnosticReport>,
+}
+
+/// Who wrote an object, and what it looks like: the first fields of every object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Origin {
+    /// `wattle-check-1`: the command, and a number that goes up when a field changes its meaning.
+    pub schema: String,
+    pub tool: Tool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Tool {
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
+impl Origin {
+    pub fn of(command: &str) -> Self {
+        Origin {
+            schema: format!("wattle-{command}-1"),
+            tool: Tool {
+                name: "wattle",
+                version: VERSION,
+            },
+        }
+    }
+}
+
+/// The version of all crates.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// An error or a warning about a text.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiagnosticReport {
+    /// `error` or `warning`
+    pub severity: &'static str,
+    /// From 1; null if it is about no place.
+    pub line: Option<usize>,
+    /// In characters, from 1.
+    pub column: Option<usize>,
+    pub message: String,
+    pub expected: Option<String>,
+    pub hint: Option<String>,
+}
+
+impl DiagnosticReport {
+    /// The message with what was expected and the hint, in one line.
+    pub fn sentence(&self) -> String {
+        let more = [("expected", &self.expected), ("hint", &self.hint)];
+        let mut text = self.message.clone();
+        for (word, what) in more {
+            if let Some(what) = what {
+                text.push_str(&format!("; {word}: {what}"));
+            }
+        }
+        text
+    }
 }
 
 /// One property under one memory model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ResultReport {
     pub model: Option<MemoryModel>,
+    /// The first line as a person reads it.
+    pub headline: Option<String>,
+    /// Where the property is written.
+    pub line: Option<u32>,
     /// As written; null if only assertions and faults were looked for.
     pub property: Option<String>,
     pub verdict: Option<&'static str>,
@@ -56,6 +122,20 @@ pub struct ResultReport {
     /// For proofs about any number of threads.
     pub small_worlds: Option<SmallWorldsReport>,
     pub warnings: Vec<String>,
+    /// For demands on runs.
+    pub liveness: Option<LivenessReport>,
+}
+
+/// What was assumed, and the run without end if there is one.
+#[derive(Clone, Debug, Serialize)]
+pub struct LivenessReport {
+    /// `none`, `weak` or `strong`
+    pub fairness: Fairness,
+    /// The index into `trace` from which its events are repeated for ever; its length if nothing
+    /// happens any more.
+    pub cycle: Option<usize>,
+    /// Who waits where and for what, and who could have helped.
+    pub why: Vec<String>,
 }
 
 /// A fault or a deadlock that was met while a property was checked says nothing about the property.
@@ -78,7 +158,7 @@ fn violation(finding: &Finding) -> Option<ViolationReport> {
             End::Fault(_) => "fault",
             End::Deadlock => "deadlock",
         },
-        Broken::Run(_) | Broken::NeverReached(_) => "property",
+        Broken::Run(_) | Broken::NeverReached(_) | Broken::Lasso(_) => "property",
     };
     let what = finding.other_violation().or(finding.property.clone());
     let what = what.unwrap_or_default();
@@ -98,7 +178,10 @@ pub struct SmallWorldsReport {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct ScopeReport {
-    pub threads: String,
+    /// How many; null if any number.
+    pub threads: Option<u32>,
+    /// `2 threads`, `any number of threads`
+    pub text: String,
     pub data: String,
     /// What was not bounded.
     pub unbounded: Vec<String>,
@@ -119,13 +202,19 @@ impl From<&Scope> for ScopeReport {
     fn from(covered: &Scope) -> Self {
         let assumptions = covered.assumptions.iter();
         ScopeReport {
-            threads: covered.threads.clone(),
+            threads: number(&covered.threads),
+            text: covered.threads.clone(),
             data: covered.data.clone(),
             unbounded: covered.unbounded.clone(),
             buffered_stores: None,
             assumptions: assumptions.map(AssumptionReport::from).collect(),
         }
     }
+}
+
+/// The number a scope begins with.
+fn number(threads: &str) -> Option<u32> {
+    threads.split(' ').next()?.parse().ok()
 }
 
 /// What a proof takes for granted.
@@ -187,6 +276,9 @@ pub struct FenceReport {
     pub thread: String,
     pub location: String,
     pub line: Option<u32>,
+    pub column: Option<u32>,
+    /// In words: `fence after line 10`.
+    pub place: Option<String>,
     pub kind: String,
     pub why: String,
 }
@@ -216,11 +308,13 @@ impl FileReport {
             _ => results[worst].clone(),
         };
         FileReport {
+            origin: Origin::of("check"),
             file,
             language,
             worst,
             results,
             errors: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 
@@ -230,10 +324,12 @@ impl FileReport {
         language: Option<String>,
         reason: String,
         errors: Vec<String>,
+        diagnostics: Vec<DiagnosticReport>,
     ) -> Self {
         let mut report = FileReport::new(file, language, Vec::new());
         report.worst.reason = Some(reason);
         report.errors = errors;
+        report.diagnostics = diagnostics;
         report
     }
 }
@@ -242,6 +338,8 @@ impl FileReport {
 pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
     let mut r = ResultReport {
         model: Some(finding.model),
+        headline: Some(text::headline(finding, text::Style::PLAIN)),
+        line: instance.and_then(|i| property_line(i, finding)),
         property: finding.property.clone(),
         engine: Some(finding.engine),
         seconds: finding.seconds,
@@ -292,16 +390,35 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
     });
     r.violation = violation(finding);
     r.scope = Some(scope);
+    r.liveness = finding.live.map(|l| LivenessReport {
+        fairness: l.fairness,
+        cycle: None,
+        why: Vec::new(),
+    });
+    if let (Some(found), Some(task), Some(live)) = (
+        finding.lasso(),
+        instance.and_then(|i| finding.live_task(i)),
+        &mut r.liveness,
+    ) && let Ok(replayed) = found.check(&task)
+    {
+        r.end = Some("cycle".into());
+        let trace = lasso::as_trace(found);
+        r.trace = Some(reports(task.instance, &trace, &replayed.states));
+        live.cycle = Some(found.stem.len());
+        live.why = lasso::why(&task, found, &replayed);
+    }
     if let Some(trace) = finding.trace() {
         r.end = Some(end(trace));
-        r.trace = instance.and_then(|i| events(&finding.task(i), trace));
+        r.trace = finding
+            .instance(instance)
+            .and_then(|i| events(&finding.task(i), trace));
         r.reason = r.reason.or_else(|| match &trace.end {
             End::Fault(f) => Some(f.kind.to_string()),
             End::Deadlock => Some("deadlock".into()),
             End::Target => None,
         });
     }
-    if let (Some(instance), Some(why)) = (instance, &finding.why) {
+    if let (Some(instance), Some(why)) = (finding.instance(instance), &finding.why) {
         let overtakings = why.overtakings.iter();
         r.why = Some(WhyReport {
             sc_forbids: why.sc_forbids,
@@ -313,6 +430,11 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
         }
     }
     r
+}
+
+fn property_line(instance: &Instance, finding: &Finding) -> Option<u32> {
+    let question = instance.questions.get(finding.question?)?;
+    Some(question.span.line).filter(|l| *l > 0)
 }
 
 /// The fence that the text under a trace speaks of.
@@ -329,6 +451,8 @@ fn fence(instance: &Instance, o: &crate::why::Overtaking) -> FenceReport {
         thread: thread.name.clone(),
         location: labels.first().cloned().unwrap_or(step.source.to_string()),
         line: Some(step.span.line).filter(|l| *l > 0),
+        column: None,
+        place: None,
         kind: kind.into(),
         why: format!(
             "stops this run: {later} {} overtook store {}",
@@ -360,8 +484,21 @@ fn overtaking(instance: &Instance, o: &crate::why::Overtaking) -> OvertakingRepo
 
 /// The events of a trace; `None` if it does not replay.
 pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
-    let instance = task.instance;
     let states = trace.check(task).ok()?;
+    Some(reports(task.instance, trace, &states))
+}
+
+/// The events of a run that goes on for ever, stem and one round; `None` if it does not replay.
+pub fn events_for_ever(
+    task: &wattle_evidence::LiveTask<'_>,
+    found: &wattle_evidence::Lasso,
+) -> Option<Vec<EventReport>> {
+    let replayed = found.check(task).ok()?;
+    let trace = lasso::as_trace(found);
+    Some(reports(task.instance, &trace, &replayed.states))
+}
+
+fn reports(instance: &Instance, trace: &Trace, states: &[Snapshot]) -> Vec<EventReport> {
     let report = |(i, event): (usize, &Event)| {
         let (before, after) = (&states[i], states.get(i + 1));
         let t = event.thread();
@@ -401,5 +538,5 @@ pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
             value,
         }
     };
-    Some(trace.events.iter().enumerate().map(report).collect())
+    trace.events.iter().enumerate().map(report).collect()
 }

@@ -2,8 +2,10 @@
 
 pub mod dot;
 pub mod finding;
+pub mod formats;
 pub mod html;
 pub mod json;
+pub mod lasso;
 pub mod picture;
 pub mod table;
 pub mod text;

@@ -1,6 +1,7 @@
 //! What a person reads. The first line is the verdict with its scope.
 
 use crate::finding::Finding;
+use crate::lasso;
 use crate::table;
 use crate::why;
 use crate::words;
@@ -21,6 +22,10 @@ impl Style {
         width: 120,
         colour: false,
     };
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
 
     fn paint(self, code: &str, text: &str) -> String {
         match self.colour {
@@ -60,14 +65,15 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 (true, Proof::Certificate(_)) => ", and no deadlock",
                 (true, Proof::Witness(_)) | (false, _) => "",
             };
+            let fair = fair(finding);
             format!(
-                "{holds} for {}{data}{deadlock}{assumed} ({how})",
+                "{holds} for {}{data}{deadlock}{fair}{assumed} ({how})",
                 scope.threads
             )
         }
         Verdict::Violated { because } => {
             let red = |text: String| style.paint("1;31", &text);
-            let with = match finding.shown_with {
+            let with = match finding.shown.as_ref().map(|i| i.threads.len()) {
                 None => String::new(),
                 Some(1) => " with 1 thread".into(),
                 Some(n) => format!(" with {n} threads"),
@@ -78,6 +84,7 @@ pub fn headline(finding: &Finding, style: Style) -> String {
             let violated = red(format!("violated on {model}"));
             match because {
                 Broken::Trace(_) | Broken::Run(_) => format!("{violated}{with}"),
+                Broken::Lasso(_) => format!("{violated}{with}{}", fair(finding)),
                 Broken::NeverReached(_) => format!(
                     "{violated}: no run ends like that (proved by {}, {audited})",
                     finding.engine
@@ -89,7 +96,8 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 1 => "1 buffered store".to_string(),
                 n => format!("{n} buffered stores"),
             };
-            let text = format!("no violation on {model} up to {stores} (NOT a proof)");
+            let fair = fair(finding);
+            let text = format!("no violation on {model} up to {stores}{fair} (NOT a proof)");
             style.paint("1;33", &text)
         }
         Verdict::Undecided { reason, .. } => {
@@ -100,6 +108,12 @@ pub fn headline(finding: &Finding, style: Style) -> String {
             )
         }
     }
+}
+
+/// What was assumed about who moves, where it matters.
+fn fair(finding: &Finding) -> String {
+    let live = finding.live.as_ref();
+    live.map_or(String::new(), |l| lasso::assumed(l.fairness))
 }
 
 /// `audited`, or why not.
@@ -120,6 +134,8 @@ pub fn reason(reason: &Reason, seconds: f64) -> String {
             Stop::Time => format!("out of time after {} in {stage}", duration(seconds)),
             Stop::Memory => format!("out of memory after {} in {stage}", duration(seconds)),
             Stop::Cancelled => format!("interrupted after {} in {stage}", duration(seconds)),
+            // No time here: a budget ends at the same place on every machine.
+            Stop::Budget => format!("out of budget in {stage}"),
         },
         Reason::MachineOverflow { place } => {
             format!("an integer outgrew the machine's 64 bits ({place})")
@@ -161,10 +177,16 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
     for w in &finding.warnings {
         let _ = writeln!(out, "  {} {w}", style.paint("1;33", "warning:"));
     }
-    if let (Some(instance), Some(trace)) = (instance, finding.trace()) {
+    if let (Some(instance), Some(trace)) = (finding.instance(instance), finding.trace()) {
         out.push('\n');
         let task = finding.task(instance);
         out.push_str(&trace_text(&task, trace, finding.why.as_ref(), style));
+    }
+    if let (Some(lasso), Some(task)) =
+        (finding.lasso(), instance.and_then(|i| finding.live_task(i)))
+    {
+        out.push('\n');
+        out.push_str(&lasso::text(&task, lasso, style));
     }
     if let Verdict::Violated {
         because: Broken::Run(lines),
@@ -188,6 +210,17 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
         Verdict::Holds { .. } | Verdict::Violated { .. } | Verdict::Undecided { .. } => {}
     }
     out
+}
+
+/// What the answer took.
+pub fn effort(finding: &Finding) -> String {
+    format!(
+        "  {}: {} states, {:.3} s, {} MB\n",
+        finding.engine,
+        finding.states,
+        finding.seconds,
+        finding.peak_memory >> 20
+    )
 }
 
 /// The table of a trace, its end and the closing words.

@@ -74,7 +74,7 @@ impl Engine for Robust {
                 certificate,
                 effort,
             } => (certificate, effort),
-            other => return other,
+            other @ (Answer::Bounded { .. } | Answer::Undecided { .. }) => return other,
         };
         let options = Options::new(Goal::Robustness, MemoryModel::Tso);
         match search(task.instance, options, control) {

@@ -104,7 +104,7 @@ impl Extended {
                     let meant = origin.filter(|(_, o)| at.contains(o));
                     Fact::At(*t, meant.map(|(l, _)| LocationId::new(l)).collect())
                 }
-                f => f.clone(),
+                f @ (Fact::Cell(_) | Fact::CellAt { .. } | Fact::Register(..)) => f.clone(),
             }))
         });
         match widened {
@@ -200,7 +200,16 @@ impl Path<'_> {
                 self.edge(otherwise, done, step.action.clone(), first, step.span);
                 self.at = done;
             }
-            action => {
+            action @ (Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock) => {
                 let action = action.clone();
                 self.step(action, meant, Some(origin), step.span);
             }

@@ -134,7 +134,7 @@ impl Lazy {
                 effort.memory = effort.memory.max(e.memory);
                 Ok(certificate)
             }
-            other => Err(Box::new(other)),
+            other @ (Answer::Bounded { .. } | Answer::Undecided { .. }) => Err(Box::new(other)),
         }
     }
 }

@@ -106,7 +106,12 @@ impl<'i> Prepared<'i> {
         match outcome.ended {
             Ended::Exhausted => {}
             Ended::Stopped(stop) => return Err(NotMeasured::Stopped(stop)),
-            _ => return Err(NotMeasured::CutShort),
+            Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Idle
+            | Ended::Short(_) => return Err(NotMeasured::CutShort),
         }
         let machine = plan.machine(&sizes).map_err(NotMeasured::Refused)?;
         Ok(Prepared { machine, question })
@@ -133,7 +138,12 @@ impl<'i> Prepared<'i> {
                 time,
             }),
             Ended::Stopped(stop) => Err(NotMeasured::Stopped(stop)),
-            _ => Err(NotMeasured::CutShort),
+            Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Idle
+            | Ended::Short(_) => Err(NotMeasured::CutShort),
         }
     }
 }
@@ -342,6 +352,9 @@ pub fn rows(
         let reductions = Reductions {
             chaining,
             dead_registers,
+            // What is measured is how fast states are made, so none are left out.
+            persistent: false,
+            symmetry: false,
         };
         let control = || Control::unlimited().with_timeout(Some(Duration::from_secs(120)));
         let prepared = Prepared::new(instance, model, reductions, &control()).ok();

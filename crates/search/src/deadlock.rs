@@ -122,6 +122,8 @@ pub fn search(
         reductions: Reductions {
             chaining: false,
             dead_registers: engine.options.dead_registers,
+            persistent: false,
+            symmetry: false,
         },
         order: engine.options.order,
         most_buffered: engine.options.most_buffered,

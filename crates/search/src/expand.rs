@@ -24,10 +24,14 @@
 //! before `u_k`, and `v_k` has a smaller number than `u_(k+1)`. So `v_(m-1)` is a predecessor of `T`
 //! with a number smaller than that of `u_m = q`: a contradiction. Hence `q` offers `T`, and is the
 //! first to do so.
+//!
+//! Where the machine can say which events are enough in a state ([`Machine::choose`]), only these are made, and
+//! nobody sleeps; the search is told, for it has to see that nobody is put off for ever.
 
 use crate::explore::Batch;
 use crate::store::{Key, hash};
-use wattle_memory::compiled::{Found, Machine, Menus, Notes, UNKNOWN, disjoint};
+use std::ops::Range;
+use wattle_memory::compiled::{Found, Machine, Menus, Notes, Offer, Sink, UNKNOWN, disjoint};
 
 /// Threads whose events need not be offered, as bits; later threads than these are always awake.
 type Asleep = u32;
@@ -68,7 +72,8 @@ const ENOUGH: usize = 1 << 11;
 pub trait Expand {
     /// Puts the successors of the states into the empty batch, state by state and in the order of
     /// threads, until there are enough. Says how many states are expanded, at least one. The first of
-    /// the states has the number `first`.
+    /// the states has the number `first`. Nothing is left out if the batch is to be
+    /// whole.
     fn expand(
         &mut self,
         machine: &Machine<'_>,
@@ -83,16 +88,115 @@ pub trait Expand {
     fn bytes(&self) -> u64;
 }
 
-/// All successors, each made by running steps.
+/// Successors, each made by running steps.
 pub struct Plain {
     scratch: Vec<u64>,
+    kept: Vec<u64>,
+    made: Made,
+    offers: Vec<Offer>,
+}
+
+/// Puts into a batch, of states that differ in who is who, the one that is stored.
+pub struct Kept<'a, 'i> {
+    machine: &'a Machine<'i>,
+    batch: &'a mut Batch,
+    scratch: &'a mut [u64],
+}
+
+impl<'a, 'i> Kept<'a, 'i> {
+    pub fn new(machine: &'a Machine<'i>, batch: &'a mut Batch, scratch: &'a mut [u64]) -> Self {
+        Kept {
+            machine,
+            batch,
+            scratch,
+        }
+    }
+}
+
+impl Sink for Kept<'_, '_> {
+    fn next(&mut self, state: &[u64]) {
+        if !self.machine.is_symmetric() {
+            return self.batch.next(state);
+        }
+        self.scratch.copy_from_slice(state);
+        self.machine.canonical(self.scratch, None);
+        self.batch.next(self.scratch);
+    }
+}
+
+/// The successors of one state.
+#[derive(Default)]
+struct Made {
+    state: Vec<u64>,
+    next: Vec<u64>,
+}
+
+impl Sink for Made {
+    fn next(&mut self, state: &[u64]) {
+        // A step that changes nothing leads nowhere new.
+        if self.state != state {
+            self.next.extend_from_slice(state);
+        }
+    }
 }
 
 impl Plain {
     pub fn new(machine: &Machine<'_>) -> Self {
         Plain {
             scratch: vec![0; machine.words],
+            kept: vec![0; machine.words],
+            made: Made::default(),
+            offers: Vec::new(),
         }
+    }
+
+    /// The successors of a state by the events that are enough.
+    fn choose(
+        &mut self,
+        machine: &Machine<'_>,
+        state: &[u64],
+        notes: &mut Notes,
+        batch: &mut Batch,
+    ) -> Result<(), Found> {
+        let made = &mut self.made;
+        made.state.clear();
+        made.state.extend_from_slice(state);
+        made.next.clear();
+        self.offers.clear();
+        let words = machine.words;
+        let seen = |t: usize, next: &[u64]| {
+            let mut next = next.chunks_exact(words);
+            next.any(|next| machine.is_seen(t, state, next))
+        };
+        for t in 0..machine.thread_count() {
+            let first = made.next.len();
+            machine.expand_steps(state, t, &mut self.scratch, notes, made)?;
+            let steps = made.next.len();
+            machine.expand_drains(state, t, &mut self.scratch, notes, made)?;
+            self.offers.push(Offer {
+                steps: ((steps - first) / words) as u32,
+                drains: ((made.next.len() - steps) / words) as u32,
+                seen_steps: seen(t, &made.next[first..steps]),
+                seen_drains: seen(t, &made.next[steps..]),
+            });
+        }
+        let chosen = machine.choose(state, &self.offers);
+        let from = batch.waiting();
+        let mut next = made.next.chunks_exact(words);
+        for (t, offer) in self.offers.iter().enumerate() {
+            let steps = chosen.is_none_or(|c| c.steps_of(t));
+            let drains = chosen.is_none_or(|c| c.drains_of(t));
+            let kinds = [(offer.steps, steps), (offer.drains, drains)];
+            for (count, wanted) in kinds {
+                for next in next.by_ref().take(count as usize).filter(|_| wanted) {
+                    Kept::new(machine, batch, &mut self.scratch).next(next);
+                }
+            }
+        }
+        if chosen.is_some() {
+            batch.chosen(from);
+        }
+        Ok(())
     }
 }
 
@@ -106,9 +210,16 @@ impl Expand for Plain {
         notes: &mut Notes,
         batch: &mut Batch,
     ) -> Result<usize, Cut> {
+        let all = batch.whole || !machine.leaves_out();
         for (i, state) in states.chunks_exact(machine.words).enumerate() {
             batch.parent = first + i as u32;
-            let expanded = machine.expand(state, &mut self.scratch, notes, batch);
+            let expanded = match all || machine.inside_atomic(state).is_some() {
+                true => {
+                    let mut kept = Kept::new(machine, batch, &mut self.kept);
+                    machine.expand(state, &mut self.scratch, notes, &mut kept)
+                }
+                false => self.choose(machine, state, notes, batch),
+            };
             expanded.map_err(|found| (i, found))?;
             if batch.waiting() >= ENOUGH {
                 return Ok(i + 1);
@@ -133,6 +244,9 @@ pub struct Remembering<const W: usize, const T: usize> {
     moves: Vec<Move>,
     /// Threads may sleep.
     diamonds: bool,
+    offers: Vec<Offer>,
+    /// States whose events are not all made: position, and their moves.
+    chosen: Vec<(usize, Range<usize>)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -162,7 +276,12 @@ impl<const W: usize, const T: usize> Remembering<W, T> {
             sought: Vec::new(),
             moves: Vec::new(),
             // A thread inside an atomic block keeps the others from what their menus say.
-            diamonds: breadth_first && !machine.has_atomic_states(),
+            diamonds: breadth_first
+                && !machine.has_atomic_states()
+                && !machine.leaves_out()
+                && !machine.is_symmetric(),
+            offers: Vec::new(),
+            chosen: Vec::new(),
         }
     }
 
@@ -217,39 +336,65 @@ impl<const W: usize, const T: usize> Remembering<W, T> {
         Ok(())
     }
 
-    /// Lists the moves of threads that are awake, until there are enough: of how many states, and how
-    /// many.
+    /// Lists the moves of threads that are awake, or those that are enough, until there are enough of
+    /// them: of how many states, and how many.
     #[inline]
-    fn list(&mut self, machine: &Machine<'_>, known: &[Known]) -> (usize, usize) {
+    fn list(
+        &mut self,
+        machine: &Machine<'_>,
+        states: &[[u64; W]],
+        known: &[Known],
+        all: bool,
+    ) -> (usize, usize) {
         let threads = Self::threads(machine);
         // Two are written before it is known whether there are any.
         let spare = known.len() * threads * USUAL;
         if self.moves.len() < spare {
             self.moves.resize(spare, Move::default());
         }
+        self.chosen.clear();
+        let leaves_out = !all && machine.leaves_out();
         let mut count = 0;
         for (s, (row, known)) in self.found.chunks_exact(threads).zip(known).enumerate() {
             let mut asleep = known.asleep;
+            let mut chosen = None;
+            if leaves_out && machine.inside_atomic(&states[s]).is_none() {
+                self.offers.clear();
+                let offers = row.iter().map(|number| self.menus.menu(*number).offer);
+                self.offers.extend(offers);
+                chosen = machine.choose(&states[s], &self.offers);
+            }
+            let from = count;
             for (t, number) in row.iter().enumerate() {
                 let menu = self.menus.menu(*number);
                 let awake = asleep & 1 == 0;
-                let made = if awake { menu.count as usize } else { 0 };
+                let (mut first, mut made) = (menu.first, if awake { menu.count } else { 0 });
                 asleep >>= 1;
+                if let Some(chosen) = chosen {
+                    let (steps, drains) = (chosen.steps_of(t), chosen.drains_of(t));
+                    first += if steps { 0 } else { menu.offer.steps };
+                    made = if steps { menu.offer.steps } else { 0 };
+                    made += if drains { menu.offer.drains } else { 0 };
+                }
                 let a_move = |i| Move {
                     state: s as u16,
                     thread: t as u16,
-                    delta: menu.first + i,
+                    delta: first + i,
                 };
                 if let Some([first, second]) = self.moves[count..].first_chunk_mut::<USUAL>() {
                     *first = a_move(0);
                     *second = a_move(1);
                 }
-                if made > USUAL {
+                if made as usize > USUAL {
                     self.moves.truncate(count);
-                    self.moves.extend((0..menu.count).map(a_move));
-                    self.moves.resize(count + made + spare, Move::default());
+                    self.moves.extend((0..made).map(a_move));
+                    self.moves
+                        .resize(count + made as usize + spare, Move::default());
                 }
-                count += made;
+                count += made as usize;
+            }
+            if chosen.is_some() {
+                self.chosen.push((s, from..count));
             }
             if count >= ENOUGH {
                 return (s + 1, count);
@@ -310,13 +455,20 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
             Err((before, _)) => *before,
         };
         let threads = Self::threads(machine);
-        let (done, moves) = self.list(machine, &known[..all]);
+        let (done, moves) = self.list(machine, states, &known[..all], batch.whole);
+        for (s, moves) in &self.chosen {
+            batch.chosen.push((first + *s as u32, moves.clone()));
+        }
         let (next, keys, after) = batch.make_room::<W>(moves);
         let moves = &self.moves[..moves];
+        let symmetric = machine.is_symmetric();
         for (((at, next), key), after) in moves.iter().zip(next).zip(keys).zip(after) {
             let s = at.state as usize;
             let delta = self.menus.delta(at.delta);
             *next = std::array::from_fn(|w| states[s][w] ^ delta[w]);
+            if symmetric {
+                machine.canonical(next, None);
+            }
             *key = Key {
                 hash: hash(next),
                 parent: first + s as u32,

@@ -13,10 +13,46 @@ pub struct Options {
     pub order: Order,
     pub chaining: bool,
     pub dead_registers: bool,
+    /// Only some of the events of a state are taken, where these are enough.
+    pub persistent: bool,
+    /// Of states that differ in who is who one is kept.
+    pub symmetry: bool,
     /// Buffers that may grow without end are followed up to this many stores.
     pub most_buffered: u32,
     /// What buffers remember. If they forget, proofs hold and runs must be found to be real.
     pub content: ContentKind,
+}
+
+/// How many states are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reduce {
+    /// None.
+    None,
+    /// Steps that are nobody else's business are not kept apart; registers that nobody reads are zero.
+    Local,
+    /// And of events that do not mind each other only one order is followed.
+    #[default]
+    Persistent,
+}
+
+impl Reduce {
+    pub const ALL: [Reduce; 3] = [Reduce::None, Reduce::Local, Reduce::Persistent];
+
+    /// Without symmetry, which is another matter.
+    pub fn reductions(self) -> Reductions {
+        match self {
+            Reduce::None => Reductions::NONE,
+            Reduce::Local => Reductions {
+                persistent: false,
+                symmetry: false,
+                ..Reductions::ALL
+            },
+            Reduce::Persistent => Reductions {
+                symmetry: false,
+                ..Reductions::ALL
+            },
+        }
+    }
 }
 
 impl Default for Options {
@@ -25,6 +61,8 @@ impl Default for Options {
             order: Order::BreadthFirst,
             chaining: true,
             dead_registers: true,
+            persistent: true,
+            symmetry: true,
             most_buffered: 6,
             content: ContentKind::default(),
         }
@@ -32,10 +70,23 @@ impl Default for Options {
 }
 
 impl Options {
+    /// With so many states left out.
+    pub fn reduced(self, reduce: Reduce) -> Self {
+        let reductions = reduce.reductions();
+        Options {
+            chaining: reductions.chaining,
+            dead_registers: reductions.dead_registers,
+            persistent: reductions.persistent,
+            ..self
+        }
+    }
+
     pub fn reductions(&self) -> Reductions {
         Reductions {
             chaining: self.chaining,
             dead_registers: self.dead_registers,
+            persistent: self.persistent,
+            symmetry: self.symmetry,
         }
     }
 }
@@ -77,7 +128,7 @@ impl Explicit {
     fn content(&self, model: MemoryModel) -> ContentKind {
         match model {
             MemoryModel::Sc => ContentKind::default(),
-            _ => self.options.content,
+            MemoryModel::Tso | MemoryModel::Pso => self.options.content,
         }
     }
 

@@ -2,9 +2,18 @@
 //!
 //! Successors are collected in a batch before the store is asked about them, so that the memory
 //! accesses of many probes overlap; batches do not change the order in which states are numbered.
+//!
+//! Where only some events of a state are taken ([`Machine::choose`]) nobody may be put off for ever: one of
+//! the successors has to be expanded after the state. Breadth-first that is one with a larger number,
+//! otherwise one that is new; a state without any is expanded again, with all its events. *Why that is
+//! enough:* let an event be enabled in a state and not among those taken. It stays enabled along the
+//! events that are taken instead, so follow a successor that is expanded later, and again: this ends, as
+//! there are finitely many states, and it ends in one that was expanded with all its events. Successors inside an
+//! atomic block do not count: from there nobody else can move.
 
-use crate::expand::{Expand, Known, MOST_THREADS, Plain, Remembering};
+use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
 use crate::store::{Key, ROOT, Store, append, hash};
+use std::ops::Range;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Sink, Slot};
 use wattle_memory::{Start, reference};
@@ -40,6 +49,8 @@ pub enum Ended {
     Narrow(Slot, i64),
     /// The row of a thread's buffer is too short; lengthen it and go on.
     Short(ThreadId),
+    /// Next to nothing was left out so far: it may be faster to leave out nothing.
+    Idle,
     Stopped(Stop),
 }
 
@@ -66,10 +77,16 @@ pub struct Search<'m, 'i> {
     taken: usize,
     /// States expanded so far.
     expanded: usize,
+    /// States that have to be expanded again, with all their events.
+    owed: Vec<u32>,
+    /// States some of whose events were left out.
+    pub left_out: u64,
     /// Successors offered to the store so far, new or not.
     pub successors: u64,
     poll_at: usize,
     poll_at_successors: u64,
+    /// Ends soon if next to nothing is left out.
+    pub impatient: bool,
     /// Who searches, for those who watch.
     pub name: &'static str,
     /// Successors come from menus, and diamonds are closed once.
@@ -86,6 +103,8 @@ pub struct Carried {
     queue: Vec<Known>,
     taken: usize,
     expanded: usize,
+    owed: Vec<u32>,
+    left_out: u64,
     successors: u64,
     name: &'static str,
     shortcuts: bool,
@@ -98,6 +117,10 @@ pub struct Batch {
     known: Vec<Known>,
     /// Those that the store did not have.
     new: Vec<u32>,
+    /// States whose events were not all taken: their numbers, and which successors are theirs.
+    pub chosen: Vec<(u32, Range<usize>)>,
+    /// All events are wanted.
+    pub whole: bool,
     /// The parent of what comes one by one.
     pub parent: u32,
 }
@@ -106,6 +129,8 @@ pub struct Batch {
 const BATCH: usize = 64;
 /// So many known states may be left behind in the queue.
 const TAKEN: usize = 1 << 10;
+/// As many expansions show whether anything is left out.
+const PATIENCE: usize = 1 << 10;
 /// Expansions between two looks at the clock.
 const POLL: usize = 1 << 12;
 
@@ -116,13 +141,27 @@ impl Batch {
             keys: Vec::with_capacity(2 * BATCH),
             known: Vec::with_capacity(2 * BATCH),
             new: Vec::new(),
+            chosen: Vec::new(),
+            whole: false,
             parent: ROOT,
         }
+    }
+
+    /// What waits from this place on is not all that the parent could do.
+    pub fn chosen(&mut self, from: usize) {
+        self.chosen.push((self.parent, from..self.keys.len()));
     }
 
     /// Successors waiting.
     pub fn waiting(&self) -> usize {
         self.keys.len()
+    }
+
+    fn clear(&mut self) {
+        self.states.clear();
+        self.keys.clear();
+        self.known.clear();
+        self.chosen.clear();
     }
 
     /// Room for so many states in the empty batch, to be filled in: the states, and what comes with
@@ -173,9 +212,12 @@ impl<'m, 'i> Search<'m, 'i> {
             queue: Vec::new(),
             taken: 0,
             expanded: 0,
+            owed: Vec::new(),
+            left_out: 0,
             successors: 0,
             poll_at: 0,
             poll_at_successors: 0,
+            impatient: false,
             name: "explicit",
             shortcuts: true,
             remembered: 0,
@@ -191,6 +233,8 @@ impl<'m, 'i> Search<'m, 'i> {
             queue: self.queue,
             taken: self.taken,
             expanded: self.expanded,
+            owed: self.owed,
+            left_out: self.left_out,
             successors: self.successors,
             name: self.name,
             shortcuts: self.shortcuts,
@@ -223,9 +267,12 @@ impl<'m, 'i> Search<'m, 'i> {
             queue: carried.queue,
             taken: carried.taken,
             expanded: carried.expanded,
+            owed: carried.owed,
+            left_out: carried.left_out,
             successors: carried.successors,
             poll_at: 0,
             poll_at_successors: 0,
+            impatient: false,
             name: carried.name,
             shortcuts: carried.shortcuts,
             remembered: 0,
@@ -292,13 +339,15 @@ impl<'m, 'i> Search<'m, 'i> {
             *known = known.without_menus();
         }
         let mut current = vec![0; self.machine.words];
+        let mut stored = current.clone();
         // A search that was carried on has begun already; begun states are found again.
         let begun = self.expanded > 0;
         for i in (0..self.starts.len()).filter(|_| !begun) {
             let start = &self.starts[i];
+            let mut kept = Kept::new(self.machine, &mut self.batch, &mut stored);
             let begun = self
                 .machine
-                .begin(start, &mut current, &mut self.notes, &mut self.batch);
+                .begin(start, &mut current, &mut self.notes, &mut kept);
             if let Err(found) = begun {
                 return ended(found, ROOT);
             }
@@ -306,7 +355,19 @@ impl<'m, 'i> Search<'m, 'i> {
                 return end;
             }
         }
-        while let Some((index, count)) = self.next() {
+        loop {
+            if let Err(end) = self.settle(&mut expand, look, control) {
+                return end;
+            }
+            let Some((index, count)) = self.next() else {
+                return Ended::Exhausted;
+            };
+            if self.impatient && self.expanded >= PATIENCE {
+                self.impatient = false;
+                if self.left_out * 8 < self.expanded as u64 {
+                    return Ended::Idle;
+                }
+            }
             let due = self.expanded >= self.poll_at || self.successors >= self.poll_at_successors;
             if due {
                 self.remembered = expand.bytes();
@@ -337,7 +398,31 @@ impl<'m, 'i> Search<'m, 'i> {
                 return ended(found, index + done as u32);
             }
         }
-        Ended::Exhausted
+    }
+
+    /// Expands what is owed, with all events.
+    fn settle<E: Expand, L: Look>(
+        &mut self,
+        expand: &mut E,
+        look: &mut L,
+        control: &Control<'_>,
+    ) -> Result<(), Ended> {
+        while let Some(&index) = self.owed.last() {
+            let state = self.store.states(index, 1);
+            let (notes, batch) = (&mut self.notes, &mut self.batch);
+            let known = &[Known::NOTHING];
+            batch.whole = true;
+            let expanded = expand.expand(self.machine, state, index, known, notes, batch);
+            self.batch.whole = false;
+            if let Err((_, found)) = expanded {
+                self.batch.clear();
+                return Err(ended(found, index));
+            }
+            self.owed.pop();
+            self.left_out -= 1;
+            self.flush(look, control)?;
+        }
+        Ok(())
     }
 
     /// Wide states with many threads take long to expand: they are polled more often.
@@ -394,6 +479,7 @@ impl<'m, 'i> Search<'m, 'i> {
             keys,
             known,
             new,
+            chosen,
             ..
         } = &mut self.batch;
         if self.store.is_far() {
@@ -406,6 +492,25 @@ impl<'m, 'i> Search<'m, 'i> {
         }
         let first = self.store.len() as u32;
         self.store.insert_all(states, keys, new);
+        self.left_out += chosen.len() as u64;
+        for (number, successors) in chosen.drain(..) {
+            let from = new.partition_point(|i| (*i as usize) < successors.start);
+            let mut fresh = new[from..].iter().map(|i| *i as usize);
+            let words = self.machine.words;
+            let state = |i: usize| &states[i * words..(i + 1) * words];
+            let outside = |i: &usize| self.machine.inside_atomic(state(*i)).is_none();
+            let mut later = fresh
+                .by_ref()
+                .take_while(|i| *i < successors.end)
+                .any(|i| outside(&i));
+            if !later && self.order == Order::BreadthFirst {
+                let after = |i: &usize| self.store.find(state(*i)) > Some(number);
+                later = successors.clone().filter(outside).any(|i| after(&i));
+            }
+            if !later {
+                self.owed.push(number);
+            }
+        }
         let before = self.stack.len();
         match self.order {
             Order::BreadthFirst => self.queue.extend(new.iter().map(|i| known[*i as usize])),

@@ -89,7 +89,11 @@ pub fn final_states_with(
             let stage = "explicit".into();
             return Err(NoFinals::Undecided(Reason::Stopped { stop, stage }));
         }
-        Ended::Halted(_) | Ended::NoValue(..) | Ended::Narrow(..) | Ended::Short(_) => {
+        Ended::Halted(_)
+        | Ended::NoValue(..)
+        | Ended::Narrow(..)
+        | Ended::Short(_)
+        | Ended::Idle => {
             return Err(other("the search was cut short".into()));
         }
     }

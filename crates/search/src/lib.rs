@@ -4,6 +4,14 @@
 //! buffers were too small, [`path`] rebuilds runs, [`question`] asks about a task. On these stand the
 //! engine [`Explicit`] and [`final_states`].
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::wildcard_enum_match_arm,
+        clippy::match_wildcard_for_single_variants
+    )
+)]
+
 pub mod bench;
 mod clock;
 mod deadlock;
@@ -17,7 +25,7 @@ pub mod rounds;
 pub mod store;
 mod walk;
 
-pub use explicit::{Explicit, Options};
+pub use explicit::{Explicit, Options, Reduce};
 pub use explore::Order;
 pub use finals::{FinalStates, NoFinals, final_states, final_states_with};
 pub use wattle_memory::compiled::{Observed, Reductions};

@@ -1,21 +1,26 @@
 //! From a state's number to a run: parents are followed back, then every step between two stored
 //! states is taken again, this time writing down its events.
+//!
+//! Stored states may be permuted (threads that are alike have changed places). Along the way it is kept who
+//! each thread of the stored state really is, and events are written down for that one.
 
 use crate::explore::Search;
 use crate::store::ROOT;
-use wattle_memory::compiled::{Found, Sink};
+use wattle_memory::compiled::{Found, Machine, Sink};
 use wattle_memory::{Event, Start};
 
 /// Writes down the events of the successor it is looking for.
-struct Recorder<'s> {
+struct Recorder<'s, 'i> {
+    machine: &'s Machine<'i>,
     wanted: Option<&'s [u64]>,
     events: Vec<Event>,
-    found: Option<Vec<Event>>,
+    found: Option<(Vec<Event>, Vec<usize>)>,
 }
 
-impl<'s> Recorder<'s> {
-    fn new(wanted: Option<&'s [u64]>) -> Self {
+impl<'s, 'i> Recorder<'s, 'i> {
+    fn new(machine: &'s Machine<'i>, wanted: Option<&'s [u64]>) -> Self {
         Recorder {
+            machine,
             wanted,
             events: Vec::new(),
             found: None,
@@ -23,7 +28,7 @@ impl<'s> Recorder<'s> {
     }
 }
 
-impl Sink for Recorder<'_> {
+impl Sink for Recorder<'_, '_> {
     fn begin(&mut self) {
         self.events.clear();
     }
@@ -33,8 +38,14 @@ impl Sink for Recorder<'_> {
     }
 
     fn next(&mut self, state: &[u64]) {
-        if self.found.is_none() && self.wanted == Some(state) {
-            self.found = Some(self.events.clone());
+        let Some(wanted) = self.wanted.filter(|_| self.found.is_none()) else {
+            return;
+        };
+        let mut stored = state.to_vec();
+        let mut who = vec![0; self.machine.thread_count()];
+        self.machine.canonical(&mut stored, Some(&mut who));
+        if wanted == stored {
+            self.found = Some((self.events.clone(), who));
         }
     }
 }
@@ -43,6 +54,8 @@ impl Sink for Recorder<'_> {
 pub struct Run {
     pub start: Start,
     pub events: Vec<Event>,
+    /// Who each thread of the last stored state really is.
+    pub who: Vec<usize>,
 }
 
 impl Search<'_, '_> {
@@ -56,10 +69,12 @@ impl Search<'_, '_> {
         }
         let mut run = self.run_to_first(self.store.state(at))?;
         while let (Some(from), Some(to)) = (path.pop(), path.last()) {
-            let mut recorder = Recorder::new(Some(self.store.state(*to)));
+            let mut recorder = Recorder::new(self.machine, Some(self.store.state(*to)));
             // A fault of another event does not matter here: its state is found before or not at all.
             let _ = self.expand_into(from, &mut recorder);
-            run.events.extend(recorder.found?);
+            let (events, who) = recorder.found?;
+            run.add(self.machine, &events);
+            run.who = who.iter().map(|t| run.who[*t]).collect();
         }
         Some(run)
     }
@@ -67,11 +82,11 @@ impl Search<'_, '_> {
     /// The run that ends with the first fault found when expanding the state (or, if [`ROOT`], before
     /// the first state).
     pub fn run_to_fault(&self, index: u32) -> Option<Run> {
-        let mut recorder = Recorder::new(None);
+        let mut recorder = Recorder::new(self.machine, None);
         if index != ROOT {
             let mut run = self.run_to(index)?;
             self.expand_into(index, &mut recorder).err()?;
-            run.events.append(&mut recorder.events);
+            run.add(self.machine, &recorder.events);
             return Some(run);
         }
         let mut scratch = vec![0; self.machine.words];
@@ -86,6 +101,7 @@ impl Search<'_, '_> {
         Some(Run {
             start: start.clone(),
             events: recorder.events,
+            who: (0..self.machine.thread_count()).collect(),
         })
     }
 
@@ -93,23 +109,32 @@ impl Search<'_, '_> {
         let mut scratch = vec![0; self.machine.words];
         let mut notes = self.machine.notes();
         self.starts.iter().find_map(|start| {
-            let mut recorder = Recorder::new(Some(state));
+            let mut recorder = Recorder::new(self.machine, Some(state));
             let begun = self
                 .machine
                 .begin(start, &mut scratch, &mut notes, &mut recorder);
             begun.ok()?;
+            let (events, who) = recorder.found?;
             Some(Run {
                 start: start.clone(),
-                events: recorder.found?,
+                events,
+                who,
             })
         })
     }
 
-    fn expand_into(&self, index: u32, recorder: &mut Recorder<'_>) -> Result<(), Found> {
+    fn expand_into(&self, index: u32, recorder: &mut Recorder<'_, '_>) -> Result<(), Found> {
         let mut scratch = vec![0; self.machine.words];
         let mut notes = self.machine.notes();
         let state = self.store.state(index);
         self.machine
             .expand(state, &mut scratch, &mut notes, recorder)
+    }
+}
+
+impl Run {
+    fn add(&mut self, machine: &Machine<'_>, events: &[Event]) {
+        let events = events.iter().map(|e| machine.unpermuted(e, &self.who));
+        self.events.extend(events);
     }
 }

@@ -67,7 +67,13 @@ pub fn explore(
         target,
         |search, ended, _| match ended {
             Ended::Exhausted => (None, unreached(task, search)),
-            _ => (trace(task.model, search, ended), None),
+            Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Idle
+            | Ended::Stopped(_) => (trace(task.model, search, ended), None),
         },
     )?;
     let (run, unreached) = outcome.value;
@@ -82,7 +88,9 @@ pub fn explore(
             flaw.kind(None)
         )),
         (Ended::Stopped(stop), _) => Explored::Stopped(stop),
-        (Ended::Narrow(..) | Ended::Short(_), _) => other("a value did not fit".into()),
+        (Ended::Narrow(..) | Ended::Short(_) | Ended::Idle, _) => {
+            other("a value did not fit".into())
+        }
         (Ended::Exhausted, _) => match (outcome.overflow, outcome.cut) {
             (Some((t, s)), _) => Explored::Unclear(Reason::MachineOverflow {
                 place: place(instance, t, s),
@@ -111,7 +119,10 @@ fn unreached(task: &Task<'_>, search: &Search<'_, '_>) -> Option<Unreached> {
             break;
         }
         let state = search.store.state(index);
-        places.retain(|(t, at)| !at.contains(&search.machine.location(state, *t)));
+        places.retain(|(t, at)| {
+            let mut alike = search.machine.alike(t.index()).into_iter();
+            !alike.any(|t| at.contains(&search.machine.location(state, ThreadId::new(t))))
+        });
     }
     Some(places)
 }
@@ -160,10 +171,17 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
             step,
             flaw,
         } => {
-            let fault = fault(search.machine.instance, *thread, *step, *flaw);
-            (search.run_to_fault(*state)?, End::Fault(fault))
+            let run = search.run_to_fault(*state)?;
+            let thread = ThreadId::new(run.who[thread.index()]);
+            let fault = fault(search.machine.instance, thread, *step, *flaw);
+            (run, End::Fault(fault))
         }
-        _ => return None,
+        Ended::Exhausted
+        | Ended::NoValue(..)
+        | Ended::Narrow(..)
+        | Ended::Short(_)
+        | Ended::Idle
+        | Ended::Stopped(_) => return None,
     };
     Some(Trace {
         model,
@@ -174,16 +192,18 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
 }
 
 pub(crate) fn fault(instance: &Instance, thread: ThreadId, step: StepId, flaw: Flaw) -> Fault {
-    let message = match &instance.thread(thread).step(step).action {
-        Action::Assert { message, .. } => message.as_deref(),
-        _ => None,
+    let message = if let Action::Assert { message, .. } = &instance.thread(thread).step(step).action
+    {
+        message.as_deref()
+    } else {
+        None
     };
     let kind = flaw.kind(message);
     Fault { thread, step, kind }
 }
 
 /// A step, for a person.
-pub(crate) fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
+pub fn place(instance: &Instance, t: ThreadId, s: StepId) -> String {
     let thread = instance.thread(t);
     match thread.step(s).span.line {
         0 => format!("thread {}", thread.name),

@@ -25,7 +25,7 @@ pub struct Plan<'a, 'i> {
 }
 
 impl<'i> Plan<'_, 'i> {
-    pub(crate) fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
+    pub fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
         Machine::new(
             self.instance,
             self.model,
@@ -97,7 +97,7 @@ impl Sizes {
     }
 
     /// Longer buffers for the threads that need them; `false` if one of them is as long as allowed.
-    fn grow(&mut self, full: &[bool], most: u32) -> bool {
+    pub fn grow(&mut self, full: &[bool], most: u32) -> bool {
         for t in (0..full.len()).filter(|t| full[*t]) {
             let slots = &mut self.slots[t];
             match self.pending[t] {
@@ -110,13 +110,13 @@ impl Sizes {
     }
 
     /// Twice the slots for a buffer of a content that has a bound of its own.
-    fn lengthen(&mut self, thread: ThreadId) {
+    pub fn lengthen(&mut self, thread: ThreadId) {
         let slots = &mut self.slots[thread.index()];
         *slots = (*slots * 2).max(STRIDE);
     }
 
     /// What the search was cut off by.
-    fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
+    pub fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
         let threads = (0..full.len()).filter(|t| full[*t]);
         let most = |t: usize| match (plan.contents.keeps, plan.contents.bounds.get(t)) {
             (Keeps::AtMost, Some(bounds)) => bounds.extremes(plan.model).0 as u32,
@@ -160,15 +160,17 @@ pub fn run<L: Look, T>(
     read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
     let mut complete: Option<Outcome<T>> = None;
+    let mut plan = *plan;
     let mut machine = plan.machine(sizes)?;
     if machine.words > ROOMY {
-        sizes.learn(plan)?;
+        sizes.learn(&plan)?;
         machine = plan.machine(sizes)?;
     }
     loop {
         let mut observer = look();
         let mut search = Search::new(&machine, plan.order)?;
         search.name = plan.name;
+        search.impatient = plan.reductions.persistent && machine.leaves_out();
         let mut ended = search.run(&mut observer, control);
         loop {
             match ended {
@@ -176,7 +178,12 @@ pub fn run<L: Look, T>(
                     sizes.ranges.widen(slot, machine.type_of(slot), value);
                 }
                 Ended::Short(thread) => sizes.lengthen(thread),
-                _ => break,
+                Ended::Exhausted
+                | Ended::Halted(_)
+                | Ended::NoValue(..)
+                | Ended::Fault { .. }
+                | Ended::Idle
+                | Ended::Stopped(_) => break,
             }
             let wider = plan.machine(sizes)?;
             let carried = search.carry();
@@ -184,14 +191,26 @@ pub fn run<L: Look, T>(
             search = Search::resume(carried, &old, &machine, plan.order);
             ended = search.run(&mut observer, control);
         }
+        if ended == Ended::Idle {
+            plan.reductions.persistent = false;
+            machine = plan.machine(sizes)?;
+            continue;
+        }
         let stopped = matches!(ended, Ended::Stopped(_));
         if stopped && let Some(smaller) = complete {
             return Ok(smaller);
         }
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
-            Ended::Exhausted if full => Cut::Buffers(sizes.limits(plan, &search.notes.full)),
-            _ => Cut::Nothing,
+            Ended::Exhausted if full => Cut::Buffers(sizes.limits(&plan, &search.notes.full)),
+            Ended::Exhausted
+            | Ended::Halted(_)
+            | Ended::NoValue(..)
+            | Ended::Fault { .. }
+            | Ended::Narrow(..)
+            | Ended::Short(_)
+            | Ended::Idle
+            | Ended::Stopped(_) => Cut::Nothing,
         };
         // At most k are at most k however many slots there are.
         let again = cut != Cut::Nothing

@@ -3,6 +3,7 @@
 //! messages look the same.
 
 use std::fmt::Write;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use wattle_model::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +60,12 @@ impl Diagnostic {
         self
     }
 
+    /// Line and column (in characters) of the place in the text, both from 1; none if it is about no
+    /// place.
+    pub fn position(&self, text: &str) -> Option<(usize, usize)> {
+        self.span.is_some().then(|| position(text, self.span))
+    }
+
     /// The message as a person reads it, without colour:
     ///
     /// ```text
@@ -109,7 +116,8 @@ struct Place {
     /// The line, tabs as single spaces; of a very long one the part around the place, with dots where
     /// it was cut.
     shown: String,
-    /// Where in `shown` the place is, and how many characters to underline.
+    /// Where in `shown` the place is, and how much to underline, in columns of a terminal: some
+    /// characters take two, some none.
     indent: usize,
     width: usize,
 }
@@ -125,7 +133,7 @@ fn locate(text: &str, span: Span) -> Place {
         .position(|b| *b == b'\n')
         .map_or(text.len(), |i| start + i);
     let before = text[line_start..start].chars().count();
-    let width = text[start..end.min(line_end)].chars().count();
+    let marked = text[start..end.min(line_end)].chars().count();
     let skip = if before >= SHOWN {
         before - SHOWN / 2
     } else {
@@ -133,19 +141,29 @@ fn locate(text: &str, span: Span) -> Place {
     };
     let line = &text[line_start..line_end];
     let mut shown = String::from(if skip > 0 { "…" } else { "" });
-    let indent = before - skip + shown.chars().count();
-    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let head = shown.chars().count() + before - skip;
+    let printable = |c: char| if c.width().is_none() { ' ' } else { c };
     shown.extend(line.chars().skip(skip).take(SHOWN).map(printable));
     if line.chars().nth(skip + SHOWN).is_some() {
         shown.push('…');
     }
+    let columns =
+        |skip: usize, take: usize| -> String { shown.chars().skip(skip).take(take).collect() };
+    let marked = marked.min((skip + SHOWN).saturating_sub(before));
+    let (indent, width) = (columns(0, head).width(), columns(head, marked).width());
     Place {
         number: 1 + bytes[..line_start].iter().filter(|b| **b == b'\n').count(),
         column: 1 + before,
-        width: width.min((skip + SHOWN).saturating_sub(before)),
+        width,
         shown,
         indent,
     }
+}
+
+/// Line and column of the beginning of a place, both from 1.
+pub fn position(text: &str, span: Span) -> (usize, usize) {
+    let place = locate(text, span);
+    (place.number, place.column)
 }
 
 fn floor_boundary(text: &str, at: usize) -> usize {
@@ -168,7 +186,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
 }
 
 /// The question a slip of the pen is answered with.
-pub(crate) fn did_you_mean<'a>(
+pub fn did_you_mean<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
@@ -228,6 +246,16 @@ mod tests {
             lines[3].contains("| …a") && lines[3].ends_with("b…"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn wide_characters_are_underlined_as_wide_as_they_are() {
+        let text = "名 = 値値;";
+        let d = Diagnostic::error(Span::new(6, 12, 1), "odd");
+        let shown = d.render("a.wtl", text);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[4], "   |      ^^^^", "{shown}");
+        assert_eq!(d.position(text), Some((1, 5)));
     }
 
     #[test]

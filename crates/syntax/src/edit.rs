@@ -24,6 +24,9 @@ pub struct FenceEdit {
 pub enum Edit {
     Fence(LocationId),
     StoreFence(LocationId),
+    /// Right behind the store with this text.
+    FenceBehind(Span),
+    StoreFenceBehind(Span),
     /// The store becomes atomic.
     Swap(StepId),
     /// The read-modify-write with this text becomes atomic.
@@ -95,6 +98,11 @@ pub fn insert_fences(
                 let (at, end, new) = atomic(language, text, step.span).ok_or_else(no_place)?;
                 replaced.insert(at, (end, new));
             }
+            (Edit::FenceBehind(span) | Edit::StoreFenceBehind(span), _) => {
+                let span = Some(span).filter(|s| s.is_some()).ok_or_else(no_place)?;
+                let (at, new) = after(language, text, span, &word).ok_or_else(no_place)?;
+                push(&mut inserts, at, new);
+            }
             (Edit::Fence(l) | Edit::StoreFence(l), Placing::BeforeStatements) => {
                 let span = family.locations.get(l.index()).map(|l| l.span);
                 let span = span.filter(|s| s.is_some()).ok_or_else(no_place)?;
@@ -147,11 +155,8 @@ fn word(language: Language, what: Edit) -> Result<String, EditError> {
         language: language.name(),
         what,
     };
+    let store = matches!(what, Edit::StoreFence(_) | Edit::StoreFenceBehind(_));
     Ok(match (language, what) {
-        (Language::Wtl, Edit::StoreFence(_)) => "fence store",
-        (Language::Rmm, Edit::StoreFence(_)) => "ssfence",
-        (Language::Litmus, Edit::Fence(_)) => "MFENCE",
-        (Language::X86, Edit::Fence(_)) => "mfence",
         (Language::Litmus | Language::X86, Edit::Swap(_)) => {
             return Err(missing("store that can be made atomic in place"));
         }
@@ -161,12 +166,39 @@ fn word(language: Language, what: Edit) -> Result<String, EditError> {
         (Language::Bitchaku | Language::Imp | Language::Trencher, Edit::Lock(_)) => {
             return Err(missing("atomic statement"));
         }
+        (Language::Wtl, _) if store => "fence store",
+        (Language::Rmm, _) if store => "ssfence",
         // A full fence does what a store fence does, and more.
-        (Language::Litmus, Edit::StoreFence(_)) => "MFENCE",
-        (Language::X86, Edit::StoreFence(_)) => "mfence",
+        (Language::Litmus, _) => "MFENCE",
+        (Language::X86, _) => "mfence",
         _ => "fence",
     }
     .to_string())
+}
+
+/// How lines end in a text.
+fn line_end(text: &str) -> &'static str {
+    match text.contains("\r\n") {
+        true => "\r\n",
+        false => "\n",
+    }
+}
+
+/// The blanks before a position, if there is nothing else before it in its line.
+fn blanks_before(text: &str, at: usize) -> Option<&str> {
+    let before = text.get(..at)?;
+    let line = before.rfind('\n').map_or(0, |n| n + 1);
+    let blanks = before.get(line..)?;
+    blanks
+        .chars()
+        .all(|c| c == ' ' || c == '\t')
+        .then_some(blanks)
+}
+
+/// Whether nothing but blanks and a comment follows in the line.
+fn ends_line(rest: &str) -> bool {
+    let line = rest.lines().next().unwrap_or("").trim();
+    line.is_empty() || ["//", "#", "--", "%"].iter().any(|c| line.starts_with(c))
 }
 
 /// Where and what to insert so that the fence comes before the statement.
@@ -177,16 +209,32 @@ fn before(language: Language, text: &str, span: Span, word: &str) -> Option<(usi
     }
     match language {
         Language::Litmus => Some(litmus_row(text, start, word)),
-        Language::X86 => Some((start, format!("{word}\n{}", indentation(text, start)))),
-        _ => Some((before_labels(language, text, start), format!("{word}; "))),
+        Language::X86 => {
+            let end = line_end(text);
+            Some((start, format!("{word}{end}{}", indentation(text, start))))
+        }
+        _ => {
+            let at = before_labels(language, text, start);
+            // On a line of its own if the statement has one.
+            Some(match blanks_before(text, at) {
+                Some(blanks) => (at, format!("{word};{}{blanks}", line_end(text))),
+                None => (at, format!("{word}; ")),
+            })
+        }
     }
 }
 
-/// The line a fence before the statement goes to, counted from 1.
-pub fn line_before(language: Language, text: &str, span: Span) -> u32 {
-    let start = before_labels(language, text, span.start as usize);
-    let before = text.get(..start).unwrap_or_default();
-    u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX)
+/// Line and column of a position, both counted from 1.
+pub fn position(text: &str, at: usize) -> (u32, u32) {
+    let (line, column) = crate::diagnostics::position(text, Span::new(at, at, 0));
+    let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    (narrow(line), narrow(column))
+}
+
+/// Line and column that a fence before the statement goes to.
+pub fn place_before(language: Language, text: &str, span: Span) -> (u32, u32) {
+    let at = before_labels(language, text, span.start as usize);
+    position(text, at)
 }
 
 /// Where the labels of the statement begin: who is at a label is past the fence. Labels in `.wtl` are
@@ -216,27 +264,48 @@ fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usiz
     let rest = text.get(end..)?;
     match language {
         Language::Litmus => {
+            // The table has more lines below it.
             let next = text.get(span.start as usize..)?.find('\n')? + span.start as usize + 1;
             let (_, row) = litmus_row(text, span.start as usize, word);
             Some((next, row))
         }
         Language::X86 => {
-            let line_end = rest.find('\n').map_or(text.len(), |n| end + n);
+            let indentation = indentation(text, span.start as usize);
             Some((
-                line_end,
-                format!("\n{}{word}", indentation(text, span.start as usize)),
+                end_of_line(text, end),
+                format!("{}{indentation}{word}", line_end(text)),
             ))
         }
-        _ if text.get(..end)?.ends_with(';') => Some((end, format!(" {word};"))),
         _ => {
             let blank = rest.len() - rest.trim_start().len();
-            if rest.trim_start().starts_with(';') {
-                Some((end + blank + 1, format!(" {word};")))
-            } else {
-                Some((end, format!("; {word}")))
-            }
+            let at = match (
+                text.get(..end)?.ends_with(';'),
+                rest.trim_start().starts_with(';'),
+            ) {
+                (true, _) => end,
+                (false, true) => end + blank + 1,
+                (false, false) => return Some((end, format!("; {word}"))),
+            };
+            // On a line of its own if the statement ends one.
+            let start = before_labels(language, text, span.start as usize);
+            Some(
+                match (ends_line(text.get(at..)?), blanks_before(text, start)) {
+                    (true, Some(blanks)) => (
+                        end_of_line(text, at),
+                        format!("{}{blanks}{word};", line_end(text)),
+                    ),
+                    _ => (at, format!(" {word};")),
+                },
+            )
         }
     }
+}
+
+/// Where the line of a position ends, before its line end.
+fn end_of_line(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or("");
+    let line = rest.split('\n').next().unwrap_or("");
+    at + line.trim_end_matches('\r').len()
 }
 
 /// The statement's text, and what makes it atomic.
@@ -286,7 +355,11 @@ fn litmus_row(text: &str, at: usize, word: &str) -> (usize, String) {
     });
     (
         start,
-        format!("{} ;\n", cells.collect::<Vec<_>>().join("|")),
+        format!(
+            "{} ;{}",
+            cells.collect::<Vec<_>>().join("|"),
+            line_end(text)
+        ),
     )
 }
 
@@ -321,6 +394,7 @@ fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<Strin
             family: family.name.clone(),
         };
         match fence.what {
+            Edit::FenceBehind(_) | Edit::StoreFenceBehind(_) => return Err(no_place()),
             Edit::Fence(l) | Edit::StoreFence(l) => {
                 let location = family.locations.get(l.index()).ok_or_else(no_place)?;
                 let state = location.labels.first().ok_or_else(no_place)?;
@@ -344,6 +418,7 @@ fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<Strin
     }
     words.extend(twins.values().map(String::as_str));
     let mut out = String::new();
+    let end = line_end(text);
     let (mut thread, mut number) = ("", 0u32);
     let mut written: BTreeSet<(&str, &str)> = BTreeSet::new();
     for line in text.split_inclusive('\n') {
@@ -361,7 +436,7 @@ fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<Strin
         let mut source = second.to_string();
         if let Some(twin) = twins.get(&(thread, second)) {
             if written.insert((thread, second)) {
-                out.push_str(&format!("transition {second} {twin} mfence\n"));
+                out.push_str(&format!("transition {second} {twin} mfence{end}"));
             }
             source.clone_from(twin);
         }
@@ -385,9 +460,9 @@ fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<Strin
                 .strip_prefix(target)
                 .unwrap_or("")
                 .trim_end();
-            out.push_str(&format!("transition {source} {a} lock\n"));
-            out.push_str(&format!("transition {a} {b} {}\n", rest.trim_start()));
-            out.push_str(&format!("transition {b} {target} unlock\n"));
+            out.push_str(&format!("transition {source} {a} lock{end}"));
+            out.push_str(&format!("transition {a} {b} {}{end}", rest.trim_start()));
+            out.push_str(&format!("transition {b} {target} unlock{end}"));
             continue;
         }
         out.push_str(head);

@@ -55,6 +55,13 @@ macro_rules! languages {
                 }
             }
 
+            /// The extensions of its files, without the dot.
+            pub fn extensions(self) -> &'static [&'static str] {
+                match self {
+                    $(Language::$name => &[$($extension),*],)*
+                }
+            }
+
             pub fn from_name(name: &str) -> Option<Language> {
                 Language::ALL.iter().copied().find(|l| l.name() == name)
             }

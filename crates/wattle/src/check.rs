@@ -1,27 +1,29 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, families, plan, resources, vacuity, weaker};
+use crate::{explain, families, plan, resources, runs, vacuity, weaker};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use wattle_evidence::{Control, Scope, Task, Unsound, Verdict};
+use wattle_evidence::{AnyNumber, Asked, Broken, Control, OpenTask, Scope, Task, Unsound, Verdict};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
+use wattle_model::instance::Fact;
 use wattle_model::{Count, Instance, InstanceError, Program, PropertyKind, Span, print};
 use wattle_report::Finding;
 
 /// What was found out about a program.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// Absent if the number of threads is open.
+    /// Absent if the number of threads is open; a finding has the one that shows it.
     pub instance: Option<Instance>,
     /// Model by model, and in each property by property.
     pub results: Vec<Result<Finding, Unsound>>,
 }
 
 impl Checked {
+    /// What was found, where evidence checked.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.results.iter().filter_map(|r| r.as_ref().ok())
     }
@@ -31,16 +33,24 @@ impl Checked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckError {
+    /// There is nothing to run.
     NoThreads,
+    /// The engine asked for does not exist.
     NoEngine {
+        /// As asked for.
         name: String,
+        /// Those there are.
         known: Vec<&'static str>,
     },
+    /// The numbers of threads do not fit the program.
     Instance(InstanceError),
     /// Any number of threads cannot be treated; the place, why, and what to do instead.
     AnyNumber {
+        /// Where.
         span: Span,
+        /// Why.
         message: String,
+        /// What would work.
         hint: String,
     },
 }
@@ -105,7 +115,7 @@ pub fn check_with(
             return Err(CheckError::NoEngine { name, known });
         }
     }
-    let program = &with_counts(program, options)?;
+    let program = &runs::demanding(&with_counts(program, options)?, options);
     let instance = match program.instantiate(&options.counts()) {
         Ok(instance) if instance.threads.is_empty() => return Err(CheckError::NoThreads),
         Ok(instance) => Some(instance),
@@ -116,44 +126,64 @@ pub fn check_with(
     let untreated = match instance {
         None => {
             families::fits_any_number(program)?;
-            families::treated(program, options).err()
+            untreated(program, options)
         }
         Some(_) => None,
     };
-    let questions = questions(program, options.deadlock);
-    let asked: Vec<(MemoryModel, Option<usize>)> = options
+    let mut questions: Vec<Turn> = (questions(program, options.deadlock).into_iter())
+        .map(Turn::Question)
+        .collect();
+    if options.engine.as_deref() == Some(wattle_liveness::NAME) && !program.temporal.is_empty() {
+        questions.clear();
+    }
+    questions.extend((0..program.temporal.len()).map(Turn::Demand));
+    let asked: Vec<(MemoryModel, Turn)> = options
         .models
         .iter()
         .flat_map(|m| questions.iter().map(|q| (*m, *q)))
         .collect();
     let over = AtomicBool::new(false);
     let started = Instant::now();
-    let mut shown: Option<Instance> = None;
     let results = resources::watching(options.memory, &over, || {
         let mut results: Vec<Result<Finding, Unsound>> = Vec::new();
-        for (i, (model, question)) in asked.iter().enumerate() {
+        for (i, (model, asked_for)) in asked.iter().enumerate() {
             let left = options.timeout.map(|t| {
                 let rest = t.saturating_sub(started.elapsed());
                 rest / u32::try_from(asked.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
-            let control = control(left, options.memory, &flags, &over, run);
+            let control = control(left, options, &flags, &over, run);
+            let question = match asked_for {
+                Turn::Question(question) => question,
+                Turn::Demand(d) => {
+                    let instance = instance.as_ref();
+                    results.push(runs::one(program, instance, *model, *d, options, &control));
+                    continue;
+                }
+            };
             let options = &Options {
                 deadlock: options.deadlock && !is_reachable(program, *question),
                 ..options.clone()
             };
+            let (model, question, deadlock) = (*model, *question, options.deadlock);
             let finding = match &instance {
                 Some(instance) => {
                     let task = Task {
                         instance,
-                        model: *model,
-                        question: *question,
-                        deadlock: options.deadlock,
+                        model,
+                        question,
+                        deadlock,
                     };
-                    one(&task, &results, options, &control)
+                    one(&Asked::Fixed(task), &results, options, &control)
                 }
                 None => {
-                    families::program(program, *model, *question, options, &control, &mut shown)
+                    let task = OpenTask {
+                        of: AnyNumber::Program(program),
+                        model,
+                        question,
+                        deadlock,
+                    };
+                    one(&Asked::Open(task), &results, options, &control)
                 }
             };
             results.push(finding.map(|mut f| {
@@ -170,11 +200,17 @@ pub fn check_with(
     };
     match untreated {
         Some(why) if !results.iter().any(broken) => Err(why),
-        _ => Ok(Checked {
-            instance: instance.or(shown),
-            results,
-        }),
+        _ => Ok(Checked { instance, results }),
     }
+}
+
+/// What is asked in turn.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// About single states: a property, or faults alone.
+    Question(Option<usize>),
+    /// About whole runs.
+    Demand(usize),
 }
 
 /// What is asked about a program: its properties by their numbers, or its assertions and faults alone.
@@ -192,54 +228,114 @@ fn is_reachable(program: &Program, question: Option<usize>) -> bool {
     question.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable)
 }
 
+/// Why nobody treats the program for any number of threads, whatever the property.
+fn untreated(program: &Program, options: &Options) -> Option<CheckError> {
+    let task = OpenTask {
+        of: AnyNumber::Program(program),
+        model: MemoryModel::Sc,
+        question: None,
+        deadlock: false,
+    };
+    let refusal = plan::untreated(&task, options)?;
+    Some(CheckError::AnyNumber {
+        span: refusal.span,
+        message: refusal.why,
+        hint: refusal.hint?,
+    })
+}
+
 /// One question: the plan, then what a person wants to know about its answer.
-pub(crate) fn one(
-    task: &Task<'_>,
+fn one(
+    asked: &Asked<'_>,
     before: &[Result<Finding, Unsound>],
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
-    let outcome = plan::run(task, options, control)?;
-    Ok(tell(task, outcome, before, options, control))
+    let outcome = plan::run(*asked, options, control)?;
+    Ok(tell(asked, outcome, before, options, control))
 }
 
 /// What a person wants to know about an answer.
-pub(crate) fn tell(
-    task: &Task<'_>,
+fn tell(
+    asked: &Asked<'_>,
     outcome: plan::Outcome,
     before: &[Result<Finding, Unsound>],
     options: &Options,
     control: &Control<'_>,
 ) -> Finding {
+    let shown = outcome.shown;
+    let (model, question, deadlock) = match asked {
+        Asked::Fixed(task) => (task.model, task.question, task.deadlock),
+        Asked::Open(task) => (task.model, task.question, task.deadlock),
+    };
+    // The instance that is talked about, if there is one.
+    let task = match (asked, &shown) {
+        (Asked::Fixed(task), _) => Some(*task),
+        (Asked::Open(task), Some(instance)) => Some(task.on(instance)),
+        (Asked::Open(_), None) => None,
+    };
+    let scope = match (asked, &task) {
+        (_, Some(task)) => Scope::of(task),
+        (Asked::Open(task), None) => families::scope(task, options),
+        (Asked::Fixed(task), None) => Scope::of(task),
+    };
     let mut finding = Finding {
-        model: task.model,
-        question: task.question,
-        deadlock: task.deadlock,
+        model,
+        question,
+        deadlock,
+        live: None,
         property: None,
-        scope: Scope::of(task),
+        scope,
         engine: outcome.engine,
         seconds: control.elapsed().as_secs_f64(),
         states: outcome.effort.states,
         peak_memory: resources::peak_memory(),
-        shown_with: None,
+        shown: shown.clone(),
         why: None,
-        small_worlds: None,
+        small_worlds: outcome.small_worlds,
         proved_under: None,
-        warnings: Vec::new(),
+        warnings: outcome.warnings,
         judged: outcome.judged,
     };
-    finding.warnings = vacuity::warnings(task, &finding.judged.verdict, options, control);
-    if let (true, Some(trace)) = (options.explain, finding.trace()) {
-        let same = before.iter().flatten();
-        let sc = same
-            .filter(|f| f.model == MemoryModel::Sc && f.question == task.question)
-            .map(|f| &f.judged.verdict)
-            .next();
-        if matches!(finding.judged.verdict, Verdict::Violated { .. }) {
+    if let Some(task) = &task {
+        let vacuous = vacuity::warnings(task, &finding.judged.verdict, options, control);
+        finding.warnings.extend(vacuous);
+        let early = too_early(task, &finding);
+        finding.warnings.extend(early);
+        let violated = matches!(finding.judged.verdict, Verdict::Violated { .. });
+        if let (true, true, Some(trace)) = (options.explain, violated, finding.trace()) {
+            // What SC says about the same instance.
+            let same = before.iter().flatten().filter(|_| shown.is_none());
+            let sc = same
+                .filter(|f| f.model == MemoryModel::Sc && f.question == question)
+                .map(|f| &f.judged.verdict)
+                .next();
             finding.why = explain::explain(task, trace, sc, options, control);
         }
     }
     finding
+}
+
+/// A `never` about registers alone that nothing has happened to yet: most likely the end of runs was
+/// meant.
+fn too_early(task: &Task<'_>, finding: &Finding) -> Option<String> {
+    let question = task.question()?;
+    let Verdict::Violated {
+        because: Broken::Trace(trace),
+    } = &finding.judged.verdict
+    else {
+        return None;
+    };
+    let mut registers = true;
+    question
+        .target
+        .for_each_atom(&mut |f| registers &= matches!(f, Fact::Register(..)));
+    let meant = question.kind == PropertyKind::Never && trace.events.is_empty() && registers;
+    meant.then(|| {
+        "the initial state already violates it: `never` is about every state of every run. Where \
+         threads have ended, write `finally !(…)`"
+            .to_string()
+    })
 }
 
 /// Array-based systems, for any number of threads.
@@ -254,8 +350,17 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
                 rest / u32::try_from(options.models.len() - i).unwrap_or(1)
             });
             let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
-            let control = control(left, options.memory, &flags, &over, run);
-            families::system(system, *model, options, &control)
+            let control = control(left, options, &flags, &over, run);
+            let task = OpenTask {
+                of: AnyNumber::System(system),
+                model: *model,
+                question: None,
+                deadlock: options.deadlock,
+            };
+            one(&Asked::Open(task), &[], options, &control).map(|mut f| {
+                f.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
+                f
+            })
         });
         each.collect()
     });
@@ -266,7 +371,7 @@ pub fn system(system: &ArraySystem, options: &Options, run: &Run<'_>) -> Checked
 }
 
 /// The program with `NAME=*` applied; numbers are applied when the instance is made.
-fn with_counts(program: &Program, options: &Options) -> Result<Program, CheckError> {
+pub(crate) fn with_counts(program: &Program, options: &Options) -> Result<Program, CheckError> {
     let mut program = program.clone();
     let given: &BTreeMap<String, ThreadCount> = &options.threads;
     for (name, count) in given {
@@ -299,14 +404,15 @@ pub fn property_text(program: &Program, question: usize) -> String {
 /// The budget of one question.
 fn control<'c>(
     timeout: Option<Duration>,
-    memory: Option<u64>,
+    options: &Options,
     cancel: &'c [&'c AtomicBool],
     over: &'c AtomicBool,
     run: &Run<'c>,
 ) -> Control<'c> {
     let control = Control::unlimited()
         .with_timeout(timeout)
-        .with_memory(memory)
+        .with_memory(options.memory)
+        .with_budget(options.budget)
         .with_cancel(cancel)
         .with_alarm(over);
     match run.sink {

@@ -1,67 +1,17 @@
-//! Any number of threads: programs with open families and array-based systems.
-//!
-//! `params` treats threads that are told apart and unbounded integers, and tries small instances
-//! first; `exact` decides finite data where nothing tells threads apart. Both run
-//! side by side ([`crate::plan`]). A violation with some number of threads is shown on an instance, a
-//! proof is audited before it is told.
-
-mod breaker;
-mod counting;
-mod program;
-mod small_worlds;
-
-pub use program::{program, provers_named};
+//! Any number of threads: which families are open, what a proof covers, what a file of evidence is about.
 
 use crate::check::CheckError;
-use crate::family_fences::open_families;
 use crate::input::Subject;
 use crate::options::{Options, ThreadCount};
-use crate::resources;
-use std::cell::Cell;
+use crate::small_worlds::{self, Sampled, sample};
 use std::collections::BTreeMap;
-use wattle_auditor::meaning::Meaning;
-use wattle_auditor::{AuditPolicy, Solvers, after_audit, audit_system};
-use wattle_evidence::related::Met;
-use wattle_evidence::{
-    Assumption, Broken, Certificate, Control, EvidenceFile, Judged, Progress, Proof, Reason,
-    Refusal, Scope, SmallWorlds, Stop, Unchecked, Unsound, Verdict,
-};
+use wattle_evidence::{AnyNumber, Assumption, Certificate, Control, EvidenceFile, OpenTask, Scope};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Init, Instance, InstanceError, Length, Program, Span};
-use wattle_params::certificate::certificate;
+use wattle_model::{Count, Counts, Init, Instance, InstanceError, Length, Program};
 use wattle_params::compile::Unsupported;
 use wattle_params::lower::{Lowered, lower};
-use wattle_params::machine::{Event, Machine};
-use wattle_params::small::Small;
-use wattle_params::{Outcome, Run};
 use wattle_report::Finding;
-
-pub const PARAMS: &str = "params";
-pub const EXACT: &str = "exact";
-pub const COUNTING: &str = "counting";
-
-/// Whether the program as such can be treated for any number of threads; what cannot be said of one of
-/// its properties is told with that property.
-pub fn treated(program: &Program, options: &Options) -> Result<(), CheckError> {
-    let by_params = lower(program, None)
-        .map(|_| ())
-        .map_err(|u| (u.span, u.message, u.hint));
-    let by_exact = (program.crowd(None).map(|_| ())).map_err(|n| (n.span, n.message, n.hint));
-    let by_counting = program.counted_crowd(None).map(|_| ());
-    let by_counting = by_counting.map_err(|n| (n.span, n.message, n.hint));
-    let result = match options.engine.as_deref() {
-        Some(EXACT) => by_exact,
-        Some(COUNTING) => by_counting,
-        Some(PARAMS) => by_params,
-        _ => by_params.or_else(|why| by_counting.map_err(|_| why)),
-    };
-    result.map_err(|(span, message, hint)| CheckError::AnyNumber {
-        span,
-        message,
-        hint,
-    })
-}
 
 /// A list of initial values fits one number of threads only.
 pub fn fits_any_number(program: &Program) -> Result<(), CheckError> {
@@ -84,7 +34,7 @@ pub fn fits_any_number(program: &Program) -> Result<(), CheckError> {
     // Some number of threads must make an instance.
     let mut error = None;
     for n in 1..=FEW {
-        match with_threads(program, &Options::default(), n) {
+        match with_threads(program, n) {
             Ok(_) => return Ok(()),
             Err(e) => error = error.or(Some(e)),
         }
@@ -117,13 +67,13 @@ pub fn kept(
         .collect();
     let (model, question) = (finding.model, finding.question);
     let counts = options.counts();
-    if let (Certificate::LoadBuffers(_) | Certificate::Counting(_), Subject::Program(program)) =
-        (proof, subject)
-    {
+    let counted = matches!(proof, Certificate::Counting(_));
+    let crowds = counted || matches!(proof, Certificate::LoadBuffers(_));
+    if let (true, Subject::Program(program)) = (crowds, subject) {
         let program = opened(program, &any, &counts.0)?;
-        let crowd = match proof {
-            Certificate::Counting(_) => program.counted_crowd(question).map(|c| c.crowd),
-            _ => program.crowd(question),
+        let crowd = match counted {
+            true => program.counted_crowd(question).map(|c| c.crowd),
+            false => program.crowd(question),
         };
         let crowd = crowd.map_err(|n| n.message)?;
         let proof = proof.clone();
@@ -192,50 +142,27 @@ pub fn small_worlds_again(
     kept: &EvidenceFile<Certificate>,
     control: &Control<'_>,
 ) -> Result<(), String> {
-    let (any, counts) = (&kept.any, &kept.threads);
-    let (question, model, certificate) = (kept.question, kept.model, &kept.evidence);
-    let broken = |n: u32| format!("with {} a run breaks what it proves", threads(n));
-    match subject {
-        Subject::System(system) => {
-            let small = run_small(system, model, Some(certificate), control);
-            match (small.run, small.outside) {
-                (Some(run), _) => Err(broken(u32::from(run.threads))),
-                (None, Some(what)) => Err(what),
-                (None, None) => Ok(()),
+    let program;
+    let task = OpenTask {
+        of: match subject {
+            Subject::Program(written) => {
+                program = opened(written, &kept.any, &kept.threads)?;
+                AnyNumber::Program(&program)
             }
-        }
-        Subject::Program(program) => {
-            let asked = program::Asked {
-                program: &opened(program, any, counts)?,
-                model,
-                question,
-                options: &Options::default(),
-                kept: None,
-            };
-            match asked.sample(small_worlds::THREADS, small_worlds::STATES, control) {
-                small_worlds::Sampled::Fine(_) => {
-                    asked.members(certificate, control).map_or(Ok(()), Err)
-                }
-                small_worlds::Sampled::Broken(shown) => {
-                    Err(broken(shown.instance.threads.len() as u32))
-                }
-            }
-        }
-    }
-}
-
-fn run_small(
-    system: &ArraySystem,
-    model: MemoryModel,
-    certificate: Option<&Certificate>,
-    control: &Control<'_>,
-) -> Small {
-    let limits = (small_worlds::THREADS as u8, small_worlds::STATES as usize);
-    let meaning = certificate.map(|c| Meaning::new(system, model, c));
-    let meaning = meaning.and_then(Result::ok).flatten();
-    let stop = || control.stop().is_some();
-    let excludes = |state: &Met<'_>| meaning.as_ref().and_then(|m| m.excludes(state));
-    wattle_params::small_worlds(system, model, Some(&excludes), limits, &stop)
+            Subject::System(system) => AnyNumber::System(system),
+        },
+        model: kept.model,
+        question: kept.question,
+        deadlock: false,
+    };
+    let limits = (small_worlds::THREADS, small_worlds::STATES);
+    let n = match sample(&task, Some(&kept.evidence), limits, control) {
+        Sampled::Fine(_) => return Ok(()),
+        Sampled::Outside(what) => return Err(what),
+        Sampled::Ran(n, _) => n,
+        Sampled::Broken(shown) => shown.instance.threads.len() as u32,
+    };
+    Err(format!("with {} a run breaks what it proves", threads(n)))
 }
 
 /// What a proof about the program's system takes for granted about the program.
@@ -257,88 +184,6 @@ fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, Str
     lower(program, question).map_err(refused)
 }
 
-/// An array-based system.
-pub fn system(
-    system: &ArraySystem,
-    model: MemoryModel,
-    options: &Options,
-    control: &Control<'_>,
-) -> Result<Finding, Unsound> {
-    if let Some(name) = options.engine.as_ref().filter(|e| *e != PARAMS) {
-        let why = format!("`{name}` reads programs; array-based systems are for {PARAMS}");
-        let reason = Reason::Refused(Refusal::new(why));
-        return Ok(open(model, None, options, reason));
-    }
-    if options.deadlock {
-        return Ok(open(model, None, options, no_deadlocks()));
-    }
-    let (outcome, stopped) = decide(system, model, control);
-    let mut finding = found(system, model, None, options, control, (outcome, stopped))?;
-    confirm(system, model, &mut finding, control)?;
-    let axioms = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
-    let assumptions = axioms.then_some(Assumption::Invariants);
-    finding.judged = finding
-        .judged
-        .assuming(assumptions.into_iter().collect(), |a| options.accepts(a));
-    finding.property = (!system.bad.is_empty()).then(|| "unsafe".to_string());
-    if let Some(n) = system.threads {
-        finding.scope.threads = threads(n);
-        if let Verdict::Holds { scope, .. } = &mut finding.judged.verdict {
-            scope.threads = threads(n);
-        }
-    }
-    finding.seconds = control.elapsed().as_secs_f64();
-    Ok(finding)
-}
-
-/// Small instances of a system that was proved safe: what they show comes first.
-fn confirm(
-    system: &ArraySystem,
-    model: MemoryModel,
-    finding: &mut Finding,
-    control: &Control<'_>,
-) -> Result<(), Unsound> {
-    let Verdict::Holds {
-        proof: Proof::Certificate(certificate),
-        ..
-    } = &finding.judged.verdict
-    else {
-        return Ok(());
-    };
-    if finding.judged.unchecked == Some(Unchecked::Off) {
-        return Ok(());
-    }
-    let small = run_small(system, model, Some(certificate), control);
-    if let Some(run) = small.run {
-        let because = Broken::Run(tell(system, model, &run));
-        finding.judged.verdict = Verdict::Violated { because };
-        finding.warnings.push(refuted(PARAMS));
-        return Ok(());
-    }
-    if let Some(what) = small.outside {
-        let engine = PARAMS;
-        return Err(Unsound { engine, what });
-    }
-    sampled(finding, small.worlds);
-    Ok(())
-}
-
-/// Notes how far small instances were run.
-fn sampled(finding: &mut Finding, worlds: SmallWorlds) {
-    if let Some(why) = &worlds.not_run {
-        let note = format!("small instances could not be run: {why}");
-        finding.warnings.push(note);
-    }
-    finding.small_worlds = Some(worlds);
-}
-
-/// Engine and auditor were wrong.
-fn refuted(engine: &str) -> String {
-    format!(
-        "{engine} had a proof of the opposite, which this run refutes; please report this program"
-    )
-}
-
 /// `1 thread`, `2 threads`
 pub fn threads(n: u32) -> String {
     match n {
@@ -347,178 +192,25 @@ pub fn threads(n: u32) -> String {
     }
 }
 
-/// Runs the search under the budget; also says what stopped it.
-fn decide(
-    system: &ArraySystem,
-    model: MemoryModel,
-    control: &Control<'_>,
-) -> (Outcome, Option<Stop>) {
-    let stopped = Cell::new(None);
-    // What was done, for whoever runs beside it; cubes held may well become fewer.
-    let polls = Cell::new(0u64);
-    let stop = |_: usize| {
-        polls.set(polls.get() + 1);
-        let progress = Progress {
-            states: polls.get(),
-            ..Progress::default()
-        };
-        match control.poll(PARAMS, progress) {
-            Ok(()) => false,
-            Err(s) => {
-                stopped.set(Some(s));
-                true
-            }
-        }
-    };
-    let (outcome, _) =
-        wattle_params::check(system, model, wattle_params::Options::default(), &stop);
-    (outcome, stopped.get())
-}
-
-fn found(
-    system: &ArraySystem,
-    model: MemoryModel,
-    question: Option<usize>,
-    options: &Options,
-    control: &Control<'_>,
-    (outcome, stopped): (Outcome, Option<Stop>),
-) -> Result<Finding, Unsound> {
-    let mut finding = open(model, question, options, Reason::Other(String::new()));
-    finding.judged.verdict = match outcome {
-        Outcome::Holds(proof) => {
-            finding.states = proof.size() as u64;
-            let certificate = certificate(system, model, &proof);
-            let result = match options.audit {
-                AuditPolicy::Always => {
-                    let solvers = Solvers::own();
-                    let result = audit_system(&solvers, system, model, &certificate, control);
-                    after_audit(PARAMS, result.map(|_| ()))?
-                }
-                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
-            };
-            match result {
-                Ok(unchecked) => {
-                    finding.judged.unchecked = unchecked;
-                    Verdict::Holds {
-                        scope: finding.scope.clone(),
-                        proof: Proof::Certificate(certificate),
-                    }
-                }
-                Err(reason) => Verdict::Undecided {
-                    reason,
-                    so_far: Progress::default(),
-                },
-            }
-        }
-        Outcome::Violated(run) => match broken_claim(system, model, &run) {
-            None => Verdict::Violated {
-                because: Broken::Run(tell(system, model, &run)),
-            },
-            Some(line) => Verdict::Undecided {
-                reason: Reason::Other(format!(
-                    "a run violates it, but on the way also the invariant of line {line}, which the file \
-                     takes for granted"
-                )),
-                so_far: Progress::default(),
-            },
-        },
-        Outcome::Undecided(why) => {
-            let reason = match stopped {
-                Some(stop) => Reason::Stopped {
-                    stop,
-                    stage: PARAMS.into(),
-                },
-                None => Reason::Other(why),
-            };
-            Verdict::Undecided {
-                reason,
-                so_far: Progress::default(),
-            }
-        }
-        Outcome::Refused(u) => Verdict::Undecided {
-            reason: refusal(u.span, &u.message, &u.hint),
-            so_far: Progress::default(),
-        },
-    };
-    Ok(finding)
-}
-
-/// The line of an invariant of the file that does not hold somewhere in the run.
-fn broken_claim(system: &ArraySystem, model: MemoryModel, run: &Run) -> Option<u32> {
-    let machine = Machine::new(system, model, run.threads);
-    let mut state = run.start.clone();
-    let mut events = run.events.iter();
-    loop {
-        if let Some(claim) = machine.broken_claim(&state) {
-            return Some(system.assumed[claim].span.line);
-        }
-        state = machine.apply(&state, events.next()?)?;
-    }
-}
-
-/// A run of the array-based system, one line for each event.
-fn tell(system: &ArraySystem, model: MemoryModel, run: &Run) -> Vec<String> {
-    let machine = Machine::new(system, model, run.threads);
-    let name = |position: usize| {
-        let (cell, args) = machine.cell_at(position);
-        let args: Vec<String> = args.iter().map(|a| format!("#{a}")).collect();
-        let base = &system.cell(cell).name;
-        if args.is_empty() {
-            base.clone()
-        } else {
-            format!("{base}[{}]", args.join(", "))
-        }
-    };
-    let mut lines = vec![format!("with {}:", threads(u32::from(run.threads)))];
-    let mut state = run.start.clone();
-    for (i, event) in run.events.iter().enumerate() {
-        let Some(next) = machine.apply(&state, event) else {
-            break;
-        };
-        let what = match event {
-            Event::Step {
-                transition, args, ..
-            } => {
-                let args: Vec<String> = args.iter().map(|a| format!("#{a}")).collect();
-                format!(
-                    "{} ({})",
-                    system.transitions[*transition].name,
-                    args.join(", ")
-                )
-            }
-            Event::Drain { thread, .. } => format!("a store of #{thread} reaches memory"),
-        };
-        let changed = (0..machine.size()).filter(|p| state.values[*p] != next.values[*p]);
-        let changed: Vec<String> = changed.map(name).collect();
-        let note = match changed.is_empty() {
-            true => String::new(),
-            false => format!("   changes {}", changed.join(", ")),
-        };
-        lines.push(format!("{:>4}  {what}{note}", i + 1));
-        state = next;
-    }
-    lines
-}
-
-/// Nobody proves that any number of threads is free of deadlock.
-fn no_deadlocks() -> Reason {
-    let why = "deadlocks are looked for with a fixed number of threads (such as `--threads t=3`), and \
-               not proved absent for any number";
-    Reason::Refused(Refusal::new(why))
-}
-
-fn refusal(span: Span, message: &str, hint: &str) -> Reason {
-    let why = format!("{message} ({hint})");
-    Reason::Refused(Refusal::new(why).at(span, hint))
-}
-
 /// The program's instance with so many threads in each open family.
-fn with_threads(program: &Program, options: &Options, n: u32) -> Result<Instance, InstanceError> {
-    let mut counts = options.counts();
-    for f in program.families.iter().filter(|f| f.count == Count::Any) {
-        counts.0.insert(f.name.clone(), n);
+pub fn with_threads(program: &Program, n: u32) -> Result<Instance, InstanceError> {
+    let open = program.families.iter().filter(|f| f.count == Count::Any);
+    program.instantiate(&Counts(open.map(|f| (f.name.clone(), n)).collect()))
+}
+
+/// What a proof covers.
+pub fn scope(task: &OpenTask<'_>, options: &Options) -> Scope {
+    let number = match task.of {
+        AnyNumber::System(system) => system.threads,
+        AnyNumber::Program(_) => None,
+    };
+    let buffers = (task.model != MemoryModel::Sc).then(|| "store buffers".to_string());
+    Scope {
+        threads: number.map_or_else(|| any_number(options), threads),
+        data: "finite".into(),
+        unbounded: buffers.into_iter().collect(),
+        assumptions: Vec::new(),
     }
-    program.instantiate(&counts)
 }
 
 /// Any number of threads, but for the families that were given one.
@@ -531,30 +223,36 @@ pub fn any_number(options: &Options) -> String {
     }
 }
 
-fn open(model: MemoryModel, question: Option<usize>, options: &Options, reason: Reason) -> Finding {
-    Finding {
-        model,
-        question,
-        deadlock: options.deadlock,
-        property: None,
-        scope: Scope {
-            threads: any_number(options),
-            data: "finite".into(),
-            unbounded: Vec::new(),
-            assumptions: Vec::new(),
-        },
-        judged: Judged::checked(Verdict::Undecided {
-            reason,
-            so_far: Progress::default(),
-        }),
-        engine: PARAMS,
-        seconds: 0.0,
-        states: 0,
-        peak_memory: resources::peak_memory(),
-        shown_with: None,
-        why: None,
-        small_worlds: None,
-        proved_under: None,
-        warnings: Vec::new(),
+/// The families that have any number of threads, as the options say or the program does.
+pub fn open_families(program: &Program, options: &Options) -> Vec<String> {
+    let open = program
+        .families
+        .iter()
+        .filter(|f| match options.threads.get(&f.name) {
+            Some(count) => *count == ThreadCount::Any,
+            None => f.count == Count::Any,
+        });
+    open.map(|f| f.name.clone()).collect()
+}
+
+/// The counts with so many threads in each open family.
+pub fn counts(program: &Program, options: &Options, n: u32) -> Counts {
+    let mut counts = options.counts();
+    for name in open_families(program, options) {
+        counts.0.insert(name, n);
     }
+    counts
+}
+
+/// The counts of an instance: those of the options, and how many threads it has of each open family.
+pub fn counts_of(program: &Program, options: &Options, instance: &Instance) -> Counts {
+    let mut counts = options.counts();
+    for name in open_families(program, options) {
+        if let Some(family) = program.family_named(&name) {
+            let threads = instance.threads.iter().filter(|t| t.family == family);
+            let n = u32::try_from(threads.count()).unwrap_or(u32::MAX);
+            counts.0.insert(name, n);
+        }
+    }
+    counts
 }

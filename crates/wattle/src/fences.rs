@@ -2,7 +2,7 @@
 
 use crate::family_fences::{self, Families};
 use crate::options::Options;
-use crate::plan;
+use crate::{families, plan};
 use std::cell::RefCell;
 use wattle_auditor::audit_robustness;
 use wattle_auditor::{AuditError, AuditPolicy};
@@ -10,8 +10,12 @@ use wattle_evidence::{
     Assumption, Broken, Control, Reason, Refusal, Scope, Task, Unchecked, Unsound, Verdict,
 };
 use wattle_memory::MemoryModel;
-use wattle_model::{FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span};
-use wattle_repair::{Check, Checker, Costs, Fix, Outcome, Query, Robust, Run, SiteKind, unit};
+use wattle_model::{
+    Counts, FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span,
+};
+use wattle_repair::{
+    Check, Checker, Costs, Fix, Outcome, Places, Query, Robust, Run, Site, SiteKind, unit,
+};
 use wattle_syntax::Language;
 use wattle_syntax::edit::{self, Edit, FenceEdit, Placing};
 
@@ -21,12 +25,14 @@ pub enum Goal {
     /// Its properties.
     #[default]
     Safety,
+    /// Every relaxed run is one of SC in disguise.
     Robustness,
     /// Freedom from triangular races.
     Triangular,
 }
 
 impl Goal {
+    /// As on the command line.
     pub fn keyword(self) -> &'static str {
         match self {
             Goal::Safety => "safety",
@@ -36,18 +42,35 @@ impl Goal {
     }
 }
 
+/// What is looked for.
 #[derive(Clone, Debug)]
 pub struct FenceOptions {
+    /// The memory model to be repaired for.
     pub model: MemoryModel,
+    /// What the fences are for.
     pub goal: Goal,
+    /// What each kind costs.
     pub costs: Costs,
     /// All minimal sets.
     pub all: bool,
 }
 
+impl FenceOptions {
+    /// The cheapest set that keeps the properties under a memory model.
+    pub fn new(model: MemoryModel) -> Self {
+        FenceOptions {
+            model,
+            goal: Goal::Safety,
+            costs: Costs::default(),
+            all: false,
+        }
+    }
+}
+
 /// Why there is no outcome at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceError {
+    /// The numbers of threads do not fit the program.
     Instance(InstanceError),
     /// An engine's evidence did not check.
     Unsound(Unsound),
@@ -58,7 +81,9 @@ pub enum FenceError {
 /// What came out, and what the proofs on the way rest on.
 #[derive(Clone, Debug)]
 pub struct Repaired {
+    /// The sets, or why there are none.
     pub outcome: Outcome,
+    /// What the proofs rest on.
     pub rests: Rests,
 }
 
@@ -108,6 +133,27 @@ pub fn fences(
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Repaired, FenceError> {
+    let (outcome, rests) = judging(program, wanted, options, |counts, checker| {
+        let query = Query {
+            program,
+            counts: counts.clone(),
+            model: wanted.model,
+            costs: wanted.costs,
+            all: wanted.all,
+        };
+        wattle_repair::repair(&query, checker, control)
+    })?;
+    Ok(Repaired { outcome, rests })
+}
+
+/// Works with whoever decides the goal, and says what the proofs on the way rest on. The counts are
+/// those of the instance to ask about first.
+pub(crate) fn judging<T>(
+    program: &Program,
+    wanted: &FenceOptions,
+    options: &Options,
+    work: impl FnOnce(&Counts, &dyn Checker) -> Result<T, InstanceError>,
+) -> Result<(T, Rests), FenceError> {
     let properties = &program.properties;
     if wanted.goal == Goal::Safety
         && !properties.is_empty()
@@ -115,17 +161,10 @@ pub fn fences(
     {
         return Err(FenceError::OnlyReachable);
     }
-    let any =
-        wanted.goal == Goal::Safety && !family_fences::open_families(program, options).is_empty();
-    let query = Query {
-        program,
-        counts: match any {
-            true => family_fences::least(program, options),
-            false => options.counts(),
-        },
-        model: wanted.model,
-        costs: wanted.costs,
-        all: wanted.all,
+    let any = wanted.goal == Goal::Safety && !families::open_families(program, options).is_empty();
+    let counts = match any {
+        true => family_fences::least(program, options),
+        false => options.counts(),
     };
     let record = Record::default();
     // That SC keeps the properties is no part of the answer.
@@ -159,11 +198,11 @@ pub fn fences(
         Goal::Safety => &safety,
         Goal::Robustness | Goal::Triangular => &robust,
     };
-    let outcome = wattle_repair::repair(&query, checker, control).map_err(FenceError::Instance)?;
+    let done = work(&counts, checker).map_err(FenceError::Instance)?;
     let rests = record.rests.into_inner();
     match record.unsound.into_inner() {
         Some(unsound) => Err(FenceError::Unsound(unsound)),
-        None => Ok(Repaired { outcome, rests }),
+        None => Ok((done, rests)),
     }
 }
 
@@ -297,7 +336,9 @@ pub(crate) fn cannot_repair(verdict: Verdict) -> Reason {
 /// A fenced source text that was parsed and proved again.
 #[derive(Clone, Debug)]
 pub struct Written {
+    /// The whole text.
     pub text: String,
+    /// How fences that have no store before them were placed.
     pub placing: Placing,
 }
 
@@ -311,18 +352,16 @@ pub fn write(
     options: &Options,
     control: &Control<'_>,
 ) -> Result<Written, String> {
-    let edits = fix.sites.iter().map(|s| FenceEdit {
-        family: s.family,
-        what: match s.kind {
-            SiteKind::Fence(l) => Edit::Fence(l),
-            SiteKind::StoreFence(l) => Edit::StoreFence(l),
-            SiteKind::Swap(s) => Edit::Swap(s),
-            SiteKind::Lock(l) => Edit::Lock(text_of(program, s.family, l)),
-        },
-    });
-    let edits: Vec<FenceEdit> = edits.collect();
+    let places = Places::new(program);
     let mut problems = Vec::new();
-    for placing in [Placing::BeforeStatements, Placing::AfterStores] {
+    for (behind, placing) in [
+        (true, Placing::BeforeStatements),
+        (false, Placing::BeforeStatements),
+        (false, Placing::AfterStores),
+    ] {
+        let edits: Vec<FenceEdit> = (fix.sites.iter())
+            .flat_map(|s| edits(language, program, &places, *s, behind))
+            .collect();
         match prove(
             language, text, program, &edits, placing, wanted, options, control,
         ) {
@@ -332,6 +371,109 @@ pub fn write(
         }
     }
     Err(problems.join("; "))
+}
+
+/// What is written for a site: if `behind`, right behind the stores that lead to it, where these are
+/// all that do.
+fn edits(
+    language: Language,
+    program: &Program,
+    places: &Places,
+    site: Site,
+    behind: bool,
+) -> Vec<FenceEdit> {
+    let (family, mine) = (program.family(site.family), places.family(site.family));
+    let edit = |what: Edit| FenceEdit {
+        family: site.family,
+        what,
+    };
+    let fences = |l: LocationId, at: fn(LocationId) -> Edit, after: fn(Span) -> Edit| {
+        let spans = mine.behind(family, l);
+        // Automata have places and nothing behind them.
+        match behind && !spans.is_empty() && language != Language::Trencher {
+            true => spans.into_iter().map(|s| edit(after(s))).collect(),
+            false => mine.copies(l).iter().map(|l| edit(at(*l))).collect(),
+        }
+    };
+    match site.kind {
+        SiteKind::Fence(l) => fences(l, Edit::Fence, Edit::FenceBehind),
+        SiteKind::StoreFence(l) => fences(l, Edit::StoreFence, Edit::StoreFenceBehind),
+        SiteKind::Swap(s) => vec![edit(Edit::Swap(s))],
+        SiteKind::Lock(l) => vec![edit(Edit::Lock(text_of(program, site.family, l)))],
+    }
+}
+
+/// Where a person finds a site in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// Behind the statements there, or before them.
+    pub behind: bool,
+    /// Line and column from 1, in the order of the text.
+    pub at: Vec<(u32, u32)>,
+    /// A label that stands there.
+    pub label: Option<String>,
+}
+
+/// Where a site is in the text; the lines are those that [`write()`] changes.
+pub fn place(language: Language, text: &str, program: &Program, site: Site) -> SourcePlace {
+    let places = Places::new(program);
+    let (family, mine) = (program.family(site.family), places.family(site.family));
+    let start = |span: Span| edit::position(text, span.start as usize);
+    let label = |l: LocationId| family.locations[l.index()].labels.first().cloned();
+    match site.kind {
+        SiteKind::Fence(l) | SiteKind::StoreFence(l) => {
+            let spans = mine.behind(family, l);
+            let at = family.locations[l.index()].span;
+            match (
+                spans.is_empty() || language == Language::Trencher,
+                at.is_some(),
+            ) {
+                (false, _) => {
+                    // A statement of several lines is behind us at its end.
+                    let end = |s: &Span| edit::position(text, s.end as usize);
+                    SourcePlace {
+                        behind: true,
+                        at: spans.iter().map(end).collect(),
+                        label: None,
+                    }
+                }
+                (true, true) => SourcePlace {
+                    behind: false,
+                    at: vec![edit::place_before(language, text, at)],
+                    label: label(l),
+                },
+                (true, false) => SourcePlace {
+                    behind: false,
+                    at: Vec::new(),
+                    label: label(l),
+                },
+            }
+        }
+        SiteKind::Swap(s) => {
+            let step = &family.steps[s.index()];
+            SourcePlace {
+                behind: false,
+                at: Some(step.span)
+                    .filter(|s| s.is_some())
+                    .map(start)
+                    .into_iter()
+                    .collect(),
+                label: label(step.source),
+            }
+        }
+        SiteKind::Lock(l) => {
+            let span = text_of(program, site.family, l);
+            SourcePlace {
+                behind: false,
+                at: Some(span)
+                    .filter(|s| s.is_some())
+                    .map(start)
+                    .into_iter()
+                    .collect(),
+                label: label(l),
+            }
+        }
+    }
 }
 
 /// The text of the read-modify-write that starts at the location.
@@ -377,10 +519,10 @@ fn prove(
 }
 
 /// A unified diff of two texts by lines.
-pub fn diff(name: &str, old: &str, new: &str) -> String {
+pub fn diff(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let common = common_lines(&a, &b);
-    let mut out = format!("--- {name}\n+++ {name} (fenced)\n");
+    let mut out = format!("--- {old_name}\n+++ {new_name}\n");
     let (mut i, mut j) = (0, 0);
     for (x, y) in common.into_iter().chain([(a.len(), b.len())]) {
         if i < x || j < y {

@@ -16,6 +16,7 @@ pub enum Family {
 }
 
 impl Family {
+    /// Every family.
     pub const ALL: [Family; 4] = [
         Family::Lamport,
         Family::Branching,
@@ -23,6 +24,7 @@ impl Family {
         Family::Indexer,
     ];
 
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Family::Lamport => "lamport",

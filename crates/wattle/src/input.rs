@@ -1,11 +1,14 @@
 //! From a file name to a model: reading, choosing the language, parsing. Every failure is a message
 //! a person can act on.
 
+mod code;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use wattle_model::Program;
 use wattle_model::array::ArraySystem;
+use wattle_model::{Program, Span};
 use wattle_syntax::{Diagnostic, Language, Severity};
 
 /// Larger files are refused: no program anyone wrote is that long.
@@ -14,38 +17,56 @@ pub const MAX_BYTES: u64 = 8 << 20;
 /// The language of an input. Array-based systems are a model of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputLanguage {
+    /// One of the languages for programs.
     Program(Language),
+    /// Cubicle's: array-based systems.
     Cubicle,
+    /// Compiled code with threads of its own: an object file, an archive, assembly.
+    Code,
 }
 
 impl InputLanguage {
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             InputLanguage::Program(l) => l.name(),
             InputLanguage::Cubicle => "cubicle",
+            InputLanguage::Code => "object",
         }
     }
 
+    /// The language called so, or with this extension.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "cubicle" | "cub" => Some(InputLanguage::Cubicle),
+            "object" => Some(InputLanguage::Code),
             _ => Language::from_name(name)
                 .or_else(|| Language::from_extension(name))
                 .map(InputLanguage::Program),
         }
     }
 
+    /// The language of a file, by its extension.
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "cub" => Some(InputLanguage::Cubicle),
+            "o" | "obj" | "a" | "rlib" | "s" | "S" => Some(InputLanguage::Code),
             other => Language::from_extension(other).map(InputLanguage::Program),
         }
+    }
+
+    /// Every language's name with its extension, as in `x86 (.asm)`.
+    pub fn described() -> Vec<String> {
+        let programs = Language::ALL.iter();
+        let programs = programs.map(|l| format!("{} (.{})", l.name(), l.extensions().join(" .")));
+        let others = ["cubicle (.cub)", "object (.o .a .s)"];
+        programs.chain(others.map(String::from)).collect()
     }
 
     /// Every language's name.
     pub fn names() -> Vec<&'static str> {
         let programs = Language::ALL.iter().map(|l| l.name());
-        programs.chain(["cubicle"]).collect()
+        programs.chain(["cubicle", "object"]).collect()
     }
 }
 
@@ -54,16 +75,22 @@ impl InputLanguage {
 pub struct Source {
     /// As given on the command line; `-` for standard input.
     pub name: String,
+    /// The whole text.
     pub text: String,
+    /// The language it is read in.
     pub language: InputLanguage,
     /// x86 programs: mathematical integers instead of wrap-around.
     pub mathematical: bool,
+    /// Lines of the text that come from compiled code, with the source they were compiled from.
+    pub places: BTreeMap<u32, String>,
 }
 
 /// What a text means.
 #[derive(Clone, Debug)]
 pub enum Subject {
+    /// Threads over shared memory.
     Program(Program),
+    /// An array-based system.
     System(Box<ArraySystem>),
 }
 
@@ -74,13 +101,44 @@ pub struct InputError {
     pub reason: String,
     /// Messages that point into the source, rendered.
     pub messages: Vec<String>,
+    /// The same as data.
+    pub diagnostics: Vec<Located>,
+}
+
+/// A message and its place in the text.
+#[derive(Clone, Debug)]
+pub struct Located {
+    /// The message.
+    pub diagnostic: Diagnostic,
+    /// Line and column, from 1.
+    pub place: Option<(usize, usize)>,
 }
 
 impl InputError {
+    /// One sentence, about no place.
     pub fn new(reason: impl Into<String>) -> Self {
         InputError {
             reason: reason.into(),
             messages: Vec::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// What is wrong with a text; `name` is the file's.
+    pub fn of_text(
+        reason: impl Into<String>,
+        diagnostics: &[Diagnostic],
+        name: &str,
+        text: &str,
+    ) -> Self {
+        let located = |d: &Diagnostic| Located {
+            diagnostic: d.clone(),
+            place: d.position(text),
+        };
+        InputError {
+            reason: reason.into(),
+            messages: render(diagnostics, name, text),
+            diagnostics: diagnostics.iter().take(MAX_MESSAGES).map(located).collect(),
         }
     }
 }
@@ -102,6 +160,20 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
             ))
         })?,
     };
+    if language == InputLanguage::Code {
+        if name == "-" {
+            return Err(InputError::new(
+                "compiled code is not read from standard input",
+            ));
+        }
+        return Ok(Source {
+            name: name.to_string(),
+            text: code::harness(name)?,
+            language,
+            mathematical: false,
+            places: BTreeMap::new(),
+        });
+    }
     let too_large = || {
         let limit = MAX_BYTES >> 20;
         InputError::new(format!("the file is larger than {limit} MB"))
@@ -132,11 +204,17 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
     if text.trim().is_empty() {
         return Err(InputError::new("the file is empty"));
     }
+    if text.contains('\r') && !text.contains('\n') {
+        let why = "its lines end in a carriage return alone, and so are one line; \
+                   `tr '\\r' '\\n'` makes lines of them";
+        return Err(InputError::new(why));
+    }
     Ok(Source {
         name: name.to_string(),
         text,
         language,
         mathematical: false,
+        places: BTreeMap::new(),
     })
 }
 
@@ -152,8 +230,8 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
     Err(std::io::Error::other(what))
 }
 
-/// Parses. Warnings come beside the model.
-pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
+/// Parses. Warnings come beside the model. Compiled code that the program calls is listed after the text.
+pub fn parse(source: &mut Source) -> Result<(Subject, Vec<String>), InputError> {
     let (subject, diagnostics) = match source.language {
         InputLanguage::Program(language) => {
             let parsed = match language {
@@ -162,8 +240,13 @@ pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
                     let options = wattle_syntax::x86::ParseOptions { mathematical };
                     wattle_syntax::x86::parse_with(&source.text, options)
                 }
+                Language::Wtl => code::program(source),
                 language => wattle_syntax::parse(language, &source.text),
             };
+            (parsed.program.map(Subject::Program), parsed.diagnostics)
+        }
+        InputLanguage::Code => {
+            let parsed = code::program(source);
             (parsed.program.map(Subject::Program), parsed.diagnostics)
         }
         InputLanguage::Cubicle => {
@@ -174,27 +257,52 @@ pub fn parse(source: &Source) -> Result<(Subject, Vec<String>), InputError> {
     };
     let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error);
     let count = errors.count();
-    let messages = render(&diagnostics, source);
+    let (name, text) = (&source.name, &source.text);
     match subject {
-        Some(subject) => Ok((subject, messages)),
-        None => Err(InputError {
-            reason: match count {
+        Some(subject) => Ok((subject, render(&diagnostics, name, text))),
+        None => {
+            if let Some(other) = reads_as(source) {
+                let (given, other) = (source.language.name(), other.name());
+                let why = format!("this is no {given} program; it reads as {other}");
+                let hint = format!("`--lang {other}`, or the file extension of that language");
+                let told = Diagnostic::error(Span::NONE, why.as_str()).hint(hint);
+                return Err(InputError::of_text(why, &[told], name, text));
+            }
+            let reason = match count {
                 1 => "1 error".to_string(),
                 n => format!("{n} errors"),
-            },
-            messages,
-        }),
+            };
+            Err(InputError::of_text(reason, &diagnostics, name, text))
+        }
     }
 }
+
+/// The other language that a text is without a single error, if there is one.
+fn reads_as(source: &Source) -> Option<InputLanguage> {
+    if source.text.len() > SNIFFED {
+        return None;
+    }
+    let others = Language::ALL.iter().copied().map(InputLanguage::Program);
+    let mut others = others.filter(|l| *l != source.language);
+    others.find(|l| match l {
+        InputLanguage::Program(l) => {
+            let parsed = wattle_syntax::parse(*l, &source.text);
+            // An empty program may be read into many a text.
+            parsed.program.is_some_and(|p| !p.families.is_empty())
+        }
+        InputLanguage::Cubicle | InputLanguage::Code => false,
+    })
+}
+
+/// Longer texts are not read as anything else.
+const SNIFFED: usize = 1 << 16;
 
 /// More messages than this about one file help nobody.
 const MAX_MESSAGES: usize = 100;
 
-fn render(diagnostics: &[Diagnostic], source: &Source) -> Vec<String> {
+fn render(diagnostics: &[Diagnostic], name: &str, text: &str) -> Vec<String> {
     let shown = diagnostics.iter().take(MAX_MESSAGES);
-    let mut messages: Vec<String> = shown
-        .map(|d| d.render(&source.name, &source.text))
-        .collect();
+    let mut messages: Vec<String> = shown.map(|d| d.render(name, text)).collect();
     if diagnostics.len() > MAX_MESSAGES {
         messages.push(format!("… and {} more\n", diagnostics.len() - MAX_MESSAGES));
     }
@@ -210,11 +318,9 @@ pub fn expand(names: &[String]) -> (Vec<String>, Vec<(String, InputError)>) {
             files.push(name.clone());
             continue;
         }
-        let mut found = Vec::new();
-        if let Err(e) = walk(Path::new(name), &mut found, 0) {
-            let reason = format!("cannot be read: {e}");
-            errors.push((name.clone(), InputError::new(reason)));
-        } else if found.is_empty() {
+        let (mut found, before) = (Vec::new(), errors.len());
+        walk(Path::new(name), &mut found, &mut errors, 0);
+        if found.is_empty() && errors.len() == before {
             let reason = "there are no programs in this directory";
             errors.push((name.clone(), InputError::new(reason)));
         }
@@ -227,18 +333,35 @@ pub fn expand(names: &[String]) -> (Vec<String>, Vec<(String, InputError)>) {
 /// Symbolic links could lead round in a circle.
 const MAX_DEPTH: usize = 32;
 
-fn walk(directory: &Path, found: &mut Vec<PathBuf>, depth: usize) -> std::io::Result<()> {
+/// What cannot be read is told and does not hide the rest. Pipes and devices are no programs, whatever
+/// they are called.
+fn walk(
+    directory: &Path,
+    found: &mut Vec<PathBuf>,
+    errors: &mut Vec<(String, InputError)>,
+    depth: usize,
+) {
     if depth > MAX_DEPTH {
-        return Ok(());
+        return;
     }
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            // One unreadable folder below does not hide the others.
-            let _ = walk(&path, found, depth + 1);
-        } else if InputLanguage::from_path(&path).is_some() {
-            found.push(path);
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) => {
+            let reason = format!("cannot be read: {e}");
+            errors.push((directory.display().to_string(), InputError::new(reason)));
+            return;
+        }
+    };
+    for path in entries.flatten().map(|e| e.path()) {
+        let kind = fs::metadata(&path).map(|m| m.file_type());
+        match kind {
+            Ok(kind) if kind.is_dir() => walk(&path, found, errors, depth + 1),
+            Ok(kind) if !kind.is_file() => {}
+            // A link that leads nowhere is told when it is opened.
+            _ if InputLanguage::from_path(&path).is_some_and(|l| l != InputLanguage::Code) => {
+                found.push(path);
+            }
+            _ => {}
         }
     }
-    Ok(())
 }

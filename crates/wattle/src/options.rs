@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use wattle_auditor::AuditPolicy;
-use wattle_evidence::{Assumption, Progress};
+use wattle_evidence::{Assumption, Fairness, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
+pub use wattle_search::Reduce;
 
+/// What is asked of a check.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The memory models, each asked about.
     pub models: Vec<MemoryModel>,
     /// One engine by name; without it the plan chooses.
     pub engine: Option<String>,
@@ -17,13 +20,27 @@ pub struct Options {
     pub threads: BTreeMap<String, ThreadCount>,
     /// For the whole program; its questions share it.
     pub timeout: Option<Duration>,
+    /// Bytes the whole process may have.
     pub memory: Option<u64>,
+    /// Work for each engine and question, in virtual microseconds: the same on every machine.
+    pub budget: Option<u64>,
+    /// Look for deadlock too.
     pub deadlock: bool,
+    /// Ask for progress as well.
+    pub progress: bool,
+    /// What demands on runs take for granted.
+    pub fairness: Fairness,
+    /// The order of explicit search.
     pub order: Order,
+    /// What the engine `explicit` leaves out.
+    pub reduce: Reduce,
+    /// Of states that differ in who is who the engine `explicit` keeps one.
+    pub symmetry: bool,
     /// What buffers remember in the engine `explicit`, and at first in `cegar`.
     pub content: ContentKind,
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
     pub extrapolate: Option<wattle_extrapolate::Method>,
+    /// Whether proofs are re-checked.
     pub audit: AuditPolicy,
     /// Take for granted that no number wraps around, where that was not proved.
     pub assume_no_wrap: bool,
@@ -39,8 +56,13 @@ impl Default for Options {
             threads: BTreeMap::new(),
             timeout: None,
             memory: None,
+            budget: None,
             deadlock: false,
+            progress: false,
+            fairness: Fairness::default(),
             order: Order::default(),
+            reduce: Reduce::default(),
+            symmetry: true,
             content: ContentKind::default(),
             extrapolate: None,
             audit: AuditPolicy::Always,
@@ -76,19 +98,24 @@ pub enum Order {
     /// Shortest traces.
     #[default]
     BreadthFirst,
+    /// Finds deep violations sooner, and longer traces.
     DepthFirst,
 }
 
 /// How many threads a family has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadCount {
+    /// So many.
     Fixed(u32),
+    /// Any number.
     Any,
 }
 
 /// How a run can be watched and stopped from outside.
 #[derive(Clone, Copy, Default)]
 pub struct Run<'r> {
+    /// Stops everything as soon as it is raised.
     pub cancel: Option<&'r AtomicBool>,
+    /// Called every few milliseconds, from the threads of engines.
     pub sink: Option<&'r (dyn Fn(&'static str, Progress) + Sync)>,
 }

@@ -6,7 +6,7 @@ use wattle_memory::reference::ReplayError;
 use wattle_model::Instance;
 use wattle_repair::{Fix, SiteKind};
 use wattle_report::picture::{Access, Arrow, Kind, Mark, Order};
-use wattle_report::words;
+use wattle_report::{why, words};
 
 /// The happens-before graph of a run, with a cycle if there is one. Of the arrows that follow from
 /// others only those of the cycle are kept.
@@ -35,11 +35,20 @@ pub fn order(task: &Task<'_>, trace: &Trace) -> Result<Order, ReplayError> {
         }
     });
     let shown = |e: &&Edge| cycle.contains(*e) || !follows(&found, e);
+    // Into the access that overtook, from what it overtook or from something after that.
+    let overtakings = why::overtakings(task, trace, &states);
+    let reordered = |e: &Edge| {
+        let (from, to) = (&found.nodes[e.from], &found.nodes[e.to]);
+        let mut all = overtakings.iter();
+        e.kind == EdgeKind::ProgramOrder
+            && all.any(|o| o.thread == to.thread && o.later == to.event && o.store <= from.event)
+    };
     let arrows = found.edges.iter().filter(shown).map(|e| Arrow {
         from: e.from,
         to: e.to,
         kind: kind(e.kind),
         cycle: cycle.contains(e),
+        reordered: reordered(e),
     });
     Ok(Order {
         threads: instance.threads.iter().map(|t| t.name.clone()).collect(),

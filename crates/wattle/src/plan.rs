@@ -5,28 +5,35 @@
 //! which close buffers and integers that have no bound ([`race`]). An engine that does not decide
 //! leaves the field to the others.
 
+mod open;
 pub(crate) mod race;
 
-use crate::families;
+use crate::breaker::Small;
+use crate::counting::Counting;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
+use std::sync::Arc;
 use wattle_auditor::judge;
 use wattle_coherent::Coherent;
 use wattle_evidence::{
-    Answer, Control, End, Engine, Judged, Progress, Reason, Refusal, Stop, Task, Unchecked,
-    Unsound, Verdict,
+    Answer, AnyNumber, Asked, Control, End, Engine, Judged, OpenTask, Progress, Reason, Refusal,
+    SmallWorlds, Stop, Task, Unchecked, Unsound, Verdict,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
+use wattle_model::Instance;
+use wattle_params::Params;
 use wattle_predicates::Cegar;
 use wattle_predicates::reduce::ranges::Ranges;
 use wattle_robust::{Lazy, Robust};
 use wattle_search::Explicit;
+use wattle_traces::Traces;
 use wattle_wsts::{Exact, Multiset};
 
 /// An engine and its place in the plan.
 pub struct Entry {
+    /// The engine.
     pub engine: Box<dyn Engine>,
     /// Whether `auto` asks it.
     pub auto: bool,
@@ -38,11 +45,13 @@ pub struct Entry {
     audit: u64,
     /// Made for unbounded integers; the others are made for finite data.
     integers: bool,
+    /// About how many microseconds it works from poll to poll on any number of threads, if it does.
+    open: Option<u64>,
 }
 
 /// Every engine, in the order of the plan: of two that answer at the same time the first is heard.
 pub fn engines(options: &Options) -> Vec<Entry> {
-    /// For finite data.
+    /// For finite data, and a fixed number of threads.
     fn entry(auto: bool, ticks: [u64; 3], engine: impl Engine + 'static) -> Entry {
         let [finite, unbounded, audit] = ticks;
         Entry {
@@ -52,17 +61,26 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             unbounded,
             audit,
             integers: false,
+            open: None,
         }
     }
     fn integers(entry: Entry) -> Entry {
         let integers = true;
         Entry { integers, ..entry }
     }
+    fn open(ticks: u64, entry: Entry) -> Entry {
+        let open = Some(ticks);
+        Entry { open, ..entry }
+    }
     vec![
         entry(true, [600, 4000, 2000], explicit(options)),
+        entry(true, [2000, 2000, 1500], Traces),
         entry(true, [1000, 4000, 1000], Robust::default()),
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
-        entry(true, [450, 1200, 45], Exact),
+        open(500, entry(false, [500, 500, 500], Params)),
+        open(700, entry(true, [450, 1200, 45], Exact)),
+        open(1000, entry(false, [1000, 1000, 1000], Counting)),
+        open(600, entry(false, [600, 600, 600], Small)),
         integers(entry(true, [600, 380, 800], cegar(options))),
         integers(entry(true, [300, 180, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
@@ -78,33 +96,59 @@ const LATER: u64 = 2;
 /// cannot search to the end, and their states are large.
 const FOREIGN: u64 = 16;
 
-/// Whether every value keeps to an interval, whatever the types say.
-fn is_finite(task: &Task<'_>) -> bool {
-    let ranges = Ranges::of(task.instance);
-    let mut all = ranges.cells.iter().chain(ranges.registers.iter().flatten());
-    all.all(|i| i.lo.is_some() && i.hi.is_some())
+/// What a question is like, for who runs beside whom.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Like {
+    Finite,
+    Unbounded,
+    Open,
+}
+
+impl Like {
+    fn of(asked: &Asked<'_>) -> Self {
+        let Asked::Fixed(task) = asked else {
+            return Like::Open;
+        };
+        // Whether every value keeps to an interval, whatever the types say.
+        let ranges = Ranges::of(task.instance);
+        let mut all = ranges.cells.iter().chain(ranges.registers.iter().flatten());
+        match all.all(|i| i.lo.is_some() && i.hi.is_some()) {
+            true => Like::Finite,
+            false => Like::Unbounded,
+        }
+    }
 }
 
 /// Who runs side by side. Where data is finite, engines made for integers wait until the others have
 /// given up: they go long from one poll to the next, and everybody would wait for them.
-fn rounds(willing: Vec<&Entry>, finite: bool) -> Vec<Vec<&Entry>> {
-    let (now, later) = willing.into_iter().partition(|e| !(finite && e.integers));
+fn rounds(willing: Vec<&Entry>, like: Like) -> Vec<Vec<&Entry>> {
+    let waits = |e: &&Entry| like == Like::Finite && e.integers;
+    let (later, now) = willing.into_iter().partition(waits);
     let both: [Vec<&Entry>; 2] = [now, later];
     both.into_iter().filter(|r| !r.is_empty()).collect()
 }
 
 /// Those of a round as they run: how long they work from poll to poll, and how often they may.
-fn runners<'e>(entries: &[&'e Entry], finite: bool) -> Vec<Runner<&'e dyn Engine>> {
-    let runner = |(i, e): (usize, &&'e Entry)| Runner {
-        engine: e.engine.as_ref(),
-        tick: if finite { e.finite } else { e.unbounded },
-        audit: e.audit,
-        handicap: match finite {
-            true if i > 0 => LATER,
-            false if !e.integers => FOREIGN,
-            _ => 1,
-        },
-        head_start: if finite { 24 } else { 8 },
+fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>> {
+    let runner = |(i, e): (usize, &&'e Entry)| {
+        let open = e.open.unwrap_or(e.unbounded);
+        let (tick, audit, handicap, head_start) = match like {
+            Like::Finite => (e.finite, e.audit, if i > 0 { LATER } else { 1 }, 24),
+            Like::Unbounded => (
+                e.unbounded,
+                e.audit,
+                if e.integers { 1 } else { FOREIGN },
+                8,
+            ),
+            Like::Open => (open, open, 1, 4),
+        };
+        Runner {
+            engine: e.engine.as_ref(),
+            tick,
+            audit,
+            handicap,
+            head_start,
+        }
     };
     entries.iter().enumerate().map(runner).collect()
 }
@@ -147,80 +191,142 @@ fn explicit(options: &Options) -> Explicit {
         Order::DepthFirst => wattle_search::Order::DepthFirst,
     };
     explicit.options.content = options.content;
+    explicit.options = explicit.options.reduced(options.reduce);
+    explicit.options.symmetry = options.symmetry;
     explicit
 }
 
 /// The names that `--engine` knows.
 pub fn names() -> Vec<&'static str> {
     let all = engines(&Options::default());
-    let fixed = all.iter().map(|e| e.engine.name());
-    fixed
-        .chain([families::PARAMS, families::COUNTING])
-        .collect()
+    let states = all.iter().map(|e| e.engine.name());
+    states.chain([wattle_liveness::NAME]).collect()
+}
+
+/// The names of those who take a question about any number of threads.
+pub fn willing_named(task: &OpenTask<'_>) -> Vec<&'static str> {
+    let engines = engines(&Options::default());
+    let (willing, _) = willing(&engines, &Asked::Open(*task), &Options::default());
+    willing.iter().map(|e| e.engine.name()).collect()
+}
+
+/// Why nobody takes it, by the first who might.
+pub fn untreated(task: &OpenTask<'_>, options: &Options) -> Option<Refusal> {
+    let engines = engines(options);
+    let (willing, mut refusals) = willing(&engines, &Asked::Open(*task), options);
+    match willing.is_empty() && !refusals.is_empty() {
+        true => Some(refusals.remove(0)),
+        false => None,
+    }
 }
 
 /// A judged answer and who gave it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// Who answered.
     pub engine: &'static str,
+    /// The answer, its evidence checked.
     pub judged: Judged,
+    /// What it took.
     pub effort: Progress,
+    /// The instance that the run is of, where any number of threads was asked about.
+    pub shown: Option<Arc<Instance>>,
+    /// How far small instances were run to confirm a proof about any number.
+    pub small_worlds: Option<SmallWorlds>,
+    /// Sentences a person should know before believing the verdict.
+    pub warnings: Vec<String>,
+}
+
+impl Outcome {
+    fn new(engine: &'static str, judged: Judged, effort: Progress) -> Self {
+        Outcome {
+            engine,
+            judged,
+            effort,
+            shown: None,
+            small_worlds: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Those who take the question, in the order of the plan, and why the others do not.
+fn willing<'e>(
+    engines: &'e [Entry],
+    asked: &Asked<'_>,
+    options: &Options,
+) -> (Vec<&'e Entry>, Vec<Refusal>) {
+    let wanted = |entry: &&Entry| match (&options.engine, asked) {
+        (Some(one), _) => one == entry.engine.name(),
+        (None, Asked::Fixed(_)) => entry.auto,
+        (None, Asked::Open(_)) => entry.open.is_some(),
+    };
+    let (mut willing, mut refusals) = (Vec::new(), Vec::new());
+    if options.engine.as_deref() == Some(wattle_liveness::NAME) {
+        let why = format!("{}: it is for demands on runs", wattle_liveness::NAME);
+        refusals.push(Refusal::new(why));
+    }
+    for entry in engines.iter().filter(wanted) {
+        let name = entry.engine.name();
+        let accepts = match asked {
+            Asked::Fixed(task) => entry.engine.accepts(task).map_err(|refusal| {
+                let why = format!("{name}: {}", refusal.why);
+                Refusal { why, ..refusal }
+            }),
+            Asked::Open(task) if entry.open.is_none() => Err(not_open(name, task)),
+            Asked::Open(task) => entry.engine.accepts_open(task),
+        };
+        match accepts {
+            Ok(()) => willing.push(entry),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    (willing, refusals)
+}
+
+fn not_open(name: &str, task: &OpenTask<'_>) -> Refusal {
+    Refusal::new(match task.of {
+        AnyNumber::Program(_) => {
+            format!("`{name}` is for a fixed number of threads; there are params, exact, counting and small")
+        }
+        AnyNumber::System(_) => {
+            format!("`{name}` reads programs; array-based systems are for params")
+        }
+    })
 }
 
 /// Runs the plan, or the one engine asked for.
-pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<Outcome, Unsound> {
+pub fn run<'t>(
+    asked: impl Into<Asked<'t>>,
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<Outcome, Unsound> {
+    let asked = &asked.into();
     let engines = engines(options);
-    let wanted = |entry: &Entry| match &options.engine {
-        Some(one) => one == entry.engine.name(),
-        None => entry.auto,
-    };
-    let mut refusals: Vec<Refusal> = Vec::new();
-    let open = [families::PARAMS, families::COUNTING];
-    if let Some(name) = open.iter().find(|n| options.engine.as_deref() == Some(n)) {
-        let why = format!("{name}: it is for any number of threads");
-        refusals.push(Refusal::new(why));
-    }
-    let mut willing: Vec<&Entry> = Vec::new();
-    for entry in engines.iter().filter(|e| wanted(e)) {
-        match entry.engine.accepts(task) {
-            Ok(()) => willing.push(entry),
-            Err(refusal) => {
-                let why = format!("{}: {}", entry.engine.name(), refusal.why);
-                refusals.push(Refusal { why, ..refusal });
-            }
-        }
-    }
-    if willing.is_empty() {
-        return Ok(refused(refusals));
+    let (willing, refusals) = willing(&engines, asked, options);
+    if let Asked::Open(task) = asked
+        && let Some(shown) = open::small(task, open::FIRST_LOOK, options, control)?
+    {
+        return Ok(shown);
     }
     let mut best: Option<Outcome> = None;
     let mut reasons: Vec<String> = Vec::new();
-    let finite = is_finite(task);
-    for round in rounds(willing, finite) {
-        let runners = runners(&round, finite);
-        let ended = race(&runners, control, |runner, control| {
-            let (engine, name) = (runner.engine, runner.engine.name());
-            match engine.run(task, control) {
-                // An audit may take long, and may end without a result: it is part of the race.
-                proof @ Answer::Unreachable { .. } => {
-                    Told::Proof(judged(name, proof, task, options, control))
-                }
-                // A fault is no answer to whether a state is reached.
-                Answer::Reached { trace, effort }
-                    if !task.minds_faults() && trace.end != End::Target =>
-                {
-                    let answer = Answer::Reached { trace, effort };
-                    Told::Proof(judged(name, answer, task, options, control))
-                }
-                answer => Told::Answer(answer),
+    let like = Like::of(asked);
+    for round in rounds(willing, like) {
+        let runners = runners(&round, like);
+        let ended = race(&runners, control, |runner, control| match asked {
+            Asked::Fixed(task) => fixed(runner.engine, task, options, control),
+            Asked::Open(task) => {
+                let outcome = open::answered(runner.engine, task, options, control);
+                Said::Judged(Box::new(outcome))
             }
         });
-        for (i, told) in ended {
-            let outcome = match told {
-                Told::Proof(outcome) => outcome?,
+        for (i, said) in ended {
+            let outcome = match said {
+                Said::Judged(outcome) => (*outcome)?,
                 // A trace is made shorter and replayed when nobody else runs any more.
-                Told::Answer(answer) => {
-                    judged(round[i].engine.name(), answer, task, options, control)?
+                Said::Answer(task, answer) => {
+                    judged(round[i].engine.name(), answer, &task, options, control)?
                 }
             };
             if let Verdict::Undecided { reason, .. } = &outcome.judged.verdict {
@@ -232,30 +338,67 @@ pub fn run(task: &Task<'_>, options: &Options, control: &Control<'_>) -> Result<
             break;
         }
     }
-    Ok(match best {
-        None => refused(refusals),
-        Some(best) => with_all_reasons(best, &reasons),
-    })
+    match (asked, best) {
+        (Asked::Open(task), Some(best)) if is_decided(&best) => {
+            open::confirmed(task, best, options, control)
+        }
+        (Asked::Open(task), best) => {
+            // What nobody proves may be broken by a few more threads.
+            if let Some(shown) = open::small(task, open::LAST_LOOK, options, control)? {
+                return Ok(shown);
+            }
+            // One reason is enough for two who do not treat it.
+            let first = refusals.into_iter().take(1);
+            let first = first.map(Refusal::with_its_hint).collect();
+            Ok(best.map_or_else(|| refused(first), |best| with_all_reasons(best, &reasons)))
+        }
+        (Asked::Fixed(_), best) => Ok(best.map_or_else(
+            || refused(refusals),
+            |best| with_all_reasons(best, &reasons),
+        )),
+    }
+}
+
+/// What an engine says about an instance.
+fn fixed<'t>(
+    engine: &dyn Engine,
+    task: &Task<'t>,
+    options: &Options,
+    control: &Control<'_>,
+) -> Said<'t> {
+    let name = engine.name();
+    match engine.run(task, control) {
+        // An audit may take long, and may end without a result: it is part of the race.
+        proof @ Answer::Unreachable { .. } => {
+            Said::Judged(Box::new(judged(name, proof, task, options, control)))
+        }
+        // A fault is no answer to whether a state is reached.
+        Answer::Reached { trace, effort } if !task.minds_faults() && trace.end != End::Target => {
+            let answer = Answer::Reached { trace, effort };
+            Said::Judged(Box::new(judged(name, answer, task, options, control)))
+        }
+        answer => Said::Answer(*task, answer),
+    }
 }
 
 /// What an engine says: a proof is audited already.
-enum Told {
-    Answer(Answer),
-    Proof(Result<Outcome, Unsound>),
+enum Said<'t> {
+    Answer(Task<'t>, Answer),
+    Judged(Box<Result<Outcome, Unsound>>),
 }
 
-impl Ended for Told {
+impl Ended for Said<'_> {
     fn is_decided(&self) -> bool {
         match self {
-            Told::Answer(answer) => matches!(answer, Answer::Reached { .. }),
-            Told::Proof(outcome) => outcome.as_ref().map_or(true, is_decided),
+            Said::Answer(_, answer) => matches!(answer, Answer::Reached { .. }),
+            Said::Judged(outcome) => (**outcome).as_ref().map_or(true, is_decided),
         }
     }
 
     fn is_final(&self) -> bool {
         match self {
-            Told::Answer(_) | Told::Proof(Err(_)) => true,
-            Told::Proof(Ok(outcome)) => is_final(&outcome.judged),
+            Said::Answer(..) => true,
+            Said::Judged(outcome) => (**outcome).as_ref().map_or(true, |o| is_final(&o.judged)),
         }
     }
 }
@@ -298,11 +441,7 @@ fn judged(
 ) -> Result<Outcome, Unsound> {
     let effort = answer.effort();
     let judged = judge(task, engine, answer, options.audit, control)?;
-    Ok(Outcome {
-        engine,
-        judged,
-        effort,
-    })
+    Ok(Outcome::new(engine, judged, effort))
 }
 
 fn is_decided(outcome: &Outcome) -> bool {
@@ -351,9 +490,6 @@ fn refused(refusals: Vec<Refusal>) -> Outcome {
         None => Refusal::new(why),
     });
     let so_far = Progress::default();
-    Outcome {
-        engine: "none",
-        judged: Judged::checked(Verdict::Undecided { reason, so_far }),
-        effort: so_far,
-    }
+    let judged = Judged::checked(Verdict::Undecided { reason, so_far });
+    Outcome::new("none", judged, so_far)
 }

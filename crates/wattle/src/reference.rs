@@ -10,6 +10,7 @@ use wattle_evidence::{
 use wattle_memory::reference::{Machine, Outcome, State, evaluate};
 use wattle_memory::{Event, Exact, FaultKind, MemoryModel, Pso, Sc, Start, Tso};
 
+/// The engine that explores the reference machine as it is: slow and plain.
 pub struct Reference;
 
 /// Longer buffers are not followed; the answer then says so.

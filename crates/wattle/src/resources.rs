@@ -32,9 +32,16 @@ fn read(file: &str, name: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Processor time of the process so far, in steps of 10 ms; time since it was first asked where the
-/// system does not say.
+/// Processor time of the process so far; time since it was first asked where the system does not say.
 pub fn processor_time() -> Duration {
+    #[cfg(unix)]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
+        Duration::new(seconds, nanoseconds)
+    }
+    #[cfg(not(unix))]
     ticks(11)
 }
 

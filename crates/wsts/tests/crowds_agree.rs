@@ -6,14 +6,14 @@
 
 use std::cell::Cell;
 use wattle_auditor::{AuditError, audit_crowd};
-use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Task};
+use wattle_evidence::{Answer, Certificate, Control, Engine, OpenAnswer, Reason, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program};
 use wattle_params::lower::lower;
 use wattle_params::{Options, Outcome, check};
 use wattle_random::{Loops, Shape, trial};
 use wattle_search::Explicit;
-use wattle_wsts::crowd::{self, CrowdAnswer};
+use wattle_wsts::crowd;
 
 #[derive(Default, Debug)]
 struct Tally {
@@ -82,7 +82,7 @@ fn disagreement(program: &Program, params: bool, tally: &mut Tally) -> Option<St
             let control = Control::unlimited().with_memory(Some(2 << 20));
             let answer = crowd::decide(program, &crowd, model, Some(question), &control);
             let bad = match answer {
-                CrowdAnswer::Undecided { reason, .. } => {
+                OpenAnswer::Undecided { reason, .. } => {
                     if let (MemoryModel::Pso, Reason::Refused(_)) = (model, &reason) {
                         continue;
                     }
@@ -93,7 +93,7 @@ fn disagreement(program: &Program, params: bool, tally: &mut Tally) -> Option<St
                     tally.open += 1;
                     continue;
                 }
-                CrowdAnswer::Reached {
+                OpenAnswer::Reached {
                     instance, trace, ..
                 } => {
                     tally.violated += 1;
@@ -112,7 +112,11 @@ fn disagreement(program: &Program, params: bool, tally: &mut Tally) -> Option<St
                     }
                     true
                 }
-                CrowdAnswer::Unreachable { certificate, .. } => {
+                OpenAnswer::Suspected { .. } | OpenAnswer::Ran { .. } => {
+                    return wrong("a run of no instance");
+                }
+                OpenAnswer::Unreachable { proof, .. } => {
+                    let certificate = proof.certificate;
                     tally.holds += 1;
                     let Certificate::LoadBuffers(basis) = &certificate else {
                         return wrong("another kind of certificate");

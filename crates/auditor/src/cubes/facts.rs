@@ -188,7 +188,9 @@ impl Facts {
     pub fn all_values(&self, system: &ArraySystem, value: Value) -> Option<Set> {
         match system.cell(self.cell_of(value)).ty {
             CellType::Thread => Some(self.all_threads()),
-            ty => system.values(ty).map(|n| (1 << n) - 1),
+            ty @ (CellType::Bool | CellType::Int | CellType::Real | CellType::Declared(_)) => {
+                system.values(ty).map(|n| (1 << n) - 1)
+            }
         }
     }
 

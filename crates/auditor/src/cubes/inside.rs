@@ -44,7 +44,7 @@ impl Known {
     pub fn new(rules: &Rules<'_>, facts: Facts) -> Known {
         let needs = facts.among.iter().filter_map(|(v, s)| match v {
             Value::Cell(p) if !facts.holds_thread(rules.system, *v) => Some((p.cell, *s)),
-            _ => None,
+            Value::Cell(_) | Value::Read(..) | Value::Pending(_) | Value::Any(..) => None,
         });
         let needs = needs.collect();
         Known { facts, needs }
@@ -125,7 +125,7 @@ impl Choice {
                 let (moment, parts) = &self.moments[usize::from(e)];
                 Value::Read(*moment, parts[usize::from(i)])
             }
-            v => v,
+            v @ (Value::Pending(_) | Value::Any(..)) => v,
         }
     }
 
@@ -341,7 +341,7 @@ impl<'s, 'a> Search<'s, 'a> {
             match self.set_fits(wanted, self.facts.among.get(&there).copied()) {
                 Fit::Yes => {}
                 Fit::No => return Fit::No,
-                _ => fit = Fit::Perhaps,
+                Fit::Numbers | Fit::Perhaps => fit = Fit::Perhaps,
             }
         }
         for (a, b, equal) in &self.cube.same {
@@ -364,7 +364,7 @@ impl<'s, 'a> Search<'s, 'a> {
                     && k.relation == n.relation
                     && match n.relation {
                         Relation::AtMost | Relation::Less => k.constant >= n.constant,
-                        _ => k.constant == n.constant,
+                        Relation::Equal | Relation::Different => k.constant == n.constant,
                     }
             })
         };

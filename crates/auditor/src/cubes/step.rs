@@ -40,7 +40,7 @@ pub fn writes_back(u: &Update, value: &array::Value, params: usize) -> bool {
         array::Value::Term(Term::Sum { parts, constant: 0 }) => {
             matches!(&parts[..], [(1, a)] if itself(a))
         }
-        _ => false,
+        array::Value::Term(_) | array::Value::Any => false,
     }
 }
 
@@ -452,7 +452,7 @@ pub fn substitute(
 ) -> super::facts::Possible {
     let kept = |v: Value| match v {
         Value::Pending(k) => Value::Pending(pending(k)),
-        v => v,
+        v @ (Value::Cell(_) | Value::Read(..) | Value::Any(..)) => v,
     };
     let joined = from.threads.len()..into.threads.len();
     for (v, set) in &from.among {
@@ -600,7 +600,7 @@ fn drain(
                 let takes = looks(part) && served(usize::from(e));
                 takes.then_some(New::Same(Value::Pending(number)))
             }
-            _ => None,
+            Value::Cell(_) | Value::Pending(_) | Value::Any(..) => None,
         };
         if hidden && substitute(facts, &mut next, rules, &becomes, &|k| k).is_ok() {
             out.extend(finished(rules, next));

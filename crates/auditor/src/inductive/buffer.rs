@@ -47,7 +47,7 @@ impl Keep {
     fn most(&self, model: MemoryModel) -> usize {
         match model {
             MemoryModel::Tso => 1,
-            _ => self.stores.saturating_add(1),
+            MemoryModel::Sc | MemoryModel::Pso => self.stores.saturating_add(1),
         }
     }
 

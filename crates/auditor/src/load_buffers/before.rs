@@ -118,7 +118,7 @@ fn on_memory(alone: &Alone, before: &mut LoadBufferConfig, me: usize, effect: &E
             agrees &= (found.iter()).all(|(c, v)| require(&mut before.memory, *c, *v));
             agrees
         }
-        _ => true,
+        Effect::Nothing | Effect::Load(..) | Effect::Wait | Effect::Lock | Effect::Unlock => true,
     }
 }
 
@@ -147,7 +147,12 @@ fn at_once(
         Effect::Load(cell, value) => {
             may_access(alone, &mut before, i) && require(&mut before.memory, *cell, *value)
         }
-        effect => on_memory(alone, &mut before, i, effect),
+        effect @ (Effect::Nothing
+        | Effect::Store(..)
+        | Effect::Wait
+        | Effect::Block { .. }
+        | Effect::Lock
+        | Effect::Unlock) => on_memory(alone, &mut before, i, effect),
     };
     if possible {
         out.push(before);
@@ -243,7 +248,7 @@ fn step(
             }
             out.push(before);
         }
-        effect => {
+        effect @ (Effect::Wait | Effect::Block { .. } | Effect::Lock | Effect::Unlock) => {
             let empty = buffer.is_empty() && !config.after_snapshot;
             if empty && on_memory(alone, &mut before, i, effect) {
                 out.push(before);

@@ -18,20 +18,24 @@
 //! cell that another thread may yet write; and the attacker reaches a load only where no step that
 //! waits for an empty buffer comes before it. What is *ahead* is read off the threads' graphs.
 
-use super::local::{Reduction, extent};
+mod ahead;
+mod aside;
+
+use super::local::Reduction;
 use super::moves::{self, Effect, Lock, Move, Moves, Through};
 use super::rows::Rows;
 use super::{Stuck, exact_bounds};
 use crate::AuditError;
+use ahead::{Ahead, waits};
+use aside::{Admitted, Aside, Deed, Mark, Phase};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::task::Task;
 use wattle_memory::{Exact, FaultKind, MemoryModel, Sc};
+use wattle_model::Instance;
 use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Thread};
-use wattle_model::{Fence, Instance, RegisterId};
 
 /// States between two polls.
 const POLL: usize = 1 << 10;
@@ -66,67 +70,6 @@ pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u6
     search.run(control)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Mark {
-    Read,
-    Written,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Phase {
-    Before,
-    /// The attacker's stores, newest value per cell; the first one was to `delayed`.
-    Delaying {
-        attacker: usize,
-        delayed: usize,
-        private: BTreeMap<usize, u32>,
-    },
-    /// `debt`: the unit somebody is in has yet to show that it comes after the load.
-    Committed {
-        attacker: usize,
-        delayed: usize,
-        marks: BTreeMap<usize, Mark>,
-        after: BTreeSet<usize>,
-        debt: bool,
-    },
-    /// All that is missing is the end of the atomic block that this thread is in.
-    Leaving(usize),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Aside {
-    phase: Phase,
-    /// What the unit in debt has touched.
-    unit: BTreeMap<usize, Mark>,
-}
-
-/// What a thread does, as far as the attack goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Deed {
-    Access {
-        cell: usize,
-        mark: Mark,
-        /// In a unit, which may be an atomic block.
-        inside: bool,
-        atomic: bool,
-    },
-    /// Into a unit, and out of it.
-    Enter,
-    Leave,
-    /// The attacker's: the first store, a later one, the load that overtakes them.
-    Start {
-        cell: usize,
-        value: u32,
-    },
-    Keep {
-        cell: usize,
-        value: u32,
-    },
-    Commit {
-        cell: usize,
-    },
-}
-
 /// What becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
@@ -140,14 +83,6 @@ enum Next {
     Go,
     Stays,
     Attack,
-}
-
-/// What lies ahead of a thread, per location.
-struct Ahead {
-    touched: Vec<BTreeSet<usize>>,
-    written: Vec<BTreeSet<usize>>,
-    /// A load, with nothing before it that waits for an empty buffer.
-    overtakes: Vec<bool>,
 }
 
 struct Search<'i> {
@@ -265,7 +200,10 @@ impl Search<'_> {
                 }
                 Phase::Committed { attacker, .. } if *attacker == t => {}
                 Phase::Leaving(leaving) if *leaving != t => {}
-                phase => {
+                phase @ (Phase::Before
+                | Phase::Delaying { .. }
+                | Phase::Committed { .. }
+                | Phase::Leaving(_)) => {
                     self.steps(&row, t)?;
                     if *phase == Phase::Before && alone.is_none() {
                         self.start(&row, t)?;
@@ -368,7 +306,11 @@ impl Search<'_> {
                         FaultKind::MachineOverflow => return Err(overflow()),
                         // The access happens, and is the run's last event.
                         FaultKind::ValueOutOfRange { .. } if load => true,
-                        _ => return Ok(Next::Stays),
+                        FaultKind::Assertion { .. }
+                        | FaultKind::IndexOutOfRange { .. }
+                        | FaultKind::ValueOutOfRange { .. }
+                        | FaultKind::DivisionByZero
+                        | FaultKind::ShiftOutOfRange => return Ok(Next::Stays),
                     },
                 };
                 let deed = Deed::Access {
@@ -389,7 +331,11 @@ impl Search<'_> {
             }
             Effect::Fault(fault) => match &self.moves.faults[fault as usize].2 {
                 FaultKind::MachineOverflow => Err(overflow()),
-                _ => Ok(Next::Stays),
+                FaultKind::Assertion { .. }
+                | FaultKind::IndexOutOfRange { .. }
+                | FaultKind::ValueOutOfRange { .. }
+                | FaultKind::DivisionByZero
+                | FaultKind::ShiftOutOfRange => Ok(Next::Stays),
             },
             // There are no drains under SC.
             Effect::Drain { .. } => Ok(Next::Stays),
@@ -477,7 +423,11 @@ impl Search<'_> {
                         Through::Unknown | Through::Disabled => continue,
                         Through::Fault(fault) => match &self.moves.faults[fault as usize].2 {
                             FaultKind::MachineOverflow => return Err(overflow()),
-                            _ => continue,
+                            FaultKind::Assertion { .. }
+                            | FaultKind::IndexOutOfRange { .. }
+                            | FaultKind::ValueOutOfRange { .. }
+                            | FaultKind::DivisionByZero
+                            | FaultKind::ShiftOutOfRange => continue,
                         },
                     };
                     if !matches!(action, Action::Load { .. }) {
@@ -568,190 +518,4 @@ impl Search<'_> {
 
 fn overflow() -> Stuck {
     AuditError::Other("overflow of the machine".into()).into()
-}
-
-/// Whether it needs an empty buffer.
-fn waits(action: &Action<RegisterId, Address>) -> bool {
-    match action {
-        Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => true,
-        Action::Skip
-        | Action::Assign { .. }
-        | Action::Havoc { .. }
-        | Action::Assume(_)
-        | Action::Assert { .. }
-        | Action::Load { .. }
-        | Action::Store { .. }
-        | Action::Fence(Fence::Store)
-        | Action::AtomicEnd => false,
-    }
-}
-
-enum Admitted {
-    No,
-    Yes,
-    Attack,
-}
-
-fn raise(marks: &mut BTreeMap<usize, Mark>, cell: usize, access: Mark) {
-    let mark = marks.entry(cell).or_insert(access);
-    *mark = (*mark).max(access);
-}
-
-impl Aside {
-    fn after(&mut self, t: usize, deed: Deed) -> Admitted {
-        match deed {
-            Deed::Access {
-                cell,
-                mark,
-                inside,
-                atomic,
-            } => match self.admit(t, cell, mark, inside) {
-                Admitted::Attack if atomic => {
-                    self.phase = Phase::Leaving(t);
-                    self.unit.clear();
-                    Admitted::Yes
-                }
-                admitted => admitted,
-            },
-            Deed::Enter => {
-                if let Phase::Committed { after, debt, .. } = &mut self.phase {
-                    *debt = !after.contains(&t);
-                }
-                Admitted::Yes
-            }
-            // A unit that is not after the load has no place here.
-            Deed::Leave => match self.phase {
-                Phase::Committed { debt: true, .. } => Admitted::No,
-                Phase::Before
-                | Phase::Delaying { .. }
-                | Phase::Committed { debt: false, .. }
-                | Phase::Leaving(_) => Admitted::Yes,
-            },
-            Deed::Start { cell, value } => {
-                self.phase = Phase::Delaying {
-                    attacker: t,
-                    delayed: cell,
-                    private: BTreeMap::from([(cell, value)]),
-                };
-                Admitted::Yes
-            }
-            Deed::Keep { cell, value } => {
-                if let Phase::Delaying { private, .. } = &mut self.phase {
-                    private.insert(cell, value);
-                }
-                Admitted::Yes
-            }
-            Deed::Commit { cell } => {
-                let Phase::Delaying { delayed, .. } = self.phase else {
-                    return Admitted::No;
-                };
-                self.phase = Phase::Committed {
-                    attacker: t,
-                    delayed,
-                    marks: BTreeMap::from([(cell, Mark::Read)]),
-                    after: BTreeSet::new(),
-                    debt: false,
-                };
-                Admitted::Yes
-            }
-        }
-    }
-
-    /// Whether the access may happen where it does, and what it leaves behind.
-    fn admit(&mut self, t: usize, cell: usize, access: Mark, inside: bool) -> Admitted {
-        let Phase::Committed {
-            delayed,
-            marks,
-            after,
-            debt,
-            ..
-        } = &mut self.phase
-        else {
-            return Admitted::Yes;
-        };
-        if !after.contains(&t) {
-            let conflict = match marks.get(&cell) {
-                Some(Mark::Written) => true,
-                Some(Mark::Read) => access == Mark::Written,
-                None => false,
-            };
-            if conflict {
-                after.insert(t);
-                *debt = false;
-                let touched = std::mem::take(&mut self.unit);
-                if touched.contains_key(delayed) {
-                    return Admitted::Attack;
-                }
-                for (c, m) in touched {
-                    raise(marks, c, m);
-                }
-            } else if inside && *debt {
-                raise(&mut self.unit, cell, access);
-                return Admitted::Yes;
-            } else {
-                return Admitted::No;
-            }
-        }
-        if cell == *delayed {
-            return Admitted::Attack;
-        }
-        raise(marks, cell, access);
-        Admitted::Yes
-    }
-}
-
-impl Ahead {
-    fn of(thread: &Thread) -> Self {
-        let n = thread.locations.len();
-        let mut ahead = Ahead {
-            touched: vec![BTreeSet::new(); n],
-            written: vec![BTreeSet::new(); n],
-            overtakes: vec![false; n],
-        };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for step in thread.steps.iter().rev() {
-                let (from, to) = (step.source.index(), step.target.index());
-                let (cells, write, load) = match &step.action {
-                    Action::Load { place, .. } => (extent(place), false, true),
-                    Action::Store { place, .. } => (extent(place), true, false),
-                    Action::Skip
-                    | Action::Assign { .. }
-                    | Action::Havoc { .. }
-                    | Action::Assume(_)
-                    | Action::Assert { .. }
-                    | Action::Fence(_)
-                    | Action::AtomicBegin(_)
-                    | Action::AtomicEnd
-                    | Action::Lock
-                    | Action::Unlock => (0..0, false, false),
-                };
-                let overtakes = load || !waits(&step.action) && ahead.overtakes[to];
-                changed |= overtakes && !ahead.overtakes[from];
-                ahead.overtakes[from] |= overtakes;
-                changed |= join(&mut ahead.touched, from, to, cells.clone());
-                let written = if write { cells } else { 0..0 };
-                changed |= join(&mut ahead.written, from, to, written);
-            }
-        }
-        ahead
-    }
-}
-
-/// Adds what is ahead of `to`, and some cells, to what is ahead of `from`.
-fn join(
-    sets: &mut [BTreeSet<usize>],
-    from: usize,
-    to: usize,
-    cells: std::ops::Range<usize>,
-) -> bool {
-    let new: Vec<usize> = sets[to]
-        .iter()
-        .copied()
-        .chain(cells)
-        .filter(|c| !sets[from].contains(c))
-        .collect();
-    sets[from].extend(&new);
-    !new.is_empty()
 }

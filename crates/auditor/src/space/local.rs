@@ -10,13 +10,27 @@ use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Fact, Question, Step, Thread};
 use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId};
 
+/// Whether steps at a location are taken at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Local {
+    No,
+    /// At most one is enabled at a time.
+    Step,
+    /// Where one alone is enabled.
+    Choice,
+    /// Where its computed address is that of a cell in [`Reduction::free`].
+    Perhaps,
+}
+
 /// What is not stored of the states.
 #[derive(Debug)]
 pub struct Reduction {
     /// Per thread and location: its step is taken at once.
-    pub local: Vec<Vec<bool>>,
+    pub local: Vec<Vec<Local>>,
     /// Per thread: the cells whose pending stores reach memory at once.
     pub private: Vec<FxHashSet<CellId>>,
+    /// Per thread: the cells that only it writes, so that a load of them can be taken at once.
+    pub free: Vec<Vec<bool>>,
     /// Per thread, location and register: what it holds may be read.
     pub live: Vec<Vec<Vec<bool>>>,
 }
@@ -28,9 +42,10 @@ impl Reduction {
         Reduction {
             local: threads
                 .iter()
-                .map(|t| vec![false; t.locations.len()])
+                .map(|t| vec![Local::No; t.locations.len()])
                 .collect(),
             private: vec![FxHashSet::default(); threads.len()],
+            free: vec![Vec::new(); threads.len()],
             live: live(task),
         }
     }
@@ -44,11 +59,12 @@ impl Reduction {
         let terms = Terms::of(task);
         for t in 0..task.instance.threads.len() {
             let thread = &task.instance.threads[t];
-            let mut local: Vec<bool> = (0..thread.locations.len())
-                .map(|l| terms.may_be_local(t, l))
+            let mut local: Vec<Local> = (0..thread.locations.len())
+                .map(|l| terms.locality(t, l))
                 .collect();
             cut_cycles(thread, &mut local);
             reduction.local[t] = local;
+            reduction.free[t] = terms.free(t);
             if exact {
                 let all = stored(thread).into_iter().flat_map(extent).map(CellId::new);
                 reduction.private[t] = all.filter(|c| terms.may_be_private(t, *c)).collect();
@@ -64,8 +80,9 @@ impl Reduction {
         for (thread, local) in task.instance.threads.iter().zip(&mut reduction.local) {
             for (l, out) in thread.outgoing.iter().enumerate() {
                 let mut actions = out.iter().map(|s| &thread.step(*s).action);
-                local[l] =
-                    is_determined(thread, out) && (thread.atomic[l] || actions.all(on_registers));
+                if is_determined(thread, out) && (thread.atomic[l] || actions.all(on_registers)) {
+                    local[l] = Local::Step;
+                }
             }
             cut_cycles(thread, local);
         }
@@ -90,12 +107,17 @@ impl Reduction {
         for (t, thread) in threads.iter().enumerate() {
             for l in &claims.local[t] {
                 let l = l.index();
-                if l >= thread.locations.len() || !terms.may_be_local(t, l) {
+                let locality = match l < thread.locations.len() {
+                    true => terms.locality(t, l),
+                    false => Local::No,
+                };
+                if locality == Local::No {
                     let line = thread.locations.get(l).map_or(0, |l| l.span.line);
                     return wrong(&format!("location {l} of {} (line {line})", thread.name));
                 }
-                reduction.local[t][l] = true;
+                reduction.local[t][l] = locality;
             }
+            reduction.free[t] = terms.free(t);
             let mut cut = reduction.local[t].clone();
             cut_cycles(thread, &mut cut);
             if cut != reduction.local[t] {
@@ -113,8 +135,8 @@ impl Reduction {
 
     /// The same as a claim.
     pub fn claims(&self) -> Shortened {
-        let local = |l: &Vec<bool>| {
-            let all = (0..l.len()).filter(|i| l[*i]);
+        let local = |l: &Vec<Local>| {
+            let all = (0..l.len()).filter(|i| l[*i] != Local::No);
             all.map(LocationId::new).collect()
         };
         let private = |p: &FxHashSet<CellId>| {
@@ -222,17 +244,40 @@ impl<'i> Terms<'i> {
             && (self.only_final() || !self.seen_cells[c])
     }
 
-    fn may_be_local(&self, t: usize, l: usize) -> bool {
+    fn locality(&self, t: usize, l: usize) -> Local {
         let thread = &self.instance.threads[t];
         let out = &thread.outgoing[l];
         let unseen = |step: &Step| self.only_final() || self.is_unseen(t, step);
         let mut steps = out.iter().map(|s| thread.step(*s));
-        is_determined(thread, out)
-            && match thread.atomic[l] {
-                // In a buffered block entries must drain before a fence.
-                true => thread.direct[l] || steps.all(|s| s.action != Action::Fence(Fence::Full)),
-                false => steps.all(|s| self.is_nobodys_business(t, &s.action) && unseen(s)),
-            }
+        let fences = (steps.clone()).any(|s| s.action == Action::Fence(Fence::Full));
+        let own = |s: &Step| self.is_nobodys_business(t, &s.action) && unseen(s);
+        match (is_determined(thread, out), thread.atomic[l]) {
+            // In a buffered block entries must drain before a fence.
+            (true, true) if thread.direct[l] || !fences => Local::Step,
+            (true, false) if steps.all(own) => Local::Step,
+            // A fence that waits would be another choice later.
+            (false, false) if !out.is_empty() && !fences && steps.all(own) => Local::Choice,
+            (true, false) if self.is_computed_load(t, out) => Local::Perhaps,
+            (_, _) => Local::No,
+        }
+    }
+
+    /// One load by a computed address, which nobody sees and no lock keeps waiting.
+    fn is_computed_load(&self, t: usize, out: &[StepId]) -> bool {
+        let thread = &self.instance.threads[t];
+        let [s] = out else {
+            return false;
+        };
+        let step = thread.step(*s);
+        let unseen = self.only_final() || self.is_unseen(t, step);
+        let computed = |place: &Address| matches!(place, Address::Computed { .. });
+        let load = matches!(&step.action, Action::Load { place, .. } if computed(place));
+        load && unseen && self.lockers.is_at_most(t)
+    }
+
+    /// The cells that nobody but the thread writes.
+    fn free(&self, t: usize) -> Vec<bool> {
+        self.writers.iter().map(|w| w.is_at_most(t)).collect()
     }
 
     /// Nothing another thread or the own buffer does enables, disables or changes it, but that a
@@ -381,7 +426,7 @@ fn is_determined(thread: &Thread, out: &[StepId]) -> bool {
 }
 
 /// On every cycle of local locations makes one that is not.
-fn cut_cycles(thread: &Thread, local: &mut [bool]) {
+fn cut_cycles(thread: &Thread, local: &mut [Local]) {
     // Locations in the order in which they are left by a depth-first walk: an edge to one that is
     // left no earlier closes a cycle.
     let n = local.len();
@@ -389,7 +434,7 @@ fn cut_cycles(thread: &Thread, local: &mut [bool]) {
     let mut entered = vec![false; n];
     let mut clock = 0;
     for root in 0..n {
-        if entered[root] || !local[root] {
+        if entered[root] || local[root] == Local::No {
             continue;
         }
         entered[root] = true;
@@ -403,7 +448,7 @@ fn cut_cycles(thread: &Thread, local: &mut [bool]) {
             };
             *next += 1;
             let target = thread.step(*s).target.index();
-            if local[target] && !entered[target] {
+            if local[target] != Local::No && !entered[target] {
                 entered[target] = true;
                 path.push((target, 0));
             }
@@ -412,85 +457,48 @@ fn cut_cycles(thread: &Thread, local: &mut [bool]) {
     let mut cut = Vec::new();
     for step in &thread.steps {
         let (from, to) = (step.source.index(), step.target.index());
-        if local[from] && local[to] && left[to] >= left[from] {
+        let both = local[from] != Local::No && local[to] != Local::No;
+        if both && left[to] >= left[from] {
             cut.push(to);
         }
     }
-    cut.into_iter().for_each(|l| local[l] = false);
+    cut.into_iter().for_each(|l| local[l] = Local::No);
 }
 
 /// A register that no path reads before it is written, and the question does not look at, is dead.
 fn live(task: &Task<'_>) -> Vec<Vec<Vec<bool>>> {
-    let instance = task.instance;
+    let only_final = task.question().is_none_or(|q| q.only_final);
+    let target = task.question().map(|q| &q.target);
+    alive(task.instance, target.as_slice(), only_final)
+}
+
+/// Per thread, location and register: what it holds may be read, by a step or by one of the conditions,
+/// which may be looked at any time.
+pub fn registers_alive(instance: &Instance, conditions: &[&Expr<Fact>]) -> Vec<Vec<Vec<bool>>> {
+    alive(instance, conditions, false)
+}
+
+fn alive(instance: &Instance, conditions: &[&Expr<Fact>], only_final: bool) -> Vec<Vec<Vec<bool>>> {
     let mut seen: Vec<Vec<bool>> = instance
         .threads
         .iter()
         .map(|t| vec![false; t.registers.len()])
         .collect();
-    let only_final = task.question().is_none_or(|q| q.only_final);
-    if let Some(q) = task.question() {
-        for_each_fact(&q.target, &mut |fact| match fact {
+    for condition in conditions {
+        for_each_fact(condition, &mut |fact| match fact {
             Fact::Register(t, r) => seen[t.index()][r.index()] = true,
             Fact::Cell(_) | Fact::CellAt { .. } | Fact::At(..) => {}
         });
     }
     let threads = instance.threads.iter().zip(&seen);
     let one = |(thread, seen): (&Thread, &Vec<bool>)| {
-        let mut live: Vec<Vec<bool>> = (0..thread.locations.len())
-            .map(|l| match only_final && !thread.outgoing[l].is_empty() {
+        let observed = (0..thread.locations.len()).map(|l| {
+            match only_final && !thread.outgoing[l].is_empty() {
                 true => vec![false; seen.len()],
                 false => seen.clone(),
-            })
-            .collect();
-        // Until nothing changes; steps mostly lead on, so going backwards takes few rounds.
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for step in thread.steps.iter().rev() {
-                let mut before = live[step.target.index()].clone();
-                before_step(&step.action, &mut before);
-                let here = &mut live[step.source.index()];
-                for (known, new) in here.iter_mut().zip(before) {
-                    changed |= new && !*known;
-                    *known |= new;
-                }
             }
-        }
-        live
+        });
+        thread.live(observed.collect())
     };
     threads.map(one).collect()
-}
-
-fn before_step(action: &Action<RegisterId, Address>, live: &mut [bool]) {
-    fn read(e: &Expr<RegisterId>, live: &mut [bool]) {
-        e.for_each_atom(&mut |r| live[r.index()] = true);
-    }
-    fn read_index(place: &Address, live: &mut [bool]) {
-        match place {
-            Address::Cell(_) => {}
-            Address::Computed { index, .. } => read(index, live),
-        }
-    }
-    match action {
-        Action::Assign { register, value } => {
-            live[register.index()] = false;
-            read(value, live);
-        }
-        Action::Havoc { register, .. } => live[register.index()] = false,
-        Action::Assume(e) | Action::Assert { condition: e, .. } => read(e, live),
-        Action::Load { register, place } => {
-            live[register.index()] = false;
-            read_index(place, live);
-        }
-        Action::Store { place, value } => {
-            read(value, live);
-            read_index(place, live);
-        }
-        Action::Skip
-        | Action::Fence(_)
-        | Action::AtomicBegin(_)
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => {}
-    }
 }

@@ -9,14 +9,20 @@
 //! states only, if the question says so), no enabled step is a fault and, if asked, no state is a
 //! deadlock.
 //!
-//! Not every reachable state need be in the set ([`local`]). Two things are left out.
+//! Not every reachable state need be in the set ([`local`], [`enough`], [`alike`]). Four things are left out.
 //!
 //! **Dead registers** are zero: states that differ in a register which no path reads before writing
 //! it, and which the question does not look at, have the same events, leading to states that again
 //! differ in dead registers only.
 //!
+//! **Who is who.** In a set that is explored, of states that differ in who is who one is enough: see
+//! [`alike`].
+//!
+//! **Events that others make up for.** In a set that is explored, not given, only so many events of a
+//! state are taken as are enough: see [`enough`].
+//!
 //! **Events taken at once.** A location is local, or a pending store private, only if (1) at most one
-//! of its steps is enabled, with one outcome; (2) once enabled it stays so, and commutes with every
+//! of its steps is enabled, with one outcome (always, or else it is taken at once only where that is so); (2) once enabled it stays so, and commutes with every
 //! event of others and with drains of its own thread; (3) no question can tell before from after, or
 //! only final states are looked at; (4) no cycle of a thread consists of local locations. After each
 //! event of a thread its local steps and private drains run at once, and only what is then reached
@@ -48,12 +54,16 @@
 //! exact machine, whose runs of this kind are followed step by step by the one that forgets; only
 //! private drains are not taken at once, because a buffer would remember others if these left early.
 
+mod alike;
 pub mod attack;
-mod local;
+mod enough;
+pub mod local;
 mod moves;
 mod rows;
 
 use super::{AuditError, Audited};
+use alike::{Alike, Shape};
+use enough::{Enough, Events};
 use local::{Reduction, for_each_fact};
 use moves::{Effect, Lock, Move, Moves, Through};
 use rows::{Narrow, Rows};
@@ -67,7 +77,7 @@ use wattle_memory::content::Content;
 use wattle_memory::reference::{self, State, evaluate};
 use wattle_memory::{Bounds, Exact, Fault, Layout};
 use wattle_model::instance::Fact;
-use wattle_model::{CellId, Instance, LocationId, RegisterId, ThreadId};
+use wattle_model::{CellId, Instance, LocationId, Numbers, RegisterId, ThreadId};
 
 /// States between two polls.
 const POLL: usize = 1 << 12;
@@ -84,6 +94,10 @@ pub fn explore<L: Layout, C: Content<Value = i64>>(
     let reduction = Reduction::most(task, exact);
     let mut space = Space::<L, C>::new(task, &alone, bounds, reduction, control)?;
     space.most = Some(most);
+    if exact {
+        space.enough = Enough::new(task);
+        space.alike = Alike::new(task);
+    }
     space.begin()?;
     space.run()
 }
@@ -159,6 +173,16 @@ struct Space<'a, L: Layout, C: Content<Value = i64>> {
     /// A run ended with a fault that the question does not mind: it is not stuck.
     ended: bool,
     work: usize,
+    /// Tells which events of a state are enough.
+    enough: Option<Enough>,
+    /// Tells which threads can change places.
+    alike: Option<Alike>,
+    /// Successors of one state, of which only some may be needed: rows, and thread and event of each.
+    made: Vec<u64>,
+    by: Vec<(usize, u32)>,
+    events: Vec<Events>,
+    /// States that need all their events.
+    owed: Vec<usize>,
 }
 
 /// Successors on their way into the set: rows, and of each the state, thread and event before it.
@@ -167,6 +191,8 @@ struct Batch {
     rows: Vec<u64>,
     from: Vec<(usize, usize, u32)>,
     found: Vec<(usize, bool)>,
+    /// States of which not all successors are here, and which are.
+    chosen: Vec<(usize, std::ops::Range<usize>)>,
 }
 
 /// Successors that go into the set together.
@@ -226,6 +252,12 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             batch: Batch::default(),
             ended: false,
             work: 0,
+            enough: None,
+            alike: None,
+            made: Vec::new(),
+            by: Vec::new(),
+            events: Vec::new(),
+            owed: Vec::new(),
         })
     }
 
@@ -331,6 +363,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                         return Ok(());
                     }
                 }
+                space.sort(&mut row)?;
                 match (space.rows.insert(&row), space.most) {
                     ((_, true), None) => Err(AuditError::MissesInitial.into()),
                     ((number, true), Some(_)) => Ok(space.seen(&row, number)?),
@@ -347,8 +380,13 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
         let mut i = 0;
         while i < self.rows.len() {
             self.poll(0)?;
-            let progress = self.fitting(|space| space.expand(i))?;
+            let progress = self.fitting(|space| space.expand(i, false))?;
             if edges.is_some() || self.batch.from.len() >= TOGETHER || i + 1 == self.rows.len() {
+                self.flush()?;
+            }
+            while let Some(owed) = self.owed.pop() {
+                self.poll(0)?;
+                self.fitting(|space| space.expand(owed, true))?;
                 self.flush()?;
             }
             if let Some(edges) = &mut edges {
@@ -377,6 +415,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             rows,
             mut from,
             mut found,
+            mut chosen,
         } = std::mem::take(&mut self.batch);
         self.rows.insert_all(&rows, &mut found);
         for (k, (number, new)) in found.iter().enumerate() {
@@ -391,10 +430,23 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             let words = self.rows.words();
             self.seen(&rows[k * words..(k + 1) * words], *number)?;
         }
+        for (i, successors) in chosen.drain(..) {
+            let later = |(number, _): &(usize, bool)| {
+                *number > i && self.alone(self.rows.row(*number)).is_none()
+            };
+            if !found[successors].iter().any(later) {
+                self.owed.push(i);
+            }
+        }
         let mut rows = rows;
         rows.clear();
         from.clear();
-        self.batch = Batch { rows, from, found };
+        self.batch = Batch {
+            rows,
+            from,
+            found,
+            chosen,
+        };
         Ok(())
     }
 
@@ -406,22 +458,36 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
         }
     }
 
-    /// All events of a state; whether one is progress.
-    fn expand(&mut self, i: usize) -> Result<bool, Stuck> {
+    /// The thread inside an atomic block.
+    fn alone(&self, row: &[u64]) -> Option<usize> {
+        (0..self.threads()).find(|t| {
+            let part = self.rows.get(row, *t);
+            self.moves.marks(*t, part).inside_atomic
+        })
+    }
+
+    /// The events of a state, all of them or as many as are enough; whether one is progress.
+    fn expand(&mut self, i: usize, all: bool) -> Result<bool, Stuck> {
         let mut progress = false;
         self.ended = false;
         let n = self.threads();
-        let alone = (0..n).find(|t| {
-            let part = self.rows.get(self.rows.row(i), *t);
-            self.moves.marks(*t, part).inside_atomic
-        });
+        let alone = self.alone(self.rows.row(i));
+        let chooses = !all && alone.is_none() && self.enough.is_some();
+        self.made.clear();
+        self.by.clear();
+        self.events.clear();
         let mut next = std::mem::take(&mut self.next);
         for t in 0..n {
+            self.events.push(Events::default());
             if alone.is_some_and(|a| a != t) {
                 continue;
             }
             let row = self.rows.row(i);
             let (part, lock) = (self.rows.get(row, t), self.lock(row, t));
+            if let Some(enough) = self.enough.as_mut().filter(|_| chooses) {
+                let own = self.moves.part(t, part);
+                enough.look::<L, C>(&self.task.instance.threads[t], t, part, own);
+            }
             let menu = self.moves.menu(t, part, lock)?;
             for m in menu.first..menu.first + menu.count {
                 let a_move = self.moves.list[m as usize];
@@ -434,12 +500,135 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 if !self.chain(&mut next, t)? {
                     continue;
                 }
-                self.batch.rows.extend_from_slice(&next);
-                self.batch.from.push((i, t, m));
+                if !chooses {
+                    self.sort(&mut next)?;
+                    self.batch.rows.extend_from_slice(&next);
+                    self.batch.from.push((i, t, m));
+                } else if next != self.rows.row(i) {
+                    let seen = self.sees(i, &next, t);
+                    self.sort(&mut next)?;
+                    let events = &mut self.events[t];
+                    let (count, any) = match a_move.step {
+                        Some(_) => (&mut events.steps, &mut events.seen_steps),
+                        None => (&mut events.drains, &mut events.seen_drains),
+                    };
+                    *count += 1;
+                    *any |= seen;
+                    self.made.extend_from_slice(&next);
+                    self.by.push((t, m));
+                }
             }
         }
         self.next = next;
+        if let Some(enough) = self.enough.as_ref().filter(|_| chooses) {
+            let set = enough.choose(&self.events);
+            let first = self.batch.from.len();
+            let words = self.rows.words();
+            for ((t, m), row) in self.by.iter().zip(self.made.chunks_exact(words)) {
+                let drain = self.moves.list[*m as usize].step.is_none();
+                if set.is_none_or(|set| set.has(*t, drain)) {
+                    self.batch.rows.extend_from_slice(row);
+                    self.batch.from.push((i, *t, *m));
+                }
+            }
+            if set.is_some() {
+                self.batch.chosen.push((i, first..self.batch.from.len()));
+            }
+        }
         Ok(progress || self.ended)
+    }
+
+    /// Makes of a state the one of those that differ in who is who that is stored.
+    fn sort(&mut self, row: &mut [u64]) -> Result<(), Stuck> {
+        let Some(mut alike) = self.alike.take() else {
+            return Ok(());
+        };
+        let sorted = (0..alike.classes.len()).try_for_each(|c| self.sort_class(row, &mut alike, c));
+        self.alike = Some(alike);
+        sorted
+    }
+
+    fn sort_class(&mut self, row: &mut [u64], alike: &mut Alike, c: usize) -> Result<(), Stuck> {
+        let n = self.threads();
+        let class = &alike.classes[c];
+        let count = class.threads.len();
+        // Of each thread: its shape, and what its own cells hold.
+        let mut all: Vec<(u32, Vec<i64>, usize)> = Vec::with_capacity(count);
+        for i in 0..count {
+            let t = alike.classes[c].threads[i];
+            let part = self.rows.get(row, t);
+            let own = self.moves.part(t, part);
+            let shape = alike.number(c, i, part, |cell| -> Shape {
+                let entries = L::entries::<C>(&own.buffer).into_iter();
+                let entries = entries.map(|(c, v)| (cell(c), v)).collect();
+                (own.at, own.registers.clone(), entries)
+            });
+            let cells = alike.classes[c].own[i].iter();
+            let value =
+                |c: &usize| self.moves.values[*c].all[self.rows.get(row, n + 1 + c) as usize];
+            all.push((shape, cells.map(value).collect(), i));
+        }
+        if all.is_sorted_by(|a, b| (a.0, &a.1) <= (b.0, &b.1)) {
+            return Ok(());
+        }
+        all.sort();
+        let holder = self.rows.get(row, n);
+        for (i, (shape, values, was)) in all.into_iter().enumerate() {
+            let t = alike.classes[c].threads[i];
+            let part = match alike.part(c, i, shape) {
+                Some(part) => part,
+                None => {
+                    let (at, registers, entries) = alike.shape(c, shape).clone();
+                    let entries = entries.into_iter();
+                    let entries = entries
+                        .map(|(cell, v)| (alike.cell(c, i, cell), v))
+                        .collect();
+                    let buffer = self.buffer(t, entries)?;
+                    let part = self.moves.number(t, at, registers, buffer);
+                    alike.is_part(c, i, shape, part);
+                    part
+                }
+            };
+            self.rows.set(row, t, part)?;
+            for (k, value) in values.into_iter().enumerate() {
+                let cell = alike.classes[c].own[i][k];
+                let value = self.moves.values[cell].number(value);
+                self.rows.set(row, n + 1 + cell, value)?;
+            }
+            if holder as usize == alike.classes[c].threads[was] + 1 {
+                self.rows.set(row, n, t as u32 + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The buffer with these entries, which were put in this order.
+    fn buffer(&self, t: usize, entries: Vec<(CellId, i64)>) -> Result<Buffer<L, C>, Stuck> {
+        let mut buffer = L::empty::<C>(&self.bounds[t]);
+        for entry in entries {
+            let put = L::put::<C, _>(&mut Numbers, &mut buffer, &self.bounds[t], entry);
+            if !matches!(put, Ok(None)) {
+                return Err(AuditError::Other("a buffer cannot be filled".into()).into());
+            }
+        }
+        Ok(buffer)
+    }
+
+    /// Whether the question, where it looks at states on the way, can tell a state from the one after an
+    /// event of the thread.
+    fn sees(&mut self, i: usize, after: &[u64], t: usize) -> bool {
+        if self.task.question().is_none_or(|q| q.only_final) {
+            return false;
+        }
+        let n = self.threads();
+        let row = self.rows.row(i);
+        let differs = |c: &usize| self.rows.get(row, n + 1 + c) != self.rows.get(after, n + 1 + c);
+        if self.looked.cells.iter().any(differs) {
+            return true;
+        }
+        let (before, after) = (self.rows.get(row, t), self.rows.get(after, t));
+        let mine = self.looked.threads.iter().position(|(u, ..)| *u == t);
+        mine.is_some_and(|o| self.class(o, before) != self.class(o, after))
     }
 
     /// Takes an event, if it is enabled.

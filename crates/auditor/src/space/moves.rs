@@ -9,7 +9,7 @@
 //!
 //! Parts and values are numbered as they are met.
 
-use super::local::Reduction;
+use super::local::{Local, Reduction};
 use crate::AuditError;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -41,6 +41,7 @@ pub fn alone(instance: &Instance) -> Result<Vec<Instance>, AuditError> {
         cells: cells.clone(),
         threads: vec![t.clone()],
         questions: Vec::new(),
+        demands: Vec::new(),
         predicates: Vec::new(),
     };
     Ok(instance.threads.iter().map(one).collect())
@@ -363,7 +364,9 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
             }
         }
         let chained = match (settling.len(), self.reduction.local[t][at.index()]) {
-            (0, true) => steps.len(),
+            (0, Local::Step) => steps.len(),
+            (0, Local::Choice) if steps.len() == 1 => 1,
+            (0, Local::Perhaps) if steps.iter().all(|s| self.is_free(t, s)) => steps.len(),
             (settling, _) => settling,
         };
         let first = self.list.len() as u32;
@@ -377,6 +380,14 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
         };
         self.threads[t].menus[part as usize][lock as usize] = Some(menu);
         Ok(menu)
+    }
+
+    /// A step through a cell that only the thread writes.
+    fn is_free(&self, t: usize, step: &Move) -> bool {
+        match step.effect {
+            Effect::Through { cell, .. } => self.reduction.free[t][cell as usize],
+            Effect::Own { .. } | Effect::Drain { .. } | Effect::Fault(_) => false,
+        }
     }
 
     /// A step that touches no cell.
@@ -475,7 +486,7 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
 }
 
 /// The cell a step loads or stores, if it is one.
-fn accessed(thread: &Thread, s: StepId, registers: &[i64]) -> Option<usize> {
+pub fn accessed(thread: &Thread, s: StepId, registers: &[i64]) -> Option<usize> {
     let place = match &thread.step(s).action {
         Action::Load { place, .. } | Action::Store { place, .. } => place,
         Action::Skip

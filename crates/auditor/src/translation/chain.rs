@@ -372,13 +372,18 @@ impl<'a> Validator<'a> {
                     && a.args == [ThreadTerm::Param(0)]
                     && usize::from(*l) != c.start.index()
             }
-            _ => false,
+            array::Formula::And(_)
+            | array::Formula::Or(_)
+            | array::Formula::Atom(_)
+            | array::Formula::ForallOther { .. } => false,
         };
         let all = self.system.transitions.iter();
         all.filter(|t| t.actor == Some(0))
             .filter(|t| match &t.guard {
                 array::Formula::And(parts) => !parts.iter().any(elsewhere),
-                f => !elsewhere(f),
+                f @ (array::Formula::Or(_)
+                | array::Formula::Atom(_)
+                | array::Formula::ForallOther { .. }) => !elsewhere(f),
             })
             .collect()
     }
@@ -453,7 +458,12 @@ impl<'a> Validator<'a> {
                     .leads(t, c.family, &c.me, &c.before, end)
                     .and_then(|leads| match leads {
                         Formula::False => Ok(Formula::False),
-                        leads => Ok(and([view.different(), leads, view.formula(&t.guard)?])),
+                        leads @ (Formula::True
+                        | Formula::Atom(_)
+                        | Formula::And(_)
+                        | Formula::Or(_)) => {
+                            Ok(and([view.different(), leads, view.formula(&t.guard)?]))
+                        }
                     });
                 match leads {
                     Ok(Formula::False) => {}

@@ -138,7 +138,7 @@ impl<'a> Validator<'a> {
             let id = Variable::Register(family, RegisterId::new(r));
             match self.begins_with(d, table, id, &register.init, me, family)? {
                 Start::Related => {}
-                other => return Ok(other),
+                other @ (Start::Never | Start::Unrelated) => return Ok(other),
             }
         }
         for (r, region) in self.program.regions.iter().enumerate() {
@@ -152,7 +152,7 @@ impl<'a> Validator<'a> {
             for index in elements {
                 match self.begins_with(d, table, id, &region.init, &index, family)? {
                     Start::Related => {}
-                    other => return Ok(other),
+                    other @ (Start::Never | Start::Unrelated) => return Ok(other),
                 }
             }
         }

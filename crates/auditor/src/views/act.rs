@@ -49,7 +49,9 @@ impl<'a> Move<'a> {
     pub fn new(system: &'a wattle_model::array::ArraySystem, t: &'a Transition) -> Self {
         let list = match &t.guard {
             Formula::And(list) => &list[..],
-            other => std::slice::from_ref(other),
+            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
+                std::slice::from_ref(other)
+            }
         };
         let mut parts: Vec<(&Formula, u32)> = Vec::new();
         for f in list {

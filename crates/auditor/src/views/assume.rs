@@ -73,7 +73,7 @@ impl Logic<'_> {
         let spot = self.spot(w, a.cell, &of);
         let value = match &spot {
             Spot::Memory(c, i) => w.memory[*c][*i],
-            _ => {
+            Spot::Pending(..) | Spot::Elsewhere(..) | Spot::Hidden => {
                 let known = w.looked.iter().find(|l| l.0 == a.cell && l.1 == of);
                 known.map_or(ANY, |l| l.2)
             }

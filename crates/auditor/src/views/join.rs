@@ -161,7 +161,7 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
                 // Positions that only one of the views knows are left open.
                 let open = |p: Pos| match f.sorts[c] {
                     Sort::Finite(_) => p,
-                    _ => ANY,
+                    Sort::Thread | Sort::Number(_) => ANY,
                 };
                 vec![
                     a[x0 * 2 + x0],

@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
             CellType::Thread => Sort::Thread,
             CellType::Int => Sort::Number(true),
             CellType::Real => Sort::Number(false),
-            ty => system
+            ty @ (CellType::Bool | CellType::Declared(_)) => system
                 .values(ty)
                 .map_or(Sort::Number(false), |n| Sort::Finite(n as u16)),
         });

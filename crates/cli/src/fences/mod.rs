@@ -1,16 +1,18 @@
 //! `wattle fences`: the cheapest fences and locks that make a program right.
 
+mod existing;
 mod report;
 
+use super::batch::{Files, Tally, not_begun};
 use super::exit::Exit;
-use super::subject::File;
-use super::{budget::Budget, output, units};
+use super::subject::{self, Failure};
+use super::{budget::Budget, output, progress, units};
 use clap::{Args, ValueEnum};
 use report::Report;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wattle::family_fences;
-use wattle::fences::{FenceError, FenceOptions, Goal, Repaired, diff, fences, write};
+use wattle::fences::{FenceError, FenceOptions, Goal, Repaired, Rests, diff, fences, write};
 use wattle::input::{InputLanguage, Source, Subject};
 use wattle::{Language, MemoryModel, Options, ThreadCount};
 use wattle_auditor::AuditPolicy;
@@ -21,9 +23,9 @@ use wattle_repair::{Costs, Outcome};
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
-    file: File,
+    files: Files,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = Model::Tso)]
+    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
     model: Model,
     /// What the fences are for
     #[arg(long, value_enum, default_value_t = GoalName::Safety)]
@@ -31,12 +33,17 @@ pub struct Arguments {
     /// All minimal sets instead of one of the cheapest
     #[arg(long)]
     all: bool,
+    /// Say of every fence, `lock` prefix and exchange that is there whether it is needed, a weaker one
+    /// suffices, or it is superfluous; and the cheapest fences for the program without its own
+    #[arg(long, conflicts_with_all = ["all", "write"])]
+    existing: bool,
     /// What a kind costs: fence=N (100), store=N (store fence; 99), swap=N (atomic store; not used
     /// otherwise), lock=N (`lock` prefix or atomic read-modify-write; 101 for any number of threads, not
-    /// used otherwise); 0 forbids it
+    /// used otherwise); 0 forbids it. loop=N adds N for every loop around (by default loops only decide
+    /// between sets that cost the same)
     #[arg(long, value_name = "KIND=N", value_parser = cost)]
     cost: Vec<(Kind, u32)>,
-    /// Write the fenced program here, in the language of the input
+    /// Write the fenced program here, in the language of the input (one file only)
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// The engine that decides safety; `auto` runs a plan
@@ -53,9 +60,12 @@ pub struct Arguments {
     /// Take for granted what a proof could not do without: that no number wraps around
     #[arg(long, value_enum, value_name = "WHAT")]
     assume: Vec<units::Assumed>,
-    /// Print the result as JSON
+    /// Print the results as JSON, an array for several files or models
     #[arg(long)]
     json: bool,
+    /// Only the first line of each answer, and no progress
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -81,6 +91,7 @@ pub enum Kind {
     Store,
     Swap,
     Lock,
+    Loop,
 }
 
 fn cost(text: &str) -> Result<(Kind, u32), String> {
@@ -92,7 +103,12 @@ fn cost(text: &str) -> Result<(Kind, u32), String> {
         "store" | "fence-store" | "fence store" => Kind::Store,
         "swap" => Kind::Swap,
         "lock" => Kind::Lock,
-        other => return Err(format!("`{other}` is none of fence, store, swap, lock")),
+        "loop" => Kind::Loop,
+        other => {
+            return Err(format!(
+                "`{other}` is none of fence, store, swap, lock, loop"
+            ));
+        }
     };
     let n = n.trim();
     let is_number = !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
@@ -117,6 +133,7 @@ impl Arguments {
                 Kind::Store => costs.store_fence = value,
                 Kind::Swap => costs.swap = value,
                 Kind::Lock => costs.lock = value,
+                Kind::Loop => costs.around = Some(*n),
             }
         }
         costs
@@ -139,10 +156,71 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
-    let (file, json) = (&arguments.file.file, arguments.json);
-    let decided = (arguments.budget).within(file, json, |control| decide(arguments, control));
-    match decided {
-        Ok(exit) | Err(exit) => exit,
+    let batch = arguments.files.batch();
+    if arguments.write.is_some() && batch.files.len() != 1 {
+        output::note("error: --write needs exactly one program\n");
+        return Exit::Input;
+    }
+    let (mut exit, mut tally) = (Exit::Holds, Tally::default());
+    let mut values = Vec::new();
+    for (name, error) in &batch.errors {
+        let failure = Failure::from(error.clone());
+        output::note(&failure.note(name));
+        values.push(failure.json("fences", name));
+        tally.add([failure.exit]);
+        exit = exit.max(failure.exit);
+    }
+    let quiet = arguments.quiet || arguments.json;
+    let line = progress::Line::new(quiet);
+    let work = |_: usize, name: &str| {
+        (arguments.budget).within_line(name, &line, |control| decide(arguments, name, control))
+    };
+    let rest = batch.in_order(arguments.files.jobs, work, |name, decided| {
+        let answers = match decided {
+            Ok(answers) => answers,
+            Err(failure) => vec![Answer {
+                exit: failure.exit,
+                text: String::new(),
+                notes: failure.note(name),
+                json: failure.json("fences", name),
+            }],
+        };
+        tally.add(answers.iter().map(|a| a.exit));
+        let mut goes_on = true;
+        for answer in answers {
+            exit = exit.max(answer.exit);
+            output::note(&answer.notes);
+            values.push(answer.json);
+            if !arguments.json && !answer.text.is_empty() {
+                goes_on = output::answer(&told(&answer.text, name, batch.headed, quiet));
+            }
+        }
+        goes_on
+    });
+    if arguments.json {
+        let value = match (batch.headed, values.len()) {
+            (false, 1) => values.remove(0),
+            _ => serde_json::Value::Array(values),
+        };
+        output::answer(&format!("{value}\n"));
+    } else if batch.headed && !batch.files.is_empty() {
+        output::answer(&tally.line(["can be repaired or need nothing", "cannot be repaired"]));
+    }
+    exit.max(not_begun(rest))
+}
+
+/// With several files under the file's name; if quiet only the first line.
+pub fn told(text: &str, name: &str, headed: bool, quiet: bool) -> String {
+    let text = match quiet {
+        true => text
+            .lines()
+            .next()
+            .map_or(String::new(), |l| format!("{l}\n")),
+        false => text.to_string(),
+    };
+    match headed {
+        true => format!("{name}: {text}"),
+        false => text,
     }
 }
 
@@ -150,20 +228,26 @@ pub fn run(arguments: &Arguments) -> Exit {
 struct Answer {
     exit: Exit,
     text: String,
+    /// For standard error.
+    notes: String,
     json: serde_json::Value,
 }
 
-fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
-    let (source, subject) = arguments.file.load()?;
+fn decide(
+    arguments: &Arguments,
+    name: &str,
+    control: &Control<'_>,
+) -> Result<Vec<Answer>, Failure> {
+    let files = &arguments.files;
+    let (source, subject, warnings) = subject::load(name, files.language, files.mathematical)?;
     let (Subject::Program(program), InputLanguage::Program(language)) = (subject, source.language)
     else {
-        let reason = "fences cannot be put into array-based systems yet";
-        output::error(&source.name, reason, &[]);
-        return Err(Exit::Input);
+        return Err(Failure::input(
+            "fences cannot be put into array-based systems yet",
+        ));
     };
     if program.families.is_empty() {
-        output::error(&source.name, "the program has no threads", &[]);
-        return Err(Exit::Input);
+        return Err(Failure::input("the program has no threads"));
     }
     let models = match arguments.model {
         Model::Tso => vec![MemoryModel::Tso],
@@ -171,22 +255,19 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         Model::All => vec![MemoryModel::Tso, MemoryModel::Pso],
     };
     if arguments.write.is_some() && models.len() > 1 {
-        output::error(&source.name, "--write needs one memory model", &[]);
-        return Err(Exit::Input);
+        return Err(Failure::input("--write needs one memory model"));
     }
     let known = wattle::plan::names();
     if arguments.engine != "auto" && !known.contains(&arguments.engine.as_str()) {
         let reason = format!("there is no engine called `{}`", arguments.engine);
-        output::error(&source.name, &reason, &[]);
-        return Err(Exit::Input);
+        return Err(Failure::input(reason));
     }
-    let mut exit = Exit::Holds;
-    let mut values = Vec::new();
+    let mut answers = Vec::new();
     for (i, model) in models.iter().enumerate() {
         // An equal share of the time that is left.
         let left = u32::try_from(models.len() - i).unwrap_or(1);
         let share = control.remaining().map_or(Duration::MAX, |t| t / left);
-        let answer = one(
+        let mut answer = one(
             arguments,
             &source,
             language,
@@ -194,21 +275,12 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             *model,
             &control.stage(share),
         )?;
-        exit = exit.max(answer.exit);
-        if arguments.json {
-            values.push(answer.json);
-        } else {
-            output::answer(&answer.text);
+        if i == 0 {
+            answer.notes.insert_str(0, &warnings.concat());
         }
+        answers.push(answer);
     }
-    if arguments.json {
-        let value = match values.len() {
-            1 => values.remove(0),
-            _ => serde_json::Value::Array(values),
-        };
-        output::answer(&format!("{value}\n"));
-    }
-    Ok(exit)
+    Ok(answers)
 }
 
 fn one(
@@ -218,16 +290,13 @@ fn one(
     program: &Program,
     model: MemoryModel,
     control: &Control<'_>,
-) -> Result<Answer, Exit> {
+) -> Result<Answer, Failure> {
     let mut options = arguments.options(model);
-    let threads = units::named(&arguments.threads, program).map_err(|why| {
-        output::error(&source.name, &why, &[]);
-        Exit::Input
-    })?;
+    let threads = units::named(&arguments.threads, program).map_err(Failure::input)?;
     options.threads = threads.into_iter().collect();
     // Robustness of open families is asked of the instance the options fix.
     let any = matches!(arguments.goal, GoalName::Safety)
-        && !family_fences::open_families(program, &options).is_empty();
+        && !wattle::families::open_families(program, &options).is_empty();
     let wanted = FenceOptions {
         model,
         goal: match arguments.goal {
@@ -237,32 +306,6 @@ fn one(
         },
         costs: arguments.costs(any),
         all: arguments.all,
-    };
-    let started = Instant::now();
-    let outcome = fences(program, &wanted, &options, control);
-    let (outcome, rests) = match outcome {
-        Ok(Repaired { outcome, rests }) => (outcome, rests),
-        Err(FenceError::Instance(e)) => {
-            let hint = match &e {
-                wattle_model::InstanceError::Unfixed { family, .. } => {
-                    format!("{e}; `--threads {family}=2` repairs it for two")
-                }
-                _ => e.to_string(),
-            };
-            output::error(&source.name, &hint, &[]);
-            return Err(Exit::Input);
-        }
-        Err(FenceError::OnlyReachable) => {
-            let why = "every property here asks for a state to be reachable (`reachable`, or \
-                       `exists` in a litmus test); fences only take runs away. Ask for what must \
-                       not happen: `never`, `always`, `finally`, or `~exists`";
-            output::error(&source.name, why, &[]);
-            return Err(Exit::Input);
-        }
-        Err(FenceError::Unsound(u)) => {
-            output::error(&source.name, &u.to_string(), &[]);
-            return Err(Exit::Unsound);
-        }
     };
     let mut report = Report {
         program,
@@ -274,23 +317,50 @@ fn one(
         language,
         locks: wanted.costs.lock.is_some(),
         model,
-        rests,
-        seconds: started.elapsed().as_secs_f64(),
+        rests: Rests::default(),
+        seconds: 0.0,
         written: None,
         unwritten: None,
         difference: None,
     };
+    if arguments.existing {
+        return existing::answer(&mut report, source, &wanted, control);
+    }
+    let started = Instant::now();
+    let outcome = fences(program, &wanted, &options, control);
+    let (outcome, rests) = match outcome {
+        Ok(Repaired { outcome, rests }) => (outcome, rests),
+        Err(FenceError::Instance(e)) => {
+            let hint = match &e {
+                wattle_model::InstanceError::Unfixed { family, .. } => {
+                    format!("{e}; `--threads {family}=2` repairs it for two")
+                }
+                _ => e.to_string(),
+            };
+            return Err(Failure::input(hint));
+        }
+        Err(FenceError::OnlyReachable) => {
+            let why = "every property here asks for a state to be reachable (`reachable`, or \
+                       `exists` in a litmus test); fences only take runs away. Ask for what must \
+                       not happen: `never`, `always`, `finally`, or `~exists`";
+            return Err(Failure::input(why));
+        }
+        Err(FenceError::Unsound(u)) => {
+            return Err(Failure::new(Exit::Unsound, u.to_string()));
+        }
+    };
+    report.rests = rests;
+    report.seconds = started.elapsed().as_secs_f64();
     if let (Some(path), Outcome::Fixed { fixes, .. }) = (&arguments.write, &outcome) {
         let text = &source.text;
         match write(
             language, text, program, &fixes[0], &wanted, &options, control,
         ) {
             Ok(written) => {
-                std::fs::write(path, &written.text).map_err(|e| {
-                    output::error(&path.display().to_string(), &e.to_string(), &[]);
-                    Exit::Input
-                })?;
-                report.difference = Some(diff(&source.name, text, &written.text));
+                std::fs::write(path, &written.text)
+                    .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
+                let new = path.display().to_string();
+                report.difference = Some(diff(&source.name, &new, text, &written.text));
                 report.written = Some((path.display().to_string(), written.placing));
             }
             // What was found is told all the same.

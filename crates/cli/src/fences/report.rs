@@ -4,15 +4,15 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::Answer;
 use std::fmt::Write;
-use wattle::fences::{FenceOptions, Rests};
+use wattle::fences::{FenceOptions, Rests, SourcePlace, place};
 use wattle::input::Source;
 use wattle::{Language, MemoryModel, Options, families};
 use wattle_evidence::{Task, Trace};
 use wattle_model::{Instance, Program};
-use wattle_repair::{Fix, Needed, Outcome, Run, Site, SiteKind, Violation, unit};
+use wattle_repair::{Fix, Needed, Outcome, Places, Run, Site, SiteKind, Violation, unit};
 use wattle_report::json::FenceReport;
 use wattle_report::{json, table, text, why, words};
-use wattle_syntax::edit::{self, Placing};
+use wattle_syntax::edit::Placing;
 
 /// Engines that give proofs and runs under every memory model, SC too: a search for fences asks all.
 const COMPLETE: [&str; 3] = ["explicit", "cegar", "extrapolate"];
@@ -47,6 +47,7 @@ impl Report<'_> {
         let mut out = String::new();
         let (mut sets, mut complete, mut checks) = (Vec::new(), true, 0);
         let (mut trace, mut reason) = (None, None);
+        let mut notes = String::new();
         let (exit, verdict) = match outcome {
             Outcome::Fixed {
                 fixes,
@@ -138,7 +139,7 @@ impl Report<'_> {
                         COMPLETE.join(", ")
                     );
                 }
-                output::note(&output::obstacle(&source.name, &source.text, r));
+                notes.push_str(&output::obstacle(&source.name, &source.text, r));
                 reason = Some(why);
                 complete = false;
                 (Exit::Undecided, "undecided")
@@ -158,12 +159,12 @@ impl Report<'_> {
         let (exit, verdict) = match &self.unwritten {
             None => (exit, verdict),
             Some(why) => {
-                output::error(&source.name, why, &[]);
+                notes.push_str(&output::complaint(&source.name, why, &[]));
                 reason = Some(why.clone());
                 (exit.max(Exit::Undecided), "undecided")
             }
         };
-        let json = serde_json::json!({
+        let mut json = serde_json::json!({
             "file": source.name,
             "language": source.language.name(),
             "model": model,
@@ -189,9 +190,11 @@ impl Report<'_> {
             "diff": self.difference,
             "reason": reason,
         });
+        output::originated("fences", &mut json);
         Answer {
             exit,
             text: out,
+            notes,
             json,
         }
     }
@@ -207,9 +210,13 @@ impl Report<'_> {
         let assumptions = self.rests.assumptions.iter();
         scope.assumptions = assumptions.map(json::AssumptionReport::from).collect();
         match outcome {
-            Outcome::Fixed { .. } if self.any => scope.threads = self.any_number(),
+            Outcome::Fixed { .. } if self.any => {
+                scope.threads = None;
+                scope.text = self.any_number();
+            }
             Outcome::UpTo { threads, .. } => {
-                scope.threads = format!("up to {}", families::threads(*threads));
+                scope.threads = Some(*threads);
+                scope.text = format!("up to {}", families::threads(*threads));
             }
             _ => {}
         }
@@ -237,7 +244,7 @@ impl Report<'_> {
         families::any_number(self.options)
     }
 
-    fn fences(&self, fix: &Fix) -> Vec<FenceReport> {
+    pub(super) fn fences(&self, fix: &Fix) -> Vec<FenceReport> {
         fix.sites
             .iter()
             .map(|site| {
@@ -249,30 +256,42 @@ impl Report<'_> {
 
     fn fence(&self, site: Site, needed: Option<&Needed>) -> FenceReport {
         let family = self.program.family(site.family);
-        let (location, line) = match site.kind {
-            SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => {
-                let at = &family.locations[l.index()];
-                let line = match (at.span.is_some(), site.kind) {
-                    (true, SiteKind::Fence(_) | SiteKind::StoreFence(_)) => {
-                        edit::line_before(self.language, self.text, at.span)
-                    }
-                    _ => at.span.line,
-                };
-                (at.labels.first().cloned().unwrap_or(l.to_string()), line)
-            }
-            SiteKind::Swap(s) => {
-                let step = &family.steps[s.index()];
-                let at = &family.locations[step.source.index()];
-                let name = at.labels.first().cloned();
-                (name.unwrap_or(step.source.to_string()), step.span.line)
-            }
+        let place = place(self.language, self.text, self.program, site);
+        let location = match site.kind {
+            SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l.to_string(),
+            SiteKind::Swap(s) => family.steps[s.index()].source.to_string(),
         };
+        let first = place.at.first();
         FenceReport {
             thread: family.name.clone(),
-            location,
-            line: Some(line).filter(|l| *l > 0),
+            location: place.label.clone().unwrap_or(location),
+            line: first.map(|(line, _)| *line),
+            column: first.map(|(_, column)| *column),
+            place: Some(self.words(site, &place)),
             kind: site.kind.keyword().to_string(),
             why: needed.map_or(String::new(), |n| self.why(n)),
+        }
+    }
+
+    /// `fence after line 10`, `lock prefix in line 3`
+    fn words(&self, site: Site, place: &SourcePlace) -> String {
+        let lines = words::all(place.at.iter().map(|(line, _)| line.to_string()));
+        let lines = match place.at.len() {
+            0 => format!(
+                "at {}",
+                place.label.as_deref().unwrap_or("a place without a name")
+            ),
+            1 => format!("line {lines}"),
+            _ => format!("lines {lines}"),
+        };
+        let found = !place.at.is_empty();
+        match (site.kind, place.behind) {
+            (SiteKind::Swap(_), _) => format!("the store in {lines} becomes atomic"),
+            (SiteKind::Lock(_), _) if self.asm => format!("lock prefix in {lines}"),
+            (SiteKind::Lock(_), _) => format!("the statement in {lines} becomes atomic"),
+            (kind, true) => format!("{} after {lines}", kind.keyword()),
+            (kind, false) if found => format!("{} before {lines}", kind.keyword()),
+            (kind, false) => format!("{} {lines}", kind.keyword()),
         }
     }
 
@@ -281,7 +300,21 @@ impl Report<'_> {
         let Some(violation) = &needed.without else {
             return "needed together with the others".to_string();
         };
-        let program = &needed.fenced.program;
+        let places = Places::new(self.program);
+        // One that the fence stops, rather than another that the run also has.
+        let stops = |instance: &Instance, trace: &Trace, o: &why::Overtaking| {
+            stops(&places, needed, instance, trace, o)
+        };
+        self.comes_back(&needed.fenced.program, violation, &stops)
+    }
+
+    /// The run that comes back, in a sentence: of what overtook what, rather the one preferred.
+    pub(super) fn comes_back(
+        &self,
+        program: &Program,
+        violation: &Violation,
+        preferred: &dyn Fn(&Instance, &Trace, &why::Overtaking) -> bool,
+    ) -> String {
         let Ok(instance) = program.instantiate(&violation.counts) else {
             return String::new();
         };
@@ -307,8 +340,7 @@ impl Report<'_> {
                     .check(&task)
                     .map(|s| why::overtakings(&task, trace, &s));
                 let over = over.unwrap_or_default();
-                // One that the fence stops, rather than another that the run also has.
-                let mine = over.iter().find(|o| stops(needed, &instance, trace, o));
+                let mine = over.iter().find(|o| preferred(&instance, trace, o));
                 match mine.or(over.first()) {
                     Some(o) => format!(
                         "without it {} can {} {} before its store to {} is in memory, and the program fails after {} events",
@@ -328,8 +360,16 @@ impl Report<'_> {
         }
     }
 
+    /// `safety on TSO for any number of threads`
+    pub(super) fn scope_words(&self, goal: &str) -> String {
+        match self.any {
+            true => format!("{goal} on {} for {}", self.model, self.any_number()),
+            false => format!("{goal} on {}", self.model),
+        }
+    }
+
     /// A run as text and as data.
-    fn violation(
+    pub(super) fn violation(
         &self,
         program: &Program,
         model: MemoryModel,
@@ -354,7 +394,7 @@ impl Report<'_> {
     }
 
     /// `2 fences and 1 lock prefix`
-    fn count(&self, fix: &Fix) -> String {
+    pub(super) fn count(&self, fix: &Fix) -> String {
         let is_lock = |s: &&Site| matches!(s.kind, SiteKind::Lock(_));
         let locks = fix.sites.iter().filter(is_lock).count();
         let lock = match self.asm {
@@ -376,12 +416,12 @@ impl Report<'_> {
 
     fn headline(&self, fixes: &[Fix], wanted: &FenceOptions, complete: bool) -> String {
         let goal = wanted.goal.keyword();
-        let scope = match self.any {
-            true => format!("{goal} on {} for {}", self.model, self.any_number()),
-            false => format!("{goal} on {}", self.model),
-        };
+        let scope = self.scope_words(goal);
         if fixes[0].sites.is_empty() {
-            return format!("no fence is needed for {scope}");
+            return match wattle_repair::existing(self.program).is_empty() {
+                true => format!("no fence is needed for {scope}"),
+                false => format!("no further fence is needed for {scope}"),
+            };
         }
         let fences = self.count(&fixes[0]);
         match (wanted.all, complete, fixes.len()) {
@@ -395,22 +435,19 @@ impl Report<'_> {
     }
 
     fn fence_line(&self, f: &FenceReport) -> String {
-        let place = match (f.line, f.kind.as_str()) {
-            (Some(line), "swap") => format!("the store in line {line} becomes atomic"),
-            (Some(line), "lock") if self.asm => format!("lock prefix in line {line}"),
-            (Some(line), "lock") => format!("the statement in line {line} becomes atomic"),
-            (Some(line), kind) => format!("{kind} before line {line}"),
-            (None, kind) => format!("{kind} at {}", f.location),
-        };
-        format!(
-            "  {:<10} {place} (at {})\n             {}\n",
-            f.thread, f.location, f.why
-        )
+        let place = f.place.as_deref().unwrap_or_default();
+        format!("  {:<10} {place}\n             {}\n", f.thread, f.why)
     }
 }
 
 /// Whether the run passes the place of the fence between the late store and what overtakes it.
-fn stops(needed: &Needed, instance: &Instance, trace: &Trace, o: &why::Overtaking) -> bool {
+fn stops(
+    places: &Places,
+    needed: &Needed,
+    instance: &Instance,
+    trace: &Trace,
+    o: &why::Overtaking,
+) -> bool {
     let thread = instance.thread(o.thread);
     let site = match needed.site.kind {
         SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l,
@@ -423,7 +460,8 @@ fn stops(needed: &Needed, instance: &Instance, trace: &Trace, o: &why::Overtakin
                 thread: t, step, ..
             } if *t == o.thread => {
                 let source = thread.step(*step).source;
-                needed.fenced.location(thread.family, source) == site
+                let at = needed.fenced.location(thread.family, source);
+                places.of(thread.family, at) == site
             }
             _ => false,
         })

@@ -384,7 +384,7 @@ fn pipes_and_directories_are_no_programs() {
         (of(&["audit", &program, &pipe]), "it is a pipe"),
         (of(&["replay", &program, &pipe]), "it is a pipe"),
         (of(&["replay", &program, &folder]), "it is a directory"),
-        (of(&["fences", &folder]), "it is a directory"),
+        (of(&["fences", &folder]), "no programs in this directory"),
         (of(&["check", &folder]), "no programs in this directory"),
     ] {
         let r = guarded(spawn(&command, &[]), &command);

@@ -107,7 +107,7 @@ fn written(language: Language, text: &str, wanted: &FenceOptions) -> String {
         language, text, &program, &found[0], wanted, &options, &control,
     )
     .unwrap();
-    diff("program", text, &new.text)
+    diff("program", "program (fenced)", text, &new.text)
 }
 
 const SAFETY: Goal = Goal::Safety;
@@ -136,9 +136,8 @@ never p[i]@critical && p[j]@critical;
     let expected = "\
 --- program
 +++ program (fenced)
-@@ -7,1 +7,1 @@
--        while flag[other] == 1 && turn == other { }
-+        fence; while flag[other] == 1 && turn == other { }
+@@ -7,0 +7,1 @@
++        fence;
 ";
     assert_eq!(found, expected);
 }

@@ -1,15 +1,22 @@
 //! Everything that needs the whole line from text to verdict.
 
 mod agree;
+mod beginners;
 mod budgets;
 mod cli;
 mod counting;
+mod docs;
 mod evidence;
 mod examples;
+mod explore;
 mod families;
 mod fences;
+mod formats;
 mod integers;
 mod json;
+mod lsp;
+mod machine;
+mod places;
 mod robust;
 mod show;
 mod soundness;

@@ -62,7 +62,7 @@ fn threads_and_fences_as_a_picture() {
     assert!(plain.contains(">critical</text>"), "{plain}");
     assert!(!plain.contains(">fence</text>"), "{plain}");
     let fenced = picture(&["show", &file, "--as", "svg", "--fences", "tso"]);
-    assert_eq!(fenced.matches(">fence</text>").count(), 2, "one per thread");
+    assert_eq!(fenced.matches(">fence</text>").count(), 1, "one per family");
     for panel in fenced.split("<g ") {
         let all = boxes(panel);
         for (i, a) in all.iter().enumerate() {
@@ -70,7 +70,7 @@ fn threads_and_fences_as_a_picture() {
         }
     }
     let dot = run(&["show", &file, "--as", "dot", "--fences", "tso"]);
-    assert_eq!(dot.out.matches("\\nfence\"").count(), 2, "{}", dot.out);
+    assert_eq!(dot.out.matches("\\nfence\"").count(), 1, "{}", dot.out);
 }
 
 #[test]

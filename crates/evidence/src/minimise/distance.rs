@@ -124,7 +124,9 @@ fn ways(threads: &[Thread], condition: &Expr<Fact>, wanted: bool) -> Vec<Way> {
                 false => anywhere,
             }
         }
-        _ => anywhere,
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+            anywhere
+        }
     }
 }
 

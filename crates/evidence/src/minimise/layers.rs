@@ -78,7 +78,7 @@ impl<L: Layout> Search<'_, L> {
         // Deadlocks are not recognised state by state; the same last state will do.
         let wanted = match self.end {
             End::Deadlock => Some(self.last_state(own?.1)?),
-            _ => None,
+            End::Target | End::Fault(_) => None,
         };
         let own = own.map(|(own, _)| own);
         let locations = wanted.as_ref().map(|state| state.locations.as_slice());

@@ -151,7 +151,7 @@ fn regions(program: &Program, instance: &Instance) -> Vec<Cells> {
                 name: region.name.clone(),
                 length: match region.length {
                     Length::Scalar => Length::Scalar,
-                    _ => Length::Array(length),
+                    Length::Array(_) | Length::PerThread(_) => Length::Array(length),
                 },
                 ty: cells.first().map_or(region.ty, |(_, c)| c.ty),
                 init,

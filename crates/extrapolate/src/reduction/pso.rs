@@ -60,7 +60,18 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
                 place: address,
                 value,
             } if !direct => store(maker, &buffers, step, address, value)?,
-            _ => {
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => {
                 if !maker.waits(step, &empty) {
                     maker.keep(step);
                 }

@@ -187,7 +187,14 @@ impl<'m> Maker<'m> {
             }
             Action::Lock => self.steps(source, vec![wait, Action::Lock], target),
             Action::Unlock => self.steps(source, vec![wait, Action::Unlock], target),
-            _ => return false,
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::AtomicEnd => return false,
         }
         true
     }

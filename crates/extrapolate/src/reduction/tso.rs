@@ -54,7 +54,18 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
                 place: address,
                 value,
             } if !direct => buffer.store(maker, step, address, value)?,
-            _ => {
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => {
                 if !maker.waits(step, &empty) {
                     maker.keep(step);
                 }
@@ -93,10 +104,9 @@ impl Buffer {
     }
 
     fn load(&self, maker: &mut Maker<'_>, step: &Step, register: RegisterId, address: &Address) {
-        let stores = maker.original.steps.iter().any(|s| match &s.action {
-            Action::Store { place, .. } => cells(place).any(|c| size::may_be(address, c)),
-            _ => false,
-        });
+        let stores = maker.original.steps.iter().any(|s| {
+ matches!(&s.action, Action::Store { place, .. } if cells(place).any(|c| size::may_be(address, c)))
+ });
         if !stores || self.entries.is_empty() {
             maker.keep(step);
             return;

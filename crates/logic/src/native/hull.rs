@@ -90,7 +90,7 @@ fn stated(part: &Formula) -> Vec<Stated> {
         let sides: &[bool] = match atom.rel() {
             Rel::Le => &[!flip],
             Rel::Eq => &[true, false],
-            _ => continue,
+            Rel::Ne | Rel::Divides(_) | Rel::NotDivides(_) => continue,
         };
         for &upper in sides {
             let sign = if *atom.rel() == Rel::Eq && !upper {
@@ -136,7 +136,9 @@ fn lemma(
                     FactId(first.0 + stated.at as u32),
                 )
             }
-            _ => (Vec::new(), case),
+            Formula::True | Formula::False | Formula::Atom(_) | Formula::Or(_) => {
+                (Vec::new(), case)
+            }
         };
         let end = End::Farkas(vec![(bound, stated.sign.clone()), (assumed, Int::ONE)]);
         branches.push(Proof { steps, end });

@@ -151,7 +151,7 @@ impl Scope {
                         self.add(*first, Fact::Le(-rest(m) + 1))?;
                         self.add(FactId(first.0 + 1), Fact::Le(rest(m) - (m - &Int::ONE)))
                     }
-                    _ => fail("the fact is not a divisibility", *of),
+                    Rel::Le | Rel::Eq | Rel::Ne => fail("the fact is not a divisibility", *of),
                 }
             }
             Step::Lemma {

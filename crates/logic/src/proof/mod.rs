@@ -129,12 +129,15 @@ impl Proof {
     pub fn size(&self) -> usize {
         let steps = self.steps.iter().map(|step| match step {
             Step::Lemma { proof, .. } => 1 + proof.size(),
-            _ => 1,
+            Step::Cut { .. }
+            | Step::Conjuncts { .. }
+            | Step::Quotient { .. }
+            | Step::Unit { .. } => 1,
         });
         let end = match &self.end {
             End::Split { low, high, .. } => low.size() + high.size(),
             End::Cases { branches, .. } => branches.iter().map(Proof::size).sum(),
-            _ => 0,
+            End::Farkas(_) | End::Absurd(_) | End::Refuted { .. } => 0,
         };
         1 + steps.sum::<usize>() + end
     }

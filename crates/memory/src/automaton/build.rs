@@ -286,7 +286,13 @@ impl<'i> Builder<'i> {
                 out.push((Act::Unlock, None, Ok(state)));
             }
             Action::Lock | Action::Unlock => {}
-            action => {
+            action @ (Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd) => {
                 for (choice, result) in local(thread, registers, action)? {
                     out.push((Act::Local, choice, result.map(next)));
                 }
@@ -447,7 +453,11 @@ impl<'i> Builder<'i> {
                 let name = &thread.name;
                 return Err(NotFinite(format!("`{name}` locks inside an atomic block")));
             }
-            action => {
+            action @ (Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }) => {
                 let ways = local(thread, &at.registers, action)?.into_iter();
                 let ways = ways.map(|(choice, registers)| Way {
                     choice,
@@ -525,7 +535,12 @@ fn local<P>(
             };
             vec![(None, result)]
         }
-        _ => vec![(None, Ok(same()))],
+        Action::Skip | Action::Fence(_) | Action::AtomicBegin(_) | Action::AtomicEnd => {
+            vec![(None, Ok(same()))]
+        }
+        Action::Load { .. } | Action::Store { .. } | Action::Lock | Action::Unlock => {
+            return Err(NotFinite("a memory step is taken for a local one".into()));
+        }
     })
 }
 

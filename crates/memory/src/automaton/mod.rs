@@ -207,11 +207,34 @@ impl Automata {
         Ok(match e {
             Expr::Const(c) => *c,
             Expr::Atom(fact) => self.fact(locals, memory, fact)?,
+            Expr::Unary(op @ wattle_model::Op1::Wrap { .. }, a) => {
+                op.apply(self.modular(locals, memory, a)?)?
+            }
             Expr::Unary(op, a) => op.apply(part(a)?)?,
             Expr::Binary(Op2::And, a, b) => i64::from(part(a)? != 0 && part(b)? != 0),
             Expr::Binary(Op2::Or, a, b) => i64::from(part(a)? != 0 || part(b)? != 0),
             Expr::Binary(op, a, b) => op.apply(part(a)?, part(b)?)?,
             Expr::Ite(c, a, b) => part(if part(c)? != 0 { a } else { b })?,
+        })
+    }
+
+    /// What is about to be cut to its low bits; see `Op2::apply_modular`.
+    fn modular(
+        &self,
+        locals: &[LocalId],
+        memory: &dyn Fn(CellId) -> i64,
+        e: &Expr<Fact>,
+    ) -> Result<i64, crate::FaultKind> {
+        use wattle_model::Op2;
+        let part = |e: &Expr<Fact>| self.modular(locals, memory, e);
+        Ok(match e {
+            Expr::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
+                op.apply_modular(part(a)?, part(b)?)?
+            }
+            Expr::Binary(op @ Op2::Shl, a, b) => {
+                op.apply_modular(part(a)?, self.evaluate(locals, memory, b)?)?
+            }
+            other => self.evaluate(locals, memory, other)?,
         })
     }
 

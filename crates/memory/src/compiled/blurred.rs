@@ -63,7 +63,7 @@ impl Blur {
         let opens = u64::from(fences && epochs > 1);
         let loose = match keeps {
             Keeps::Oldest | Keeps::Newest if ordered => 1 << opens,
-            _ => 0,
+            Keeps::Exact | Keeps::Multiset | Keeps::Oldest | Keeps::Newest | Keeps::AtMost => 0,
         };
         Some(Blur {
             keeps,
@@ -127,12 +127,12 @@ impl Buffer {
         let ordered = match blur.keeps {
             Keeps::Oldest => (first..end).take_while(|i| !is_loose(*i)).count(),
             Keeps::Newest => (first..end).rev().take_while(|i| !is_loose(*i)).count(),
-            _ => 0,
+            Keeps::Exact | Keeps::Multiset | Keeps::AtMost => 0,
         };
         let in_order = match blur.keeps {
             Keeps::Oldest => ordered < k && first + ordered == end,
             Keeps::Newest => k > 0,
-            _ => false,
+            Keeps::Exact | Keeps::Multiset | Keeps::AtMost => false,
         };
         if !room {
             // A set that has the entry needs no slot for it.

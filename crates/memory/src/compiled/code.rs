@@ -115,7 +115,18 @@ impl Code {
                     match part {
                         Code::Any(more) if any => parts.extend(more),
                         Code::All(more) if !any => parts.extend(more),
-                        one => parts.push(one),
+                        one @ (Code::Const(_)
+                        | Code::Field(_)
+                        | Code::At { .. }
+                        | Code::AtOneOf(..)
+                        | Code::Match(_)
+                        | Code::Any(_)
+                        | Code::All(_)
+                        | Code::CellAt { .. }
+                        | Code::Compare(..)
+                        | Code::Unary(..)
+                        | Code::Binary(..)
+                        | Code::Ite(..)) => parts.push(one),
                     }
                 }
                 join(any, parts)
@@ -152,8 +163,28 @@ impl Code {
             Code::Field(f) => Ok(f.get(state)),
             Code::Compare(op, f, c) => Ok(compare(*op, f.get(state), *c)),
             Code::Match(any) => Ok(i64::from(any.iter().any(|m| m.holds(state)))),
-            other => other.eval_any(state, cells),
+            other @ (Code::At { .. }
+            | Code::AtOneOf(..)
+            | Code::Any(_)
+            | Code::All(_)
+            | Code::CellAt { .. }
+            | Code::Unary(..)
+            | Code::Binary(..)
+            | Code::Ite(..)) => other.eval_any(state, cells),
         }
+    }
+
+    /// What is about to be cut to its low bits; see `Op2::apply_modular`.
+    fn modular(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
+        Ok(match self {
+            Code::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
+                op.apply_modular(a.modular(state, cells)?, b.modular(state, cells)?)?
+            }
+            Code::Binary(op @ Op2::Shl, a, b) => {
+                op.apply_modular(a.modular(state, cells)?, b.eval(state, cells)?)?
+            }
+            other => other.eval(state, cells)?,
+        })
     }
 
     /// `&&`, `||` and `?:` look only at what they need.
@@ -176,7 +207,17 @@ impl Code {
                 for part in parts {
                     let value = match part {
                         Code::AtOneOf(location, bits) => (bits >> location.raw(state) & 1) as i64,
-                        part => part.eval(state, cells)?,
+                        part @ (Code::Const(_)
+                        | Code::Field(_)
+                        | Code::At { .. }
+                        | Code::Match(_)
+                        | Code::Any(_)
+                        | Code::All(_)
+                        | Code::CellAt { .. }
+                        | Code::Compare(..)
+                        | Code::Unary(..)
+                        | Code::Binary(..)
+                        | Code::Ite(..)) => part.eval(state, cells)?,
                     };
                     if value == 0 {
                         return Ok(0);
@@ -193,6 +234,7 @@ impl Code {
                 let index = index.eval(state, cells)?;
                 cells[cell(*base, *length, index)? as usize].get(state)
             }
+            Code::Unary(op @ Op1::Wrap { .. }, a) => op.apply(a.modular(state, cells)?)?,
             Code::Unary(op, a) => op.apply(a.eval(state, cells)?)?,
             Code::Binary(op, a, b) => op.apply(a.eval(state, cells)?, b.eval(state, cells)?)?,
             Code::Ite(c, a, b) => {
@@ -241,7 +283,20 @@ fn compare(op: Op2, a: i64, b: i64) -> i64 {
         Op2::Lt => a < b,
         Op2::Le => a <= b,
         Op2::Gt => a > b,
-        _ => a >= b,
+        Op2::Ge => a >= b,
+        // Nothing else is compiled to a comparison.
+        Op2::Add
+        | Op2::Sub
+        | Op2::Mul
+        | Op2::Div
+        | Op2::Rem
+        | Op2::BitAnd
+        | Op2::BitOr
+        | Op2::BitXor
+        | Op2::Shl
+        | Op2::Shr
+        | Op2::And
+        | Op2::Or => false,
     })
 }
 
@@ -303,6 +358,18 @@ pub enum Op {
     Unlock,
 }
 
+impl Op {
+    /// The first and the last value to choose from.
+    #[inline]
+    pub fn choices(&self) -> (i64, i64) {
+        if let Op::Havoc(_, lo, hi) = self {
+            (*lo, *hi)
+        } else {
+            (0, 0)
+        }
+    }
+}
+
 /// A step: what it does, where it leads, and which one it is in the program.
 #[derive(Clone, Debug)]
 pub struct Edge {
@@ -317,6 +384,10 @@ pub struct Node {
     pub edges: Vec<Edge>,
     /// The one enabled step here may be chained to the step before.
     pub local: bool,
+    /// Nothing here is anybody else's business, but several steps may be enabled.
+    pub choice: bool,
+    /// It depends on a computed address whether it is.
+    pub perhaps: bool,
     pub atomic: bool,
     /// Bits to keep per word; empty if no register is dead here.
     pub keep: Vec<(u32, u64)>,

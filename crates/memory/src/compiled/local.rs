@@ -13,6 +13,9 @@
 //! - full fences, as soon as the buffer is empty;
 //! - everything inside an atomic block (but fences in one that keeps its stores buffered).
 //!
+//! Where several such steps may be enabled at once the location is a *choice*: it is chained while one
+//! of its guards is true, and a search may take all its steps before anything else ([`super::persistent`]).
+//!
 //! A view of final states only needs none of the invisibility conditions. The cycle proviso is kept
 //! by construction: every cycle of local locations is cut (one of them is made not local), so that
 //! every chain ends, and every state where a chain ends is expanded in full.
@@ -38,7 +41,7 @@ impl Who {
         *self = match *self {
             Who::Nobody => Who::One(t),
             Who::One(u) if u == t => Who::One(t),
-            _ => Who::Many,
+            Who::One(_) | Who::Many => Who::Many,
         };
     }
 
@@ -77,7 +80,15 @@ impl Sharing {
                         sharing.lockers.add(t);
                         continue;
                     }
-                    _ => continue,
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Unlock => continue,
                 };
                 let (first, length) = extent(place);
                 let kind = matches!(step.action, Action::Load { .. });
@@ -96,6 +107,17 @@ impl Sharing {
         self.readers[cell].only(t) && self.writers[cell].only(t) && self.lockers.only(t)
     }
 
+    /// Per cell: whether a load, and a store that reaches memory at once, is nobody else's business.
+    pub fn free(&self, t: u32, view: &View) -> (Vec<bool>, Vec<bool>) {
+        let cells = 0..self.writers.len();
+        let load = |c: usize| self.writers[c].only(t);
+        let store = |c: usize| self.private(t, c) && (view.only_final || !view.cells[c]);
+        (
+            cells.clone().map(load).collect(),
+            cells.map(store).collect(),
+        )
+    }
+
     /// Somebody else may hold the lock when the thread wants to load or to write.
     pub fn may_be_locked_out(&self, t: u32) -> bool {
         !self.lockers.only(t)
@@ -110,6 +132,19 @@ pub fn extent(place: &Address) -> (usize, usize) {
     }
 }
 
+/// Whether what a thread does at a location is nobody else's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Local {
+    No,
+    /// At most one step is enabled at a time, with one outcome.
+    Step,
+    /// Several may be.
+    Choice,
+    /// If its computed address is that of a cell which only this thread writes (to load from it) or
+    /// touches (to store to it).
+    Perhaps,
+}
+
 /// Per location of the thread: local.
 pub fn local(
     instance: &Instance,
@@ -117,21 +152,35 @@ pub fn local(
     t: usize,
     view: &View,
     sharing: &Sharing,
-) -> Vec<bool> {
+) -> Vec<Local> {
     let thread = &instance.threads[t];
-    let mut local: Vec<bool> = (0..thread.locations.len())
+    let mut local: Vec<Local> = (0..thread.locations.len())
         .map(|l| {
             let out = &thread.outgoing[l];
+            let unseen = |s: &StepId| view.only_final || invisible(t, thread.step(*s), view);
             let free = |s: &StepId| {
-                let step = thread.step(*s);
-                independent(model, t as u32, step, view, sharing)
-                    && (view.only_final || invisible(t, step, view))
+                independent(model, t as u32, thread.step(*s), view, sharing) && unseen(s)
             };
-            deterministic(thread, out)
-                && match thread.atomic[l] {
-                    true => !out.iter().any(|s| waits_inside(thread, *s)),
-                    false => out.iter().all(free),
+            let perhaps = |s: &StepId| match &thread.step(*s).action {
+                Action::Load { place, .. } | Action::Store { place, .. } => {
+                    matches!(place, Address::Computed { .. })
+                        && !sharing.may_be_locked_out(t as u32)
+                        && unseen(s)
                 }
+                _ => false,
+            };
+            let waits = |s: &StepId| thread.step(*s).action == Action::Fence(Fence::Full);
+            match (deterministic(thread, out), thread.atomic[l]) {
+                (true, true) if !out.iter().any(|s| waits_inside(thread, *s)) => Local::Step,
+                (true, false) if out.iter().all(free) => Local::Step,
+                // A fence that is not enabled yet would be another choice later.
+                (false, false) if out.iter().all(|s| free(s) && !waits(s)) => match out.len() {
+                    0 => Local::No,
+                    _ => Local::Choice,
+                },
+                (true, false) if out.iter().all(perhaps) => Local::Perhaps,
+                _ => Local::No,
+            }
         })
         .collect();
     cut_cycles(thread, &mut local);
@@ -150,7 +199,17 @@ fn deterministic(thread: &Thread, out: &[StepId]) -> bool {
     match out {
         [s] => match &thread.step(*s).action {
             Action::Havoc { range, .. } => range.is_some_and(|(lo, hi)| lo == hi),
-            _ => true,
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => true,
         },
         [a, b] => match (&thread.step(*a).action, &thread.step(*b).action) {
             (Action::Assume(a), Action::Assume(b)) => {
@@ -196,7 +255,7 @@ fn invisible(t: usize, step: &Step, view: &View) -> bool {
 }
 
 /// Makes the target of every back edge among local locations not local.
-fn cut_cycles(thread: &Thread, local: &mut [bool]) {
+fn cut_cycles(thread: &Thread, local: &mut [Local]) {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -205,14 +264,16 @@ fn cut_cycles(thread: &Thread, local: &mut [bool]) {
     }
     let mut mark = vec![Mark::New; local.len()];
     for root in 0..local.len() {
-        if mark[root] != Mark::New || !local[root] {
+        if mark[root] != Mark::New || local[root] == Local::No {
             continue;
         }
         let mut path = vec![(root, 0)];
         mark[root] = Mark::Open;
         while let Some((l, next)) = path.last_mut() {
             // A location cut meanwhile ends chains: what follows it is no longer on this path.
-            let step = thread.outgoing[*l].get(*next).filter(|_| local[*l]);
+            let step = thread.outgoing[*l]
+                .get(*next)
+                .filter(|_| local[*l] != Local::No);
             let Some(step) = step else {
                 mark[*l] = Mark::Done;
                 path.pop();
@@ -221,12 +282,12 @@ fn cut_cycles(thread: &Thread, local: &mut [bool]) {
             *next += 1;
             let target = thread.step(*step).target.index();
             match mark[target] {
-                Mark::New if local[target] => {
+                Mark::New if local[target] != Local::No => {
                     mark[target] = Mark::Open;
                     path.push((target, 0));
                 }
-                Mark::Open => local[target] = false,
-                _ => {}
+                Mark::Open => local[target] = Local::No,
+                Mark::New | Mark::Done => {}
             }
         }
     }

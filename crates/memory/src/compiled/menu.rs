@@ -11,6 +11,7 @@
 //! menu seen with such bits), and the bits of own and hint together to the menu. Hints may be shared
 //! or stale: a menu found is checked against the state, so a wrong hint costs time and nothing else.
 
+use super::persistent::Offer;
 use super::run::{Found, Notes, Sink};
 use super::{Field, Machine};
 
@@ -33,6 +34,8 @@ pub struct Menu<const W: usize> {
     /// The first successor's place among the differences, and how many there are.
     pub first: u32,
     pub count: u32,
+    /// The same by steps (which come first) and drains.
+    pub offer: Offer,
 }
 
 impl<const W: usize> Menu<W> {
@@ -42,6 +45,7 @@ impl<const W: usize> Menu<W> {
         changes: [0; W],
         first: 0,
         count: 0,
+        offer: Offer::NOTHING,
     };
 
     #[inline]
@@ -249,7 +253,19 @@ impl<const W: usize> Menus<W> {
             changes: [0; W],
             deltas: &mut self.deltas,
         };
-        machine.expand_thread(state, t, &mut self.scratch, notes, &mut gather)?;
+        machine.expand_steps(state, t, &mut self.scratch, notes, &mut gather)?;
+        let steps = gather.deltas.len();
+        machine.expand_drains(state, t, &mut self.scratch, notes, &mut gather)?;
+        let seen = |deltas: &[[u64; W]]| {
+            let after = |d: &[u64; W]| -> [u64; W] { std::array::from_fn(|w| state[w] ^ d[w]) };
+            deltas.iter().any(|d| machine.is_seen(t, state, &after(d)))
+        };
+        let offer = Offer {
+            steps: (steps - first) as u32,
+            drains: (gather.deltas.len() - steps) as u32,
+            seen_steps: seen(&gather.deltas[first..steps]),
+            seen_drains: seen(&gather.deltas[steps..]),
+        };
         let (mask, changes) = (gather.mask, gather.changes);
         let hint = &mut thread.hints[hint];
         *hint = or(hint, &mask);
@@ -259,6 +275,7 @@ impl<const W: usize> Menus<W> {
             changes,
             first: first as u32,
             count: (self.deltas.len() - first) as u32,
+            offer,
         };
         let hash = mix(state, hint);
         let number = self.menus.len() as u32;

@@ -20,9 +20,11 @@ mod code;
 mod local;
 mod menu;
 mod pack;
+mod persistent;
 mod ranges;
 mod run;
 mod simplify;
+mod symmetry;
 mod unpack;
 mod view;
 
@@ -30,19 +32,22 @@ pub use bounds::Pending;
 pub use code::{Code, Flaw};
 pub use menu::{Menu, Menus, UNKNOWN, disjoint};
 pub use pack::Field;
+pub use persistent::{Chosen, Offer};
 pub use ranges::{Range, Ranges, Slot, are_few};
 pub use run::{Found, Notes, Sink, Stuck};
 pub use unpack::{Row, Unpack};
 pub use view::{Observed, View};
 
 use crate::MemoryModel;
-use crate::content::Contents;
+use crate::content::{Contents, Keeps};
 use crate::reference::{MAX_CHOICE, Refusal};
 use blurred::Blur;
 use buffer::Buffer;
 use code::{Edge, Node, Op, Place, Register};
-use local::Sharing;
+use local::{Local, Sharing};
 use pack::{Request, pack};
+use persistent::{Persistent, Seen};
+use symmetry::Symmetry;
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Fact, Step};
 use wattle_model::{Expr, Fence, Instance, RegisterId, Type};
@@ -50,18 +55,27 @@ use wattle_model::{Expr, Fence, Instance, RegisterId, Type};
 /// What to leave out of the stored states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reductions {
+    /// Local steps are chained, and where one of several is to be chosen they come before all else.
     pub chaining: bool,
     pub dead_registers: bool,
+    /// Only some of the events of a state need be taken ([`persistent`]).
+    pub persistent: bool,
+    /// Of states that differ in who is who one is kept ([`symmetry`]).
+    pub symmetry: bool,
 }
 
 impl Reductions {
     pub const ALL: Reductions = Reductions {
         chaining: true,
         dead_registers: true,
+        persistent: true,
+        symmetry: true,
     };
     pub const NONE: Reductions = Reductions {
         chaining: false,
         dead_registers: false,
+        persistent: false,
+        symmetry: false,
     };
 }
 
@@ -81,6 +95,12 @@ pub struct Machine<'i> {
     pub(crate) atomic_states: bool,
     /// Steps that are faults are told, not left out.
     pub(crate) faults: bool,
+    /// What the view sees on the way to final states.
+    seen: Seen,
+    /// Which events suffice.
+    persistent: Option<Persistent>,
+    /// Which threads are alike.
+    symmetry: Symmetry,
 }
 
 /// One thread of a [`Machine`].
@@ -92,6 +112,9 @@ pub(crate) struct Compiled {
     pub buffer: Buffer,
     /// Some cell's drains are chained.
     pub settles: bool,
+    /// Per cell: loads of it, and stores that reach it at once, are nobody else's business.
+    pub free_loads: Vec<bool>,
+    pub free_stores: Vec<bool>,
 }
 
 impl<'i> Machine<'i> {
@@ -117,10 +140,24 @@ impl<'i> Machine<'i> {
             holder: Field::default(),
             atomic_states: false,
             faults: view.faults,
+            seen: Seen::default(),
+            persistent: None,
+            symmetry: Symmetry::default(),
         };
-        machine.lay_out(contents, ranges, slots);
+        let classes = match reductions.symmetry && contents.keeps == Keeps::Exact {
+            true => symmetry::classes(instance, view),
+            false => Vec::new(),
+        };
+        let (mut ranges, mut slots) = (ranges.clone(), slots.to_vec());
+        symmetry::unify(&classes, &mut ranges, &mut slots);
+        machine.lay_out(contents, &ranges, &slots);
         for t in 0..instance.threads.len() {
             machine.compile(t, view, reductions, contents, &sharing)?;
+        }
+        machine.symmetry = Symmetry::new(&machine, classes);
+        machine.seen = Seen::new(&machine, view);
+        if contents.keeps == Keeps::Exact {
+            machine.persistent = Persistent::new(&machine, reductions);
         }
         Ok(machine)
     }
@@ -152,7 +189,7 @@ impl<'i> Machine<'i> {
             }
             let cells = match self.model {
                 MemoryModel::Sc => Vec::new(),
-                _ => stored_cells(thread),
+                MemoryModel::Tso | MemoryModel::Pso => stored_cells(thread),
             };
             let room = if cells.is_empty() { 0 } else { slots[t] };
             let fences = thread
@@ -226,7 +263,7 @@ impl<'i> Machine<'i> {
         let local = if reductions.chaining {
             local::local(self.instance, self.model, t, view, sharing)
         } else {
-            vec![false; n]
+            vec![Local::No; n]
         };
         let mut nodes = Vec::with_capacity(n);
         for (l, local) in local.into_iter().enumerate() {
@@ -239,10 +276,12 @@ impl<'i> Machine<'i> {
                     step: *s,
                 });
             }
-            self.atomic_states |= thread.atomic[l] && !local;
+            self.atomic_states |= thread.atomic[l] && local == Local::No;
             nodes.push(Node {
                 edges,
-                local,
+                local: local == Local::Step,
+                choice: local == Local::Choice,
+                perhaps: local == Local::Perhaps,
                 atomic: thread.atomic[l],
                 keep: Vec::new(),
             });
@@ -259,6 +298,9 @@ impl<'i> Machine<'i> {
             }
         }
         let me = &mut self.threads[t];
+        if nodes.iter().any(|n| n.perhaps) {
+            (me.free_loads, me.free_stores) = sharing.free(t as u32, view);
+        }
         me.nodes = nodes;
         // A buffer that keeps a few in order would keep others if these left early.
         if reductions.chaining && !contents.keeps.is_abstract() {

@@ -55,6 +55,23 @@ impl Range {
             stride: i64::try_from(stride).unwrap_or(1).max(1),
         }
     }
+
+    /// The smallest range with the values of both.
+    pub fn join(self, other: Range) -> Self {
+        if self == other {
+            return self;
+        }
+        let strides = |r: Range| if r.lo == r.hi { 0 } else { r.stride as u64 };
+        let stride = gcd(
+            gcd(strides(self), strides(other)),
+            self.lo.abs_diff(other.lo),
+        );
+        Range {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            stride: i64::try_from(stride).unwrap_or(1).max(1),
+        }
+    }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -203,7 +220,14 @@ impl Guess {
                         }
                         continue;
                     }
-                    _ => continue,
+                    Action::Skip
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => continue,
                 };
                 let admitted = value.within(thread.registers[register.index()].ty);
                 changed |= self.registers[t][register.index()].grow(admitted);
@@ -228,10 +252,38 @@ impl Guess {
         }
     }
 
+    /// The interval of what is about to be cut, if none of its sums, differences and products leaves
+    /// the machine's numbers.
+    fn exact(&self, t: usize, e: &Expr<RegisterId>) -> Option<Interval> {
+        let Expr::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul | Op2::Shl), a, b) = e else {
+            return Some(self.eval(t, e));
+        };
+        let (a, b) = (self.exact(t, a)?, self.exact(t, b)?);
+        let fits = |f: fn(i64, i64) -> Option<i64>| {
+            let corners = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
+            corners.into_iter().all(|(x, y)| f(x, y).is_some())
+        };
+        let fits = match op {
+            Op2::Add => fits(i64::checked_add),
+            Op2::Sub => fits(i64::checked_sub),
+            Op2::Mul => fits(i64::checked_mul),
+            _ => fits(|x, y| Op2::Shl.apply(x, y).ok()),
+        };
+        fits.then(|| a.binary(*op, b))
+    }
+
     fn eval(&self, t: usize, e: &Expr<RegisterId>) -> Interval {
         match e {
             Expr::Const(c) => Interval { lo: *c, hi: *c },
             Expr::Atom(r) => self.registers[t][r.index()],
+            Expr::Unary(op @ Op1::Wrap { bits, signed }, a) => match self.exact(t, a) {
+                Some(interval) => interval.unary(*op),
+                // What leaves the machine's numbers comes back anywhere.
+                None => Interval::FULL.within(Type::Wrap {
+                    bits: *bits,
+                    signed: *signed,
+                }),
+            },
             Expr::Unary(op, a) => self.eval(t, a).unary(*op),
             Expr::Binary(op, a, b) => self.eval(t, a).binary(*op, self.eval(t, b)),
             Expr::Ite(_, a, b) => self.eval(t, a).join(self.eval(t, b)),
@@ -271,7 +323,7 @@ impl Interval {
         }
         match ty {
             Type::Wrap { .. } => Interval { lo, hi },
-            _ => Interval {
+            Type::Int | Type::Range { .. } | Type::Thread(_) => Interval {
                 lo: self.lo.clamp(lo, hi),
                 hi: self.hi.clamp(lo, hi),
             },
@@ -335,7 +387,9 @@ impl Interval {
             }
             Op2::Shl => corners(&|x, y| x << y.clamp(0, 63)),
             Op2::Shr => corners(&|x, y| x >> y.clamp(0, 63)),
-            _ => Interval::TRUTH,
+            Op2::Eq | Op2::Ne | Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge | Op2::And | Op2::Or => {
+                Interval::TRUTH
+            }
         }
     }
 }

@@ -95,10 +95,7 @@ impl Machine<'_> {
 
     /// Some thread stands before nothing but false assumptions, outside atomic blocks.
     pub fn is_discarded(&self, state: &[u64]) -> bool {
-        let false_assumption = |e: &Edge| match &e.op {
-            Op::Assume(e) => matches!(e.eval(state, &self.cells), Ok(0)),
-            _ => false,
-        };
+        let false_assumption = |e: &Edge| matches!(&e.op, Op::Assume(e) if matches!(e.eval(state, &self.cells), Ok(0)));
         self.inside_atomic(state).is_none()
             && self.threads.iter().any(|t| {
                 let edges = &t.nodes[t.location.index(state)].edges;
@@ -136,7 +133,20 @@ impl Machine<'_> {
 
     /// The successors by events of one thread, if no other is inside an atomic block. They depend on
     /// nothing but what is the thread's own ([`Machine::own`]) and the cells that are touched.
-    pub(super) fn expand_thread<S: Sink>(
+    fn expand_thread<S: Sink>(
+        &self,
+        state: &[u64],
+        t: usize,
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        self.expand_steps(state, t, scratch, notes, sink)?;
+        self.expand_drains(state, t, scratch, notes, sink)
+    }
+
+    /// The successors by steps of one thread.
+    pub fn expand_steps<S: Sink>(
         &self,
         state: &[u64],
         t: usize,
@@ -147,10 +157,7 @@ impl Machine<'_> {
         let thread = &self.threads[t];
         let node = &thread.nodes[thread.location.index(state)];
         for edge in &node.edges {
-            let (mut choice, last) = match &edge.op {
-                Op::Havoc(_, lo, hi) => (*lo, *hi),
-                _ => (0, 0),
-            };
+            let (mut choice, last) = edge.op.choices();
             while choice <= last {
                 copy(scratch, state);
                 sink.begin();
@@ -165,6 +172,19 @@ impl Machine<'_> {
                 choice += 1;
             }
         }
+        Ok(())
+    }
+
+    /// The successors by drains of one thread's stores.
+    pub fn expand_drains<S: Sink>(
+        &self,
+        state: &[u64],
+        t: usize,
+        scratch: &mut [u64],
+        notes: &mut Notes,
+        sink: &mut S,
+    ) -> Result<(), Found> {
+        let thread = &self.threads[t];
         // Inside a drained atomic block the buffer is empty.
         if self.may_access(state, t) {
             let buffer = &thread.buffer;
@@ -245,7 +265,13 @@ impl Machine<'_> {
                 self.settle(state, t, sink);
             }
             let node = &thread.nodes[thread.location.index(state)];
-            if node.local {
+            if node.choice {
+                if let Some(edge) = self.only_guard(state, &node.edges)
+                    && self.chain_step(state, t, std::slice::from_ref(edge), notes, sink)?
+                {
+                    continue;
+                }
+            } else if node.local || node.perhaps && self.is_free(state, t, &node.edges) {
                 if self.chain_step(state, t, &node.edges, notes, sink)? {
                     continue;
                 }
@@ -260,6 +286,45 @@ impl Machine<'_> {
         }
     }
 
+    /// The computed address is that of a cell where nobody minds.
+    fn is_free(&self, state: &[u64], t: usize, edges: &[Edge]) -> bool {
+        let thread = &self.threads[t];
+        edges.iter().all(|edge| match &edge.op {
+            Op::Load { place, .. } => self
+                .address(state, place)
+                .is_ok_and(|c| thread.free_loads[c as usize]),
+            Op::Write { place, .. } => self
+                .address(state, place)
+                .is_ok_and(|c| thread.free_stores[c as usize]),
+            Op::Nothing
+            | Op::Assign(..)
+            | Op::Havoc(..)
+            | Op::Assume(_)
+            | Op::Assert(_)
+            | Op::Put(..)
+            | Op::Fence
+            | Op::StoreFence
+            | Op::AtomicBegin { .. }
+            | Op::AtomicEnd
+            | Op::Lock
+            | Op::Unlock => false,
+        })
+    }
+
+    /// The one step whose guard is true, if all have guards and there is one.
+    fn only_guard<'e>(&self, state: &[u64], edges: &'e [Edge]) -> Option<&'e Edge> {
+        let mut only = None;
+        for edge in edges {
+            let Op::Assume(guard) = &edge.op else {
+                return None;
+            };
+            if guard.eval(state, &self.cells).ok()? != 0 && only.replace(edge).is_some() {
+                return None;
+            }
+        }
+        only
+    }
+
     /// Takes the one enabled step, if there is one.
     #[inline]
     fn chain_step<S: Sink>(
@@ -271,10 +336,7 @@ impl Machine<'_> {
         sink: &mut S,
     ) -> Result<bool, Found> {
         for edge in edges {
-            let choice = match &edge.op {
-                Op::Havoc(_, lo, _) => *lo,
-                _ => 0,
-            };
+            let choice = edge.op.choices().0;
             match self.exec(state, t, edge, choice, sink) {
                 Ok(()) => {
                     sink.event(|| event(t, edge, choice));
@@ -461,7 +523,7 @@ impl Machine<'_> {
     }
 
     #[inline]
-    fn address(&self, state: &[u64], place: &Place) -> Result<u32, Box<Flaw>> {
+    pub(super) fn address(&self, state: &[u64], place: &Place) -> Result<u32, Box<Flaw>> {
         match place {
             Place::Cell(c) => Ok(*c),
             Place::Computed {

@@ -16,7 +16,11 @@ pub fn simplify(e: &Expr<Fact>) -> Expr<Fact> {
             gather(*op, e, &mut parts);
             balanced(*op, parts.into_iter().collect())
         }
-        e => e.clone(),
+        e @ (Expr::Const(_)
+        | Expr::Atom(_)
+        | Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::Ite(..)) => e.clone(),
     }
 }
 
@@ -44,7 +48,11 @@ fn gather(op: Op2, e: &Expr<Fact>, parts: &mut BTreeSet<Expr<Fact>>) {
             gather(op, a, parts);
             gather(op, b, parts);
         }
-        e => {
+        e @ (Expr::Const(_)
+        | Expr::Atom(_)
+        | Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::Ite(..)) => {
             parts.insert(simplify(e));
         }
     }

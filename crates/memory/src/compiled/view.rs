@@ -14,6 +14,10 @@ pub struct View {
     pub registers: Vec<Vec<bool>>,
     /// Per thread, the sets of locations (sorted) someone asks about.
     pub locations: Vec<Vec<Vec<LocationId>>>,
+    /// What is asked of states.
+    pub target: Option<Expr<Fact>>,
+    /// Cells and registers are read off by name, so that it matters which thread is which.
+    pub by_name: bool,
 }
 
 /// Something to be read off a final state.
@@ -36,6 +40,8 @@ impl View {
                 .map(|t| vec![false; t.registers.len()])
                 .collect(),
             locations: vec![Vec::new(); threads.len()],
+            target: None,
+            by_name: false,
         }
     }
 
@@ -45,12 +51,26 @@ impl View {
             view.only_final = q.only_final;
             view.faults = q.minds_faults();
             view.see(&q.target);
+            view.target = Some(q.target.clone());
+        }
+        view
+    }
+
+    /// Conditions that may be looked at any time.
+    pub fn of_conditions(instance: &Instance, conditions: &[&Expr<Fact>]) -> Self {
+        let mut view = View {
+            only_final: false,
+            ..View::nothing(instance)
+        };
+        for e in conditions {
+            view.see(e);
         }
         view
     }
 
     pub fn of_final(instance: &Instance, observed: &[Observed]) -> Self {
         let mut view = View::nothing(instance);
+        view.by_name = true;
         for o in observed {
             match *o {
                 Observed::Cell(c) => view.cells[c.index()] = true,

@@ -9,10 +9,12 @@
 
 mod acting;
 mod facts;
+pub mod in_place;
 mod replay;
 
 pub use facts::{evaluate, evaluate_in};
-pub use replay::{ReplayError, Snapshot, replay};
+pub use in_place::InPlace;
+pub use replay::{Chosen, ReplayError, Snapshot, choices_of, choose, replay};
 
 use crate::content::{Content, Drained};
 use crate::event::{Event, Start};

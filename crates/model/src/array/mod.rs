@@ -152,7 +152,9 @@ impl Formula {
                 for p in parts {
                     match p {
                         Formula::And(inner) => flat.extend(inner),
-                        other => flat.push(other),
+                        other @ (Formula::Or(_)
+                        | Formula::Atom(_)
+                        | Formula::ForallOther { .. }) => flat.push(other),
                     }
                 }
                 match flat.len() {
@@ -161,7 +163,7 @@ impl Formula {
                 }
             }
             Formula::Or(mut parts) if parts.len() == 1 => parts.remove(0),
-            other => other,
+            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => other,
         }
     }
 

@@ -108,7 +108,7 @@ fn after(t: &Transition, known: &Known, control: &BTreeSet<ArrayIndex>) -> Optio
         let value = match &u.branches[..] {
             [b] if b.condition.is_true() => match &b.value {
                 Value::Term(v) if is_constant(v) => Some(v.clone()),
-                _ => None,
+                Value::Term(_) | Value::Any => None,
             },
             _ => None,
         };
@@ -131,7 +131,7 @@ fn assume(f: &Formula, t: &Transition, control: &BTreeSet<ArrayIndex>, known: &m
                     let fits = control.contains(cell) && args.first().copied() == mine;
                     fits.then_some(*cell)
                 }
-                _ => None,
+                Term::Bool(_) | Term::Constructor(..) | Term::Thread(_) | Term::Sum { .. } => None,
             };
             let (cell, value) = match (own(left), own(right)) {
                 (Some(c), _) if is_constant(right) => (c, right),

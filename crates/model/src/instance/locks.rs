@@ -48,7 +48,9 @@ fn asked(e: &Expr<Fact>, t: usize, thread: &Thread) -> Vec<bool> {
             let all = 0..thread.locations.len();
             all.map(|l| places.contains(&LocationId::new(l))).collect()
         }
-        _ => vec![true; thread.locations.len()],
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+            vec![true; thread.locations.len()]
+        }
     }
 }
 

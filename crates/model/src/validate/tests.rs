@@ -86,6 +86,7 @@ fn valid() -> Program {
             span: Span::NONE,
         }],
         predicates: vec![],
+        temporal: vec![],
     }
 }
 

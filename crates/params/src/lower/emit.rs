@@ -136,7 +136,7 @@ impl Lowering<'_> {
                             parts: vec![(1, a)],
                             constant: 0,
                         },
-                        _ => Term::Read(a),
+                        CellType::Bool | CellType::Thread | CellType::Declared(_) => Term::Read(a),
                     }
                 });
                 if let (Some(t), Formula::And(list)) = (read, &mut transition.guard) {

@@ -373,7 +373,7 @@ impl Lowering<'_> {
                 }
                 Ok(Formula::Or(cases).simplified())
             }
-            other => {
+            other @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
                 let zero = Val::Number(Linear::constant(0));
                 let mut cases = Vec::new();
                 for (g, v) in self.value(other, leaf, span)? {
@@ -515,7 +515,18 @@ impl Lowering<'_> {
                     Op2::Le => (x, Comparison::Le, y),
                     Op2::Gt => (y, Comparison::Lt, x),
                     Op2::Ge => (y, Comparison::Le, x),
-                    other => return Err(not_compared(other, span)),
+                    other @ (Op2::Add
+                    | Op2::Sub
+                    | Op2::Mul
+                    | Op2::Div
+                    | Op2::Rem
+                    | Op2::BitAnd
+                    | Op2::BitOr
+                    | Op2::BitXor
+                    | Op2::Shl
+                    | Op2::Shr
+                    | Op2::And
+                    | Op2::Or) => return Err(not_compared(other, span)),
                 };
                 Ok(Formula::Atom(Literal {
                     left: left.term(),
@@ -536,7 +547,22 @@ impl Lowering<'_> {
         let positive = match op {
             Op2::Eq => true,
             Op2::Ne => false,
-            _ => {
+            Op2::Add
+            | Op2::Sub
+            | Op2::Mul
+            | Op2::Div
+            | Op2::Rem
+            | Op2::BitAnd
+            | Op2::BitOr
+            | Op2::BitXor
+            | Op2::Shl
+            | Op2::Shr
+            | Op2::Lt
+            | Op2::Le
+            | Op2::Gt
+            | Op2::Ge
+            | Op2::And
+            | Op2::Or => {
                 let (Identity::Is(a), Identity::Is(b)) = (a, b) else {
                     return Err(refuse(
                         span,
@@ -550,7 +576,20 @@ impl Lowering<'_> {
                     Op2::Le => (a, Comparison::Le, b),
                     Op2::Gt => (b, Comparison::Lt, a),
                     Op2::Ge => (b, Comparison::Le, a),
-                    other => return Err(not_compared(other, span)),
+                    other @ (Op2::Add
+                    | Op2::Sub
+                    | Op2::Mul
+                    | Op2::Div
+                    | Op2::Rem
+                    | Op2::BitAnd
+                    | Op2::BitOr
+                    | Op2::BitXor
+                    | Op2::Shl
+                    | Op2::Shr
+                    | Op2::Eq
+                    | Op2::Ne
+                    | Op2::And
+                    | Op2::Or) => return Err(not_compared(other, span)),
                 };
                 return Ok(Formula::Atom(Literal { left, op, right }));
             }
@@ -666,7 +705,20 @@ fn flipped(op: Op2) -> Op2 {
         Op2::Le => Op2::Ge,
         Op2::Gt => Op2::Lt,
         Op2::Ge => Op2::Le,
-        same => same,
+        same @ (Op2::Add
+        | Op2::Sub
+        | Op2::Mul
+        | Op2::Div
+        | Op2::Rem
+        | Op2::BitAnd
+        | Op2::BitOr
+        | Op2::BitXor
+        | Op2::Shl
+        | Op2::Shr
+        | Op2::Eq
+        | Op2::Ne
+        | Op2::And
+        | Op2::Or) => same,
     }
 }
 
@@ -680,7 +732,18 @@ fn known(op: Op2, order: Option<Ordering>, span: Span) -> Result<Formula, Refuse
         Op2::Le => order.is_le(),
         Op2::Gt => order.is_gt(),
         Op2::Ge => order.is_ge(),
-        other => return Err(not_compared(other, span)),
+        other @ (Op2::Add
+        | Op2::Sub
+        | Op2::Mul
+        | Op2::Div
+        | Op2::Rem
+        | Op2::BitAnd
+        | Op2::BitOr
+        | Op2::BitXor
+        | Op2::Shl
+        | Op2::Shr
+        | Op2::And
+        | Op2::Or) => return Err(not_compared(other, span)),
     };
     Ok(if holds { Formula::TRUE } else { FALSE })
 }

@@ -274,7 +274,7 @@ impl Words<'_> {
         for (r, region) in self.program.regions.iter().enumerate() {
             let elements = match region.length {
                 Length::Array(n) => n as u16,
-                _ => 1,
+                Length::Scalar | Length::PerThread(_) => 1,
             };
             add(Variable::Region(RegionId::new(r)), &region.init, elements);
         }

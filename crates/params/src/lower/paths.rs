@@ -166,7 +166,17 @@ impl Lowering<'_> {
         let assumed: Vec<&Expr<Local>> = here()
             .filter_map(|s| match &s.action {
                 Action::Assume(e) => Some(e),
-                _ => None,
+                Action::Skip
+                | Action::Assign { .. }
+                | Action::Havoc { .. }
+                | Action::Assert { .. }
+                | Action::Load { .. }
+                | Action::Store { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd
+                | Action::Lock
+                | Action::Unlock => None,
             })
             .collect();
         let opposite = |e: &Expr<Local>| {
@@ -431,7 +441,9 @@ impl Lowering<'_> {
                 cell: access(cell, &[thread]),
                 none: access(cell + 1, &[thread]),
             }),
-            _ => Val::Number(Linear::cell(access(cell, &[thread]))),
+            Holds::Few(_) | Holds::Numbers | Holds::Counter => {
+                Val::Number(Linear::cell(access(cell, &[thread])))
+            }
         }
     }
 

@@ -150,7 +150,9 @@ impl Lowering<'_> {
                     false => Formula::Or(parts),
                 })
             }
-            _ => None,
+            Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+                None
+            }
         })
     }
 

@@ -43,7 +43,7 @@ pub(super) fn scan(e: &Expr<Local>) -> Option<Scan> {
             | (Expr::Const(1), Expr::Atom(Local::Register(r))) => Some(Scan::After(*r)),
             _ => None,
         },
-        _ => None,
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => None,
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn last(e: &Expr<Local>) -> Option<(RegisterId, FamilyId, bool)> {
             (Expr::Atom(Local::Count(f)), Expr::Const(1)) => Some(*f),
             _ => None,
         },
-        _ => None,
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => None,
     };
     match e {
         Expr::Unary(Op1::Not, a) => last(a).map(|(r, f, is)| (r, f, !is)),
@@ -72,7 +72,7 @@ pub(super) fn last(e: &Expr<Local>) -> Option<(RegisterId, FamilyId, bool)> {
             };
             Some((register, count(other)?, is))
         }
-        _ => None,
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Ite(..) => None,
     }
 }
 

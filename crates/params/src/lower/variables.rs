@@ -384,7 +384,11 @@ pub fn constant<A>(e: &Expr<A>) -> Option<i64> {
 fn amount(e: &Expr<Local>) -> Option<Amount> {
     match e {
         Expr::Atom(Local::Count(_)) => Some(Amount::Threads(Share::All)),
-        e => constant(e).map(Amount::Number),
+        e @ (Expr::Const(_)
+        | Expr::Atom(_)
+        | Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::Ite(..)) => constant(e).map(Amount::Number),
     }
 }
 
@@ -420,13 +424,13 @@ impl Lowering<'_> {
                         "arrays indexed by threads have any length: `shared x[t]`",
                     ));
                 }
-                _ => 1,
+                Length::Scalar | Length::PerThread(_) => 1,
             };
             let per_thread = matches!(region.length, Length::PerThread(_));
             for e in 0..elements {
                 let name = match region.length {
                     Length::Array(_) => format!("M_{}_{e}", region.name),
-                    _ => format!("M_{}", region.name),
+                    Length::Scalar | Length::PerThread(_) => format!("M_{}", region.name),
                 };
                 let first = match &region.init {
                     Init::Each(list) => list.get(e as usize).and_then(amount),

@@ -197,7 +197,10 @@ impl Machine<'_> {
                         Term::Sum { parts, constant: 0 } if parts.len() == 1 && parts[0].0 == 1 => {
                             &parts[0].1
                         }
-                        _ => continue,
+                        Term::Bool(_)
+                        | Term::Constructor(..)
+                        | Term::Thread(_)
+                        | Term::Sum { .. } => continue,
                     };
                     let mut closed = true;
                     value.for_each_access(&mut |_| closed = false);
@@ -226,6 +229,8 @@ impl Machine<'_> {
 fn conjuncts(f: &Formula) -> &[Formula] {
     match f {
         Formula::And(list) => list,
-        other => std::slice::from_ref(other),
+        other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
+            std::slice::from_ref(other)
+        }
     }
 }

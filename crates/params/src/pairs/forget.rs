@@ -55,7 +55,11 @@ fn from(t: &CompiledTransition, cell: u16) -> u128 {
             Lit::In(a, mask) if a.cell == cell && a.args == [ThreadTerm::Param(owner(t))] => {
                 m & mask
             }
-            _ => m,
+            Lit::In(..)
+            | Lit::IsThread(..)
+            | Lit::Same(..)
+            | Lit::Threads(..)
+            | Lit::Number(..) => m,
         });
         all | at
     })
@@ -113,7 +117,7 @@ pub(super) fn visit_reads<'t>(
 fn dead(compiled: &Compiled<'_>, at: u16) -> Vec<Forget> {
     let places = match compiled.kind(at) {
         Kind::Finite(n) => n as usize,
-        _ => return Vec::new(),
+        Kind::Thread | Kind::Abstract | Kind::Int | Kind::Real => return Vec::new(),
     };
     let mut shown = vec![false; compiled.kinds.len()];
     for q in &compiled.system.bad {
@@ -150,7 +154,7 @@ fn dead(compiled: &Compiled<'_>, at: u16) -> Vec<Forget> {
                 for (_, new) in &u.writes {
                     match new {
                         New::Value(m) => to |= m,
-                        _ => to = u128::MAX,
+                        New::Thread(_) | New::Cell(_) | New::Sum(..) | New::Any => to = u128::MAX,
                     }
                 }
             }

@@ -111,7 +111,7 @@ impl Shape {
                 anchors.extend(c.checked_neg());
                 anchors.push(*c);
             }
-            _ => {}
+            Lit::In(..) | Lit::IsThread(..) | Lit::Same(..) | Lit::Number(..) => {}
         };
         compiled.init.iter().flatten().for_each(&mut lit);
         for q in &compiled.system.bad {

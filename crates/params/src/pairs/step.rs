@@ -177,7 +177,11 @@ impl Rules<'_> {
                 let (_, v) = self.read(&state, a, env);
                 (v != UNKNOWN).then_some(v)
             }
-            _ => None,
+            Lit::In(..)
+            | Lit::IsThread(..)
+            | Lit::Same(..)
+            | Lit::Threads(..)
+            | Lit::Number(..) => None,
         });
         let candidates = match named {
             Some(v) => vec![v],

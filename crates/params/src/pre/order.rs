@@ -247,6 +247,6 @@ fn certain(conj: &Conj, env: &[u8], cube: &Cube) -> bool {
             crate::lin::Op::Eq => *c == 0,
             crate::lin::Op::Ne => *c != 0,
         },
-        _ => false,
+        Lit::In(..) | Lit::IsThread(..) | Lit::Same(..) | Lit::Number(..) => false,
     })
 }

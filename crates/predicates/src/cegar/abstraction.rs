@@ -350,7 +350,7 @@ impl Asker {
                 Err(Halt::Stopped(control.stop().unwrap_or(Stop::Time)))
             }
             Answer::Unknown(reason) => Err(Halt::Unknown(reason)),
-            answer => Ok(answer),
+            answer @ (Answer::Sat(_) | Answer::Unsat(_)) => Ok(answer),
         }
     }
 

@@ -45,7 +45,7 @@ pub fn look(
                     let all = formulas.iter().flatten();
                     all.for_each(|f| cuts_of(exact, f, &mut cuts));
                 }
-                run => return Ok(Finding::Refined(run)),
+                run @ Refined::Run(..) => return Ok(Finding::Refined(run)),
             }
             None
         }

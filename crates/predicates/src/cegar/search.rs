@@ -250,7 +250,10 @@ impl<'i> Search<'i> {
                 let guard = mv.guard.clone();
                 match self.look_into(n, &guard, Some(&mv), control)? {
                     Outcome::Run(..) => Ok(Outcome::Overflow),
-                    outcome => Ok(outcome),
+                    outcome @ (Outcome::Excluded
+                    | Outcome::Overflow
+                    | Outcome::Coarse { .. }
+                    | Outcome::Closed) => Ok(outcome),
                 }
             }
             None => Ok(Outcome::Closed),

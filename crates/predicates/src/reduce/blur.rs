@@ -198,6 +198,6 @@ fn constants<A>(e: &Expr<A>, found: &mut dyn FnMut(i64)) {
             constants(a, found);
             constants(b, found);
         }
-        _ => {}
+        Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) => {}
     }
 }

@@ -96,7 +96,19 @@ pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, Unfit> {
                 Op2::Lt => lt,
                 Op2::Le => le,
                 Op2::Gt => gt,
-                _ => ge,
+                Op2::Add
+                | Op2::Sub
+                | Op2::Mul
+                | Op2::Div
+                | Op2::Rem
+                | Op2::BitAnd
+                | Op2::BitOr
+                | Op2::BitXor
+                | Op2::Shl
+                | Op2::Shr
+                | Op2::Ge
+                | Op2::And
+                | Op2::Or => ge,
             };
             let (a, b) = (values(a, leaf)?, values(b, leaf)?);
             let mut parts = Vec::new();
@@ -109,7 +121,7 @@ pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, Unfit> {
             or(parts)
         }
         Expr::Ite(c, a, b) => ite(&truth(c, leaf)?, &truth(a, leaf)?, &truth(b, leaf)?),
-        e => {
+        e @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..)) => {
             let cases = values(e, leaf)?;
             or(cases.into_iter().map(|(g, t)| and([g, ne(t, 0)])))
         }

@@ -28,7 +28,6 @@ use size::may_be;
 use wattle_evidence::{Refusal, Task};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, le};
 use wattle_memory::MemoryModel;
-use wattle_model::graph::Action;
 use wattle_model::instance::{Fact, Initial, Instance, Question, Step};
 use wattle_model::{CellId, Expr, RegisterId, Span, StepId, ThreadId, Type};
 
@@ -301,12 +300,7 @@ impl<'i> System<'i> {
         let instance = self.instance;
         for (c, cell) in instance.cells.iter().enumerate() {
             let mut steps = instance.threads.iter().flat_map(|t| &t.steps);
-            let uses = |s: &&Step| match &s.action {
-                Action::Load { place, .. } | Action::Store { place, .. } => {
-                    may_be(place, CellId::new(c))
-                }
-                _ => false,
-            };
+            let uses = |s: &&Step| s.action.place().is_some_and(|p| may_be(p, CellId::new(c)));
             let mut span = || steps.find(uses).map_or(Span::NONE, |s| s.span);
             fits(cell.ty, &cell.name).map_err(|unfit| (unfit, span()))?;
         }
@@ -339,7 +333,7 @@ fn fits(ty: Type, name: &str) -> Result<(), Unfit> {
             let why = format!("`{name}` wraps around, which is not linear");
             Err(Unfit::new(why, expr::NO_WRAP))
         }
-        _ => Ok(()),
+        Type::Int | Type::Range { .. } => Ok(()),
     }
 }
 

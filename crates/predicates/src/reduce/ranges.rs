@@ -74,7 +74,14 @@ impl Ranges {
                         }
                         continue;
                     }
-                    _ => continue,
+                    Action::Skip
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => continue,
                 };
                 let value = value.within(thread.registers[register.index()].ty);
                 changed |= self.registers[t][register.index()].include(value, give_up);
@@ -93,7 +100,7 @@ impl Ranges {
             Expr::Unary(Op1::Not, _) => Interval::between(Some((0, 1))),
             Expr::Binary(op, ..) if op.is_logical() => Interval::between(Some((0, 1))),
             Expr::Ite(_, a, b) => self.eval(t, a).join(self.eval(t, b)),
-            _ => Interval::between(None),
+            Expr::Unary(..) | Expr::Binary(..) => Interval::between(None),
         }
     }
 }

@@ -62,7 +62,16 @@ fn longest(thread: &Thread, counts: &dyn Fn(&Address) -> bool) -> Option<usize> 
                 {
                     now + 1
                 }
-                _ => now,
+                Action::Skip
+                | Action::Assign { .. }
+                | Action::Havoc { .. }
+                | Action::Assume(_)
+                | Action::Assert { .. }
+                | Action::Load { .. }
+                | Action::Store { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd => now,
             };
             if after > MOST {
                 return None;

@@ -40,7 +40,9 @@ impl System<'_> {
         for (i, slot) in slots.iter().enumerate() {
             let may = match self.model {
                 MemoryModel::Tso if blur.is_none() => i == 0,
-                _ => slot.epoch == slots[0].epoch && slots[..i].iter().all(|s| s.cell != slot.cell),
+                MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso => {
+                    slot.epoch == slots[0].epoch && slots[..i].iter().all(|s| s.cell != slot.cell)
+                }
             };
             if !may {
                 continue;

@@ -25,7 +25,7 @@ impl Writer {
             };
             let number = match number {
                 Number::Fixed(n) => Number::Fixed(n.min(left.max(1))),
-                other => other,
+                other @ (Number::One | Number::Open) => other,
             };
             left = left.saturating_sub(many);
             self.families.push(Threads {

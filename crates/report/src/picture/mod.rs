@@ -7,7 +7,7 @@
 mod lanes;
 mod order;
 mod svg;
-mod threads;
+pub(crate) mod threads;
 
 pub use order::{Access, Arrow, Kind, Order};
 pub use threads::{Mark, threads};

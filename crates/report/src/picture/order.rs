@@ -36,11 +36,22 @@ impl Kind {
 
     pub fn words(self) -> &'static str {
         match self {
-            Kind::ProgramOrder => "program order",
-            Kind::ReadsFrom => "is read by",
-            Kind::FromRead => "reads what is overwritten by",
-            Kind::WriteOrder => "is overwritten by",
+            Kind::ProgramOrder => "po: program order",
+            Kind::ReadsFrom => "rf: is read by",
+            Kind::FromRead => "fr: reads what is overwritten by",
+            Kind::WriteOrder => "co: is overwritten by",
             Kind::Together => "forced by an atomic block or a lock",
+        }
+    }
+
+    /// As the literature calls it; written beside the arrow.
+    pub fn short(self) -> &'static str {
+        match self {
+            Kind::ProgramOrder => "po",
+            Kind::ReadsFrom => "rf",
+            Kind::FromRead => "fr",
+            Kind::WriteOrder => "co",
+            Kind::Together => "",
         }
     }
 
@@ -63,6 +74,8 @@ pub struct Arrow {
     pub kind: Kind,
     /// Part of the cycle that no SC run has.
     pub cycle: bool,
+    /// The later access took effect before the earlier one: what *why* speaks of.
+    pub reordered: bool,
 }
 
 /// A run's happens-before graph, to be drawn.
@@ -162,6 +175,11 @@ impl Order {
                 (side(a.to, !route.from_left), end),
             ];
             canvas.line(&points, pen(a), true);
+            let (x, anchor) = match route.from_left {
+                true => (side(a.to, false) - 3.0, Anchor::End),
+                false => (side(a.to, true) + 3.0, Anchor::Start),
+            };
+            canvas.text((x, end - 3.0), anchor, "edge", a.kind.short());
         }
         for (i, access) in self.accesses.iter().enumerate() {
             let (x, w) = (left[access.thread], columns[access.thread]);
@@ -213,6 +231,12 @@ impl Order {
             let x = left[t] + columns[t] / 2.0;
             let points = [(x, y(a.from) + BOX / 2.0), (x, y(a.to) - BOX / 2.0)];
             canvas.line(&points, pen(a), true);
+            let middle = (points[0].1 + points[1].1) / 2.0 + 3.0;
+            let words = match a.reordered {
+                true => "po, reordered",
+                false => a.kind.short(),
+            };
+            canvas.text((x + 4.0, middle), Anchor::Start, "edge", words);
         }
     }
 
@@ -266,9 +290,9 @@ impl Order {
                 true => ", color=red, penwidth=2".to_string(),
                 false => format!(", color={}", quoted(a.kind.colour())),
             };
-            let label = match a.kind {
-                Kind::ProgramOrder => String::new(),
-                kind => format!(", label={}", quoted(kind.words())),
+            let label = match a.reordered {
+                true => ", label=\"po, reordered\"".to_string(),
+                false => format!(", label={}", quoted(a.kind.short())),
             };
             let _ = writeln!(
                 out,
@@ -285,6 +309,6 @@ fn pen(a: &Arrow) -> Pen {
     Pen {
         colour: if a.cycle { "#c62828" } else { a.kind.colour() },
         width: if a.cycle { 3.0 } else { 1.2 },
-        dashed: a.kind == Kind::Together,
+        dashed: a.kind == Kind::Together || a.reordered,
     }
 }

@@ -42,8 +42,8 @@ const COLOURS: [&str; 6] = [
 pub fn threads(instance: &Instance, marks: &[Mark]) -> String {
     let mut page = Canvas::default();
     let (mut x, mut y, mut height, mut widest) = (GAP / 2.0, GAP / 2.0, 0.0f64, 0.0f64);
-    for t in instance.thread_ids() {
-        let panel = Panel::new(instance, t, marks);
+    for (t, copies) in families(instance) {
+        let panel = Panel::new(instance, t, copies, marks);
         let (canvas, w, h) = panel.draw();
         if x > GAP && x + w > PAGE {
             (x, y, height) = (GAP / 2.0, y + height + GAP, 0.0);
@@ -54,6 +54,24 @@ pub fn threads(instance: &Instance, marks: &[Mark]) -> String {
         widest = widest.max(x);
     }
     page.finish((widest, y + height + GAP / 2.0), "threads")
+}
+
+/// The first thread of every family, and how many there are: their graphs are the same but for
+/// constants.
+pub(crate) fn families(instance: &Instance) -> Vec<(ThreadId, usize)> {
+    let of = |t: ThreadId| instance.thread(t).family;
+    let all = || instance.thread_ids();
+    let is_first = |t: &ThreadId| all().find(|u| of(*u) == of(*t)) == Some(*t);
+    let count = |t: ThreadId| all().filter(|u| of(*u) == of(t)).count();
+    all().filter(is_first).map(|t| (t, count(t))).collect()
+}
+
+/// `p0`, `p0 (one of 3)`
+pub(crate) fn title(name: &str, copies: usize) -> String {
+    match copies {
+        1 => name.to_string(),
+        n => format!("{name} (one of {n})"),
+    }
 }
 
 /// One row of a panel.
@@ -71,10 +89,11 @@ struct Panel<'i> {
     /// The row of each location.
     row_of: BTreeMap<LocationId, usize>,
     swaps: Vec<StepId>,
+    title: String,
 }
 
 impl<'i> Panel<'i> {
-    fn new(instance: &'i Instance, t: ThreadId, marks: &[Mark]) -> Self {
+    fn new(instance: &'i Instance, t: ThreadId, copies: usize, marks: &[Mark]) -> Self {
         let thread = instance.thread(t);
         let mut panel = Panel {
             instance,
@@ -82,6 +101,7 @@ impl<'i> Panel<'i> {
             rows: Vec::new(),
             row_of: BTreeMap::new(),
             swaps: Vec::new(),
+            title: title(&thread.name, copies),
         };
         for mark in marks {
             if let Mark::Swap(of, step) = mark
@@ -155,7 +175,7 @@ impl<'i> Panel<'i> {
         });
         let right = left + boxes.fold(0.0, f64::max);
         let y = |row: usize| 46.0 + row as f64 * ROW;
-        canvas.text((left, 16.0), Anchor::Start, "name", &self.thread.name);
+        canvas.text((left, 16.0), Anchor::Start, "name", &self.title);
         let lanes = self.lines(&mut canvas, x, left, right, &y);
         for (i, row) in self.rows.iter().enumerate() {
             match row {

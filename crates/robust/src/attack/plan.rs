@@ -102,7 +102,16 @@ fn overtakes(action: &Action<wattle_model::RegisterId, Address>, options: Option
     match action {
         Action::Load { .. } => true,
         Action::Store { .. } => options.model == MemoryModel::Pso,
-        _ => false,
+        Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assume(_)
+        | Action::Assert { .. }
+        | Action::Fence(_)
+        | Action::AtomicBegin(_)
+        | Action::AtomicEnd
+        | Action::Lock
+        | Action::Unlock => false,
     }
 }
 
@@ -125,7 +134,17 @@ fn reachable(t: &Thread, cells: usize, with_reads: bool) -> Vec<Cells> {
         match &step.action {
             Action::Store { place, .. } => sets[step.source.index()].add(place),
             Action::Load { place, .. } if with_reads => sets[step.source.index()].add(place),
-            _ => {}
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => {}
         }
     }
     backward(t, &mut |t, s| {

@@ -112,7 +112,17 @@ impl Steps<'_, '_> {
                         }
                     }
                 }
-                _ => self.take(state, t, *s, step, None, out),
+                Action::Skip
+                | Action::Assign { .. }
+                | Action::Assume(_)
+                | Action::Assert { .. }
+                | Action::Load { .. }
+                | Action::Store { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd
+                | Action::Lock
+                | Action::Unlock => self.take(state, t, *s, step, None, out),
             }
         }
     }
@@ -142,12 +152,23 @@ impl Steps<'_, '_> {
                 self.load(state, t, step, *register, place, label, out)
             }
             Action::Store { place, value } => self.store(state, t, step, place, value, label, out),
-            _ => self.other(state, t, step, value).map(|next| {
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => self.other(state, t, step, value).map(|next| {
                 if let Some(next) = next {
                     let left = !self.atomic(t, step.target.index());
                     out.push(match state.phase() {
                         Phase::Leaving if left => Next::Success(label(Kind::Plain)),
-                        _ => Next::Go(next, label(Kind::Plain)),
+                        Phase::Before | Phase::Delaying | Phase::Committed | Phase::Leaving => {
+                            Next::Go(next, label(Kind::Plain))
+                        }
                     });
                 }
             }),
@@ -471,7 +492,8 @@ impl Steps<'_, '_> {
         };
         e.eval(&read).map_err(|e| match e {
             wattle_model::ArithmeticError::Overflow => Stuck::Overflow,
-            _ => Stuck::Fault,
+            wattle_model::ArithmeticError::DivisionByZero
+            | wattle_model::ArithmeticError::ShiftOutOfRange => Stuck::Fault,
         })
     }
 

@@ -192,6 +192,7 @@ pub fn program(rng: &mut SmallRng, shape: Shape) -> Program {
         regions,
         families,
         properties: Vec::new(),
+        temporal: Vec::new(),
         predicates: Vec::new(),
     }
     .canonical()

@@ -1,5 +1,6 @@
 //! The compiled machine against the reference machine, on random programs.
 
+mod alike;
 #[path = "../common/mod.rs"]
 mod common;
 mod shortcuts;
@@ -15,7 +16,9 @@ use wattle_memory::MemoryModel;
 use wattle_model::{Instance, RegisterId, ThreadId};
 use wattle_random::setting;
 use wattle_search::rounds::Cut;
-use wattle_search::{Explicit, NoFinals, Observed, Options, Order, Reductions, final_states_with};
+use wattle_search::{
+    Explicit, NoFinals, Observed, Options, Order, Reduce, Reductions, final_states_with,
+};
 
 const MOST_STATES: usize = 4_000;
 
@@ -66,9 +69,13 @@ fn disagreement(s: &Sample) -> Option<String> {
     for model in MemoryModel::ALL {
         let found = explore(&instance, model, MOST_STATES, false)?;
         let wanted = expected(&found);
-        let got = finals(&instance, model, Reductions::ALL);
-        if got != wanted {
-            return Some(format!("{model}: reference {wanted:?}, compiled {got:?}"));
+        for reduce in Reduce::ALL {
+            let got = finals(&instance, model, reduce.reductions());
+            if got != wanted {
+                return Some(format!(
+                    "{model}, {reduce:?}: reference {wanted:?}, compiled {got:?}"
+                ));
+            }
         }
         sets.push(wanted);
     }
@@ -154,15 +161,18 @@ fn all_options() -> Vec<(Options, bool)> {
     for order in [Order::BreadthFirst, Order::DepthFirst] {
         for chaining in [false, true] {
             for dead_registers in [false, true] {
-                let options = Options {
-                    order,
-                    chaining,
-                    dead_registers,
-                    ..Options::default()
-                };
-                all.push((options, false));
-                if chaining {
-                    all.push((options, true));
+                for persistent in [false, true] {
+                    let options = Options {
+                        order,
+                        chaining,
+                        dead_registers,
+                        persistent,
+                        ..Options::default()
+                    };
+                    all.push((options, false));
+                    if chaining && persistent {
+                        all.push((options, true));
+                    }
                 }
             }
         }

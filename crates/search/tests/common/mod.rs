@@ -449,6 +449,7 @@ impl Sample {
             regions: self.regions.clone(),
             families: families.collect(),
             properties: vec![self.property.clone()],
+            temporal: Vec::new(),
             predicates: Vec::new(),
         }
     }

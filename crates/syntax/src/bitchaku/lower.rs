@@ -63,6 +63,7 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
         regions: shared.into_values().collect(),
         families,
         properties,
+        temporal: Vec::new(),
         predicates,
     })
 }

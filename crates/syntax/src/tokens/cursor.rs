@@ -58,6 +58,11 @@ impl<'t> Cursor<'t> {
         self.tokens[self.next.saturating_sub(1)].span
     }
 
+    /// The token taken last.
+    pub fn last(&self) -> Token<'t> {
+        self.tokens[self.next.saturating_sub(1)]
+    }
+
     /// Whether a symbol or keyword is next.
     pub fn at(&self, text: &str) -> bool {
         self.peek().is(text)

@@ -152,6 +152,30 @@ impl<'t> Scanner<'t> {
                 }
                 None => {
                     let follows = self.at == odd_until;
+                    // A word with letters of another alphabet is one error, and one word.
+                    let glued = tokens.last().is_some_and(|t: &Token<'_>| {
+                        t.kind == Kind::Name && t.span.end as usize == self.at
+                    });
+                    let letters = |c: char| c.is_alphanumeric() || c == '_';
+                    if first.is_alphabetic() {
+                        let rest = rest.len() - rest.trim_start_matches(letters).len();
+                        let start = match glued {
+                            true => tokens.pop().map(|t| t.span),
+                            false => None,
+                        };
+                        let (_, end) = self.take(rest);
+                        let span = start.map_or(end, |s| s.to(end));
+                        let text = &self.text[span.start as usize..span.end as usize];
+                        let message = format!("`{text}` has letters that names do not have");
+                        let hint = "names are made of the letters a to z, digits and `_`";
+                        report(Diagnostic::error(span, message).hint(hint));
+                        tokens.push(Token {
+                            kind: Kind::Name,
+                            text,
+                            span,
+                        });
+                        continue;
+                    }
                     let (text, span) = self.take(first.len_utf8());
                     if !follows {
                         let shown = match first.is_control() {

@@ -39,6 +39,7 @@ pub(super) fn program(threads: &[Thread], diagnostics: &mut Vec<Diagnostic>) -> 
         }],
         families: threads.iter().map(family).collect(),
         properties: property(threads).into_iter().collect(),
+        temporal: Vec::new(),
         predicates: Vec::new(),
     }
 }

@@ -36,6 +36,24 @@ pub(super) enum ExKind {
     Cas(Box<Ex>, Box<Ex>, Box<Ex>),
     Swap(Box<Ex>, Box<Ex>),
     FetchAdd(Box<Ex>, Box<Ex>),
+    /// `G e`, `F e`; only in formulas.
+    Later(Later, Box<Ex>),
+    /// `e U e`, `e R e`, `e W e`, `e -> e`; only in formulas.
+    Between(Between, Box<Ex>, Box<Ex>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Later {
+    Globally,
+    Finally,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Between {
+    Until,
+    Release,
+    WeakUntil,
+    Implies,
 }
 
 #[derive(Clone, Debug)]
@@ -43,8 +61,15 @@ pub(super) enum TypeEx {
     Int,
     Bool,
     Range(Ex, Ex),
-    Wrap { bits: u8, signed: bool },
+    Wrap {
+        bits: u8,
+        signed: bool,
+    },
     Family(Name),
+    /// `object(8)`: bytes that compiled code works on.
+    Object(Ex),
+    /// `struct name`: the same, the size from debug information.
+    Struct(Name),
 }
 
 #[derive(Clone, Debug)]
@@ -148,6 +173,8 @@ pub(super) enum StatementKind {
     AtomicEnd,
     Lock,
     Unlock,
+    /// `call f(a, b);`, `r = call f(a, b);`
+    Call(Option<Ex>, Name, Vec<Ex>),
     /// `cas(…);` for its effect alone.
     Effect(Ex),
 }
@@ -166,13 +193,26 @@ pub(super) struct PropertyEx {
     pub span: Span,
 }
 
+#[derive(Clone, Debug)]
+pub(super) enum TemporalEx {
+    Ltl(ConditionEx),
+    /// `p ~> q`
+    LeadsTo(ConditionEx, Ex),
+    Progress,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
     pub lets: Vec<Let>,
     pub shared: Vec<Declared>,
     pub threads: Vec<ThreadEx>,
     pub properties: Vec<PropertyEx>,
+    pub temporal: Vec<(TemporalEx, Span)>,
     pub predicates: Vec<ConditionEx>,
+    /// `object "x.o";`
+    pub objects: Vec<Name>,
+    /// `skip f;` and `havoc f;`: functions the object files lack.
+    pub skipped: Vec<(Name, bool)>,
     /// A declaration could not be read: what names mean is not fully known.
     pub incomplete: bool,
 }

@@ -10,10 +10,93 @@ mod parser;
 mod tests;
 
 use crate::{Diagnostic, Parsed, Severity};
-use wattle_model::{Span, validate};
+use wattle_model::program::Action;
+use wattle_model::{Expr, Local, RegionId, RegisterId, Span, validate};
 
-/// Parses a program.
+/// What a program says of compiled code. Its calls are holes in the graphs: see [`as_hole`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Files, as they are named in the text.
+    pub objects: Vec<(String, Span)>,
+    /// Regions that are memory of the code.
+    pub memory: Vec<Memory>,
+    pub calls: Vec<Call>,
+    /// Functions the files lack that do nothing to memory; true if any number comes back.
+    pub skipped: Vec<(String, bool)>,
+}
+
+/// `shared l: object(8);`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// A place holder: its type is settled when the code is known, its initial values are bytes.
+    pub region: RegionId,
+    pub size: Size,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Size {
+    Bytes(u64),
+    /// Of a structure with this name.
+    Struct(String),
+}
+
+/// `r = call f(&l, &n[self], 3);`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub function: String,
+    pub function_span: Span,
+    pub arguments: Vec<Expr<Local>>,
+    pub result: Option<RegisterId>,
+    pub span: Span,
+}
+
+const HOLE: &str = "\u{0}call ";
+
+/// A step that stands for a call.
+fn hole(number: usize) -> Action {
+    Action::Assert {
+        condition: Expr::TRUE,
+        message: Some(format!("{HOLE}{number}")),
+    }
+}
+
+/// The number of the call a step stands for.
+pub fn as_hole(action: &Action) -> Option<usize> {
+    match action {
+        Action::Assert {
+            message: Some(m), ..
+        } => m.strip_prefix(HOLE)?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// A program with what it says of compiled code. With calls it is not yet one: neither canonical nor
+/// validated.
+pub struct Linked {
+    pub parsed: Parsed,
+    pub link: Link,
+}
+
+/// Parses a program. One that calls compiled code is an error here: nobody reads files for it.
 pub fn parse(text: &str) -> Parsed {
+    let Linked { mut parsed, link } = parse_linked(text);
+    if let (Some((_, span)), Some(_)) = (link.objects.first(), &parsed.program) {
+        let d = Diagnostic::error(*span, "object files are not read here");
+        parsed.diagnostics.push(d);
+        parsed.program = None;
+    }
+    parsed
+}
+
+/// Parses a program that may call compiled code.
+pub fn parse_linked(text: &str) -> Linked {
+    let mut link = Link::default();
+    let parsed = parse_into(text, &mut link);
+    Linked { parsed, link }
+}
+
+fn parse_into(text: &str, link: &mut Link) -> Parsed {
     let mut report = Collector::default();
     if u32::try_from(text.len()).is_err() {
         report.push(Diagnostic::error(
@@ -27,9 +110,13 @@ pub fn parse(text: &str) -> Parsed {
         // Every use of a name that was lost would be one more, misleading error.
         return report.finish(None);
     }
-    let program = lower::lower(&file, &mut report);
+    let (program, found) = lower::lower(&file, &mut report);
     if report.errors > 0 {
         return report.finish(None);
+    }
+    *link = found;
+    if !link.objects.is_empty() {
+        return report.finish(Some(program));
     }
     let program = program.canonical();
     for broken in validate(&program) {

@@ -278,6 +278,9 @@ impl<'t> Clock<'t> {
             if self.is_beaten(&lanes) {
                 return Err(Stop::Cancelled);
             }
+            if self.track.control.budget().is_some_and(|b| now > b) {
+                return Err(Stop::Budget);
+            }
             if self.is_too_much(&lanes) {
                 return Err(Stop::Memory);
             }

@@ -12,29 +12,10 @@ use crate::backward::Search;
 use crate::dual::config::Listed;
 use crate::dual::predecessors::LoadBuffers;
 use std::collections::BTreeMap;
-use wattle_evidence::{Certificate, Control, Progress, Reason, Task, Trace};
+use wattle_evidence::{Control, OpenAnswer, OpenProof, Progress, Reason, Task, Trace};
 use wattle_memory::MemoryModel;
 use wattle_memory::automaton::Automata;
 use wattle_model::{Count, Counts, Crowd, Instance, Program, ThreadId};
-
-/// What the search for any number of threads says.
-#[derive(Clone, Debug)]
-pub enum CrowdAnswer {
-    /// The run, on an instance with as many threads as it needs. The question keeps its number.
-    Reached {
-        instance: Box<Instance>,
-        trace: Trace,
-        effort: Progress,
-    },
-    Unreachable {
-        certificate: Certificate,
-        effort: Progress,
-    },
-    Undecided {
-        reason: Reason,
-        effort: Progress,
-    },
-}
 
 /// Decides one property of a program (or its assertions alone) for any number of threads in its open
 /// families.
@@ -44,7 +25,7 @@ pub fn decide(
     model: MemoryModel,
     question: Option<usize>,
     control: &Control<'_>,
-) -> CrowdAnswer {
+) -> OpenAnswer {
     let task = Task {
         instance: &crowd.instance,
         model,
@@ -55,20 +36,24 @@ pub fn decide(
         show(program, crowd, (model, question), automata, search, first)
     });
     match found {
-        Ok(Outcome::Reached((instance, trace), effort)) => CrowdAnswer::Reached {
+        Ok(Outcome::Reached((instance, trace), effort)) => OpenAnswer::Reached {
             instance: Box::new(instance),
             trace,
             effort,
         },
-        Ok(Outcome::Unreachable(certificate, effort)) => CrowdAnswer::Unreachable {
-            certificate,
+        Ok(Outcome::Unreachable(certificate, effort)) => OpenAnswer::Unreachable {
+            proof: OpenProof {
+                certificate,
+                assumptions: Vec::new(),
+                translated: None,
+            },
             effort,
         },
-        Ok(Outcome::Stopped(stop, effort)) => CrowdAnswer::Undecided {
+        Ok(Outcome::Stopped(stop, effort)) => OpenAnswer::Undecided {
             reason: out_of(stop, &effort),
             effort,
         },
-        Err(reason) => CrowdAnswer::Undecided {
+        Err(reason) => OpenAnswer::Undecided {
             reason,
             effort: Progress::default(),
         },

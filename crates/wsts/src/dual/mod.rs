@@ -41,11 +41,12 @@ use crate::targets::targets;
 use predecessors::LoadBuffers;
 use trace::Stage;
 use wattle_evidence::{
-    Answer, Certificate, Control, End, Engine, Progress, Reason, Refusal, Stop, Task, Trace,
+    Answer, AnyNumber, Certificate, Control, End, Engine, OpenAnswer, OpenTask, Progress, Reason,
+    Refusal, Stop, Task, Trace,
 };
 use wattle_memory::automaton::Automata;
 use wattle_memory::{FaultKind, MemoryModel};
-use wattle_model::Roles;
+use wattle_model::{Crowd, Program, Roles};
 
 pub struct Exact;
 
@@ -77,6 +78,36 @@ impl Engine for Exact {
             },
         }
     }
+
+    fn accepts_open(&self, task: &OpenTask<'_>) -> Result<(), Refusal> {
+        crowd_of(task).map(|_| ())
+    }
+
+    fn run_open(&self, task: &OpenTask<'_>, control: &Control<'_>) -> OpenAnswer {
+        match crowd_of(task) {
+            Ok((program, crowd)) => {
+                crowd::decide(program, &crowd, task.model, task.question, control)
+            }
+            Err(refusal) => OpenAnswer::Undecided {
+                reason: Reason::Refused(refusal),
+                effort: Progress::default(),
+            },
+        }
+    }
+}
+
+/// The threads of a program that nothing tells apart.
+fn crowd_of<'t>(task: &OpenTask<'t>) -> Result<(&'t Program, Crowd), Refusal> {
+    if task.deadlock {
+        return Err(Refusal::no_open_deadlocks());
+    }
+    let AnyNumber::Program(program) = task.of else {
+        let why = format!("`{NAME}` reads programs; array-based systems are for params");
+        return Err(Refusal::new(why));
+    };
+    let crowd = program.crowd(task.question);
+    let crowd = crowd.map_err(|n| Refusal::new(n.message).at(n.span, n.hint))?;
+    Ok((program, crowd))
 }
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {

@@ -1,6 +1,5 @@
-//! As much of JSON Schema as our schemas use: `type`, `enum`, `required`, `properties`,
-//! `additionalProperties: false`, `items`, `anyOf` and `$ref` to `#/$defs/…`. A keyword that is not
-//! known here fails, so that a schema cannot say more than is checked.
+//! As much of JSON Schema as our schemas and that of SARIF use. A keyword that is not known here fails,
+//! so that a schema cannot say more than is checked; `pattern` fails where it would have to be matched.
 
 use serde_json::Value;
 
@@ -17,6 +16,11 @@ const KNOWN: &[&str] = &[
     "items",
     "anyOf",
     "$ref",
+    "$comment",
+    "$id",
+    "definitions",
+    "default",
+    "format",
 ];
 
 /// Every way in which the value does not fit the schema.
@@ -34,8 +38,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
     for (keyword, rule) in rules {
         match keyword.as_str() {
             "$ref" => {
-                let name = rule.as_str().and_then(|r| r.strip_prefix("#/$defs/"));
-                match name.and_then(|n| root["$defs"].get(n)) {
+                let path = rule.as_str().and_then(|r| r.strip_prefix('#'));
+                match path.and_then(|p| root.pointer(p)) {
                     Some(target) => check(root, target, value, at, errors),
                     None => errors.push(format!("{at}: no definition {rule}")),
                 }
@@ -82,7 +86,32 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
                     check(root, rule, inner, &format!("{at}[{i}]"), errors);
                 }
             }
-            "anyOf" => {
+            "minimum" | "maximum" => {
+                let (bound, got) = (rule.as_f64(), value.as_f64());
+                let below = matches!((got, bound), (Some(v), Some(b)) if v < b);
+                let above = matches!((got, bound), (Some(v), Some(b)) if v > b);
+                if (keyword == "minimum" && below) || (keyword == "maximum" && above) {
+                    errors.push(format!("{at}: {value} is beyond the {keyword} {rule}"));
+                }
+            }
+            "minItems" => {
+                let few = |a: &Vec<Value>| Some((a.len() as u64) < rule.as_u64()?);
+                if value.as_array().and_then(few) == Some(true) {
+                    errors.push(format!("{at}: fewer than {rule} items"));
+                }
+            }
+            "uniqueItems" => {
+                let twice = |a: &Vec<Value>| (1..a.len()).any(|i| a[..i].contains(&a[i]));
+                if rule == &Value::Bool(true) && value.as_array().is_some_and(twice) {
+                    errors.push(format!("{at}: an item is there twice"));
+                }
+            }
+            "pattern" => {
+                if value.is_string() {
+                    errors.push(format!("{at}: the checker does not match {rule}"));
+                }
+            }
+            "anyOf" | "oneOf" => {
                 let mut tried = Vec::new();
                 let fits = rule.as_array().into_iter().flatten().any(|s| {
                     let mut inner = Vec::new();

@@ -47,6 +47,7 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
         regions: memory.regions,
         families,
         properties,
+        temporal: Vec::new(),
         predicates,
     })
 }

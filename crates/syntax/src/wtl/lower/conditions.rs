@@ -1,13 +1,13 @@
 //! Conditions of properties and hints: what can be seen of a state from outside.
 
-use super::super::ast::{ConditionEx, Ex, ExKind, Name, PropertyEx};
+use super::super::ast::{Between, ConditionEx, Ex, ExKind, Later, Name, PropertyEx, TemporalEx};
 use super::Lowering;
 use super::names::{Value, nearest_sorted};
 use crate::Diagnostic;
 use std::collections::{BTreeMap, HashMap};
 use wattle_model::{
-    Condition, Count, Expr, Family, FamilyId, IndexId, IndexVariable, Observation, Op2, Property,
-    RegisterId, ThreadIndex, ThreadRef,
+    Condition, Count, Expr, Family, FamilyId, Formula, IndexId, IndexVariable, Observation, Op1,
+    Op2, Property, RegisterId, Span, Temporal, TemporalKind, ThreadIndex, ThreadRef,
 };
 
 type Observed = Value<Observation>;
@@ -47,7 +47,82 @@ impl Lowering<'_> {
         })
     }
 
+    pub(super) fn temporal(
+        &mut self,
+        (t, span): &(TemporalEx, Span),
+        families: &[Family],
+    ) -> Option<Temporal> {
+        let kind = match t {
+            TemporalEx::Progress => TemporalKind::Progress,
+            TemporalEx::Ltl(c) => {
+                let indices = self.indices(c, &[&c.expr])?;
+                let formula = self.formula(&c.expr, &indices, families)?;
+                TemporalKind::Ltl(indices.list, formula)
+            }
+            TemporalEx::LeadsTo(c, to) => {
+                let indices = self.indices(c, &[&c.expr, to])?;
+                let expr = self.observed(&c.expr, &indices, families);
+                let to = self.observed(to, &indices, families)?.expr;
+                let expr = expr?.expr;
+                let indices = indices.list;
+                TemporalKind::LeadsTo(Condition { indices, expr }, to)
+            }
+        };
+        Some(Temporal { kind, span: *span })
+    }
+
+    /// What has no operator of time in it is one condition.
+    fn formula(
+        &mut self,
+        e: &Ex,
+        indices: &Indices,
+        families: &[Family],
+    ) -> Option<Formula<Expr<Observation>>> {
+        if !speaks_of_time(e) {
+            return Some(Formula::Now(self.observed(e, indices, families)?.expr));
+        }
+        let mut one = |e: &Ex| self.formula(e, indices, families).map(Box::new);
+        Some(match &e.kind {
+            ExKind::Unary(Op1::Not, a) => Formula::Not(one(a)?),
+            ExKind::Later(Later::Globally, a) => Formula::Globally(one(a)?),
+            ExKind::Later(Later::Finally, a) => Formula::Finally(one(a)?),
+            ExKind::Binary(op @ (Op2::And | Op2::Or), a, b) => {
+                let (a, b) = (one(a), one(b));
+                match op {
+                    Op2::And => Formula::And(a?, b?),
+                    _ => Formula::Or(a?, b?),
+                }
+            }
+            ExKind::Between(op, a, b) => {
+                let (a, b) = (one(a), one(b));
+                let (a, b) = (a?, b?);
+                match op {
+                    Between::Until => Formula::Until(a, b),
+                    Between::Release => Formula::Release(a, b),
+                    Between::WeakUntil => Formula::WeakUntil(a, b),
+                    Between::Implies => Formula::Implies(a, b),
+                }
+            }
+            // Something else is computed with it: reported there.
+            _ => {
+                return self
+                    .observed(e, indices, families)
+                    .map(|v| Formula::Now(v.expr));
+            }
+        })
+    }
+
     pub(super) fn condition(&mut self, c: &ConditionEx, families: &[Family]) -> Option<Condition> {
+        let indices = self.indices(c, &[&c.expr])?;
+        let expr = self.observed(&c.expr, &indices, families)?.expr;
+        Some(Condition {
+            indices: indices.list,
+            expr,
+        })
+    }
+
+    /// The variables that are announced, or else those that are found.
+    fn indices(&mut self, c: &ConditionEx, within: &[&Ex]) -> Option<Indices> {
         let mut indices = Indices::default();
         for (family, index) in &c.indices {
             let family = self.names.family(family, self.report)?;
@@ -61,13 +136,11 @@ impl Lowering<'_> {
             indices.add(index, family);
         }
         if c.indices.is_empty() {
-            self.find_indices(&c.expr, &mut indices);
+            for e in within {
+                self.find_indices(e, &mut indices);
+            }
         }
-        let expr = self.observed(&c.expr, &indices, families)?.expr;
-        Some(Condition {
-            indices: indices.list,
-            expr,
-        })
+        Some(indices)
     }
 
     fn index_name(&mut self, name: &Name) {
@@ -98,8 +171,9 @@ impl Lowering<'_> {
             ExKind::Name(_, Some(a))
             | ExKind::AddressOf(_, Some(a))
             | ExKind::Memory(a)
-            | ExKind::Unary(_, a) => self.find_indices(a, indices),
-            ExKind::Binary(_, a, b) => {
+            | ExKind::Unary(_, a)
+            | ExKind::Later(_, a) => self.find_indices(a, indices),
+            ExKind::Binary(_, a, b) | ExKind::Between(_, a, b) => {
                 self.find_indices(a, indices);
                 self.find_indices(b, indices);
             }
@@ -161,6 +235,18 @@ impl Lowering<'_> {
                 self.error(
                     Diagnostic::error(e.span, "`self` means nothing outside of a thread")
                         .hint("name the thread: `p[i].r`, with `i` for any thread of `p`"),
+                );
+                None
+            }
+            ExKind::Later(..) | ExKind::Between(..) => {
+                self.error(
+                    Diagnostic::error(
+                        e.span,
+                        "this speaks of a run, and one state is looked at here",
+                    )
+                    .hint(
+                        "`G`, `F`, `U`, `R` and `W` may stand under `!`, `&&`, `||` and `->` only",
+                    ),
                 );
                 None
             }
@@ -227,6 +313,10 @@ impl Lowering<'_> {
         } else if self.names.families.contains_key(text) {
             d = d.hint(format!(
                 "say what of it: `{text}@label` or `{text}.register`"
+            ));
+        } else if text.len() == 1 && families.iter().any(|f| f.count != Count::One) {
+            d = d.hint(format!(
+                "an index variable stands in the brackets of a family as well, or is announced: `for p[{text}]: …`"
             ));
         } else if !self.report.full() {
             let known: Vec<String> = self.names.known().map(str::to_string).collect();
@@ -309,20 +399,49 @@ impl Lowering<'_> {
     fn label_of(&mut self, family: FamilyId, name: &Name, families: &[Family]) -> Option<()> {
         let f = &families[family.index()];
         let labels = || f.locations.iter().flat_map(|l| &l.labels);
-        if labels().any(|l| *l == name.text) {
+        // The code may have it; the program is looked at again once it is known.
+        if self.linked || labels().any(|l| *l == name.text) {
             return Some(());
         }
         let mut d = Diagnostic::error(
             name.span,
             format!("`{}` has no label `{}`", f.name, name.text),
         );
-        if !self.report.full()
-            && let Some(n) = nearest_sorted(&name.text, labels())
-        {
-            d = d.hint(format!("did you mean `{n}`?"));
+        if !self.report.full() {
+            let mut known: Vec<String> = labels().map(|l| format!("`{l}`")).collect();
+            known.sort();
+            d = match (nearest_sorted(&name.text, labels()), known.len()) {
+                (Some(n), _) => d.hint(format!("did you mean `{n}`?")),
+                (None, 0) => d.hint("a label stands before a statement: `critical: skip;`"),
+                (None, 1..=MOST_LISTED) => d.hint(format!("it has {}", known.join(", "))),
+                (None, n) => {
+                    let first = known[..MOST_LISTED].join(", ");
+                    d.hint(format!("it has {first} and {} more", n - MOST_LISTED))
+                }
+            };
         }
         self.error(d);
         None
+    }
+}
+
+/// Longer lists of labels are cut.
+const MOST_LISTED: usize = 8;
+
+/// Whether an operator of time is in it.
+fn speaks_of_time(e: &Ex) -> bool {
+    match &e.kind {
+        ExKind::Later(..) | ExKind::Between(..) => true,
+        ExKind::Number(_) | ExKind::SelfIndex | ExKind::Count(_) => false,
+        ExKind::Name(_, i)
+        | ExKind::AddressOf(_, i)
+        | ExKind::Field(_, i, _)
+        | ExKind::At(_, i, _) => i.as_deref().is_some_and(speaks_of_time),
+        ExKind::Memory(a) | ExKind::Unary(_, a) => speaks_of_time(a),
+        ExKind::Binary(_, a, b) | ExKind::Swap(a, b) | ExKind::FetchAdd(a, b) => {
+            speaks_of_time(a) || speaks_of_time(b)
+        }
+        ExKind::Ite(a, b, c) | ExKind::Cas(a, b, c) => [a, b, c].iter().any(|e| speaks_of_time(e)),
     }
 }
 

@@ -69,6 +69,7 @@ impl Body<'_, '_> {
             ExKind::Memory(_) | ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..) => true,
             ExKind::Unary(_, a) => self.reads(a),
             ExKind::Binary(_, a, b) => self.reads(a) || self.reads(b),
+            ExKind::Later(..) | ExKind::Between(..) => false,
             ExKind::Ite(c, a, b) => self.reads(c) || self.reads(a) || self.reads(b),
             ExKind::Number(_)
             | ExKind::SelfIndex
@@ -141,6 +142,8 @@ impl Body<'_, '_> {
                 Value::ite(c?, a?, b?)
             }
             ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..) => self.exchange(e, None)?,
+            // Not read outside of formulas.
+            ExKind::Later(..) | ExKind::Between(..) => return None,
             ExKind::Field(name, ..) | ExKind::At(name, ..) => {
                 self.lowering.error(
                     Diagnostic::error(e.span, format!("a thread cannot look into `{}`", name.text))

@@ -8,8 +8,8 @@ mod names;
 mod statements;
 mod temporaries;
 
-use super::Collector;
 use super::ast::{CountEx, Declared, File, InitEx, LengthEx, Name, TypeEx};
+use super::{Collector, Link, Memory, Size};
 use crate::Diagnostic;
 use names::{Names, Value};
 use std::collections::{HashMap, HashSet};
@@ -20,11 +20,13 @@ use wattle_model::{
 /// Steps and expression nodes of a whole file, after unrolling.
 const MAX_WORK: u64 = 1 << 20;
 
-pub(super) fn lower(file: &File, report: &mut Collector) -> Program {
+pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link) {
     let mut lowering = Lowering {
         names: Names::default(),
         report,
         work: 0,
+        link: Link::default(),
+        linked: !file.objects.is_empty(),
     };
     lowering.declare(file);
     let mut program = Program::default();
@@ -36,9 +38,15 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> Program {
         let family = lowering.thread(t);
         program.families.push(family);
     }
+    lowering.link_declarations(file);
     for p in &file.properties {
         if let Some(property) = lowering.property(p, &program.families) {
             program.properties.push(property);
+        }
+    }
+    for t in &file.temporal {
+        if let Some(temporal) = lowering.temporal(t, &program.families) {
+            program.temporal.push(temporal);
         }
     }
     for c in &file.predicates {
@@ -49,13 +57,16 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> Program {
             program.predicates.push(condition);
         }
     }
-    program
+    (program, lowering.link)
 }
 
 struct Lowering<'r> {
     names: Names,
     report: &'r mut Collector,
     work: u64,
+    link: Link,
+    /// The file speaks of object files: labels may be in there.
+    linked: bool,
 }
 
 impl Lowering<'_> {
@@ -125,6 +136,56 @@ impl Lowering<'_> {
         }
     }
 
+    /// Object files, what lies in memory for them, functions they lack.
+    fn link_declarations(&mut self, file: &File) {
+        let named = |n: &Name| (n.text.clone(), n.span);
+        self.link.objects = file.objects.iter().map(named).collect();
+        for (i, d) in file.shared.iter().enumerate() {
+            let size = match &d.ty {
+                TypeEx::Object(e) => {
+                    let size = self.names.number(e, &HashMap::new(), self.report);
+                    match size {
+                        Some(n) if (1..=1 << 20).contains(&n) => Size::Bytes(n as u64),
+                        Some(_) => {
+                            self.error(
+                                Diagnostic::error(e.span, "this is no size of an object")
+                                    .expected("1 to 1048576 bytes"),
+                            );
+                            continue;
+                        }
+                        None => continue,
+                    }
+                }
+                TypeEx::Struct(n) => Size::Struct(n.text.clone()),
+                TypeEx::Int
+                | TypeEx::Bool
+                | TypeEx::Range(..)
+                | TypeEx::Wrap { .. }
+                | TypeEx::Family(_) => continue,
+            };
+            if file.objects.is_empty() {
+                self.error(
+                    Diagnostic::error(d.name.span, "objects are for compiled code")
+                        .hint("name the file first: `object \"lock.o\";`"),
+                );
+            }
+            if matches!(d.init, InitEx::Any) {
+                self.error(
+                    Diagnostic::error(d.name.span, "the first bytes of an object are given")
+                        .hint("write them as a list: `= {1, 0, 0, 0}`; bytes left out are 0"),
+                );
+            }
+            self.link.memory.push(Memory {
+                region: RegionId::new(i),
+                size,
+                span: d.name.span,
+            });
+        }
+        for (name, havoc) in &file.skipped {
+            self.link.skipped.push((name.text.clone(), *havoc));
+        }
+    }
+
     /// The later one of two declarations of a name is the wrong one.
     fn declared_twice(&mut self, file: &File) {
         let lets = file.lets.iter().map(|l| &l.name);
@@ -187,6 +248,8 @@ impl Lowering<'_> {
         match ty {
             TypeEx::Int => Type::Int,
             TypeEx::Bool => Type::BOOL,
+            // Settled when the code is known.
+            TypeEx::Object(_) | TypeEx::Struct(_) => Type::Int,
             TypeEx::Wrap { bits, signed } => Type::Wrap {
                 bits: *bits,
                 signed: *signed,

@@ -326,8 +326,60 @@ impl Body<'_, '_> {
             StatementKind::AtomicEnd => self.emit(Action::AtomicEnd, s.span),
             StatementKind::Lock => self.emit(Action::Lock, s.span),
             StatementKind::Unlock => self.emit(Action::Unlock, s.span),
+            StatementKind::Call(to, function, arguments) => {
+                self.call(to.as_ref(), function, arguments, s.span)?;
+            }
             StatementKind::Effect(e) => drop(self.exchange(e, None)?),
         }
+        Some(())
+    }
+
+    /// A hole in the graph; whoever knows the code fills it.
+    fn call(&mut self, to: Option<&Ex>, f: &Name, arguments: &[Ex], span: Span) -> Option<()> {
+        if !self.lowering.linked {
+            self.lowering.error(
+                Diagnostic::error(f.span, "there is no compiled code to call")
+                    .hint("name the file first: `object \"lock.o\";`"),
+            );
+            return None;
+        }
+        if self.atomic > 0 {
+            let d = Diagnostic::error(span, "compiled code cannot be called in an atomic block");
+            self.lowering.error(d);
+            return None;
+        }
+        if arguments.len() > 6 {
+            let d = Diagnostic::error(span, "a call has at most 6 arguments");
+            self.lowering.error(d);
+            return None;
+        }
+        let values: Vec<Option<Value>> = arguments.iter().map(|a| self.value(a)).collect();
+        let arguments: Option<Vec<Expr<Local>>> =
+            values.into_iter().map(|v| v.map(|v| v.expr)).collect();
+        let result = match to {
+            None => None,
+            Some(Ex {
+                kind: ExKind::Name(n, None),
+                ..
+            }) if self.register_ids.contains_key(&n.text) => Some(self.register_ids[&n.text]),
+            Some(e) => {
+                self.lowering.error(
+                    Diagnostic::error(e.span, "the result of a call goes into a register")
+                        .hint("declare one with `local`"),
+                );
+                return None;
+            }
+        };
+        let calls = &mut self.lowering.link.calls;
+        let hole = super::super::hole(calls.len());
+        calls.push(super::super::Call {
+            function: f.text.clone(),
+            function_span: f.span,
+            arguments: arguments?,
+            result,
+            span,
+        });
+        self.emit(hole, span);
         Some(())
     }
 

@@ -1,17 +1,26 @@
 //! Expressions, by precedence climbing. The order of binding is the model's
 //! [`Op2::precedence`]: comparisons bind weaker than bit operators, as in Rust.
 
-use super::super::ast::{Ex, ExKind};
+use super::super::ast::{Between, Ex, ExKind, Later};
 use super::items::wrap_type;
 use super::{Parser, Result};
 use crate::Diagnostic;
 use crate::tokens::Kind;
 use wattle_model::{Op1, Op2, Span, validate::MAX_DEPTH};
 
+/// How strongly comparisons bind.
+const COMPARISON: u8 = 3;
+
 impl Parser<'_, '_> {
     pub(super) fn expression(&mut self) -> Result<Ex> {
         self.deeper(|p| {
             let condition = p.binary(1)?;
+            if p.formula && p.eat("->") {
+                let then = p.expression()?;
+                let span = condition.span.to(then.span);
+                let kind = ExKind::Between(Between::Implies, condition.into(), then.into());
+                return p.make(kind, span);
+            }
             if !p.eat("?") {
                 return Ok(condition);
             }
@@ -44,10 +53,11 @@ impl Parser<'_, '_> {
             | ExKind::AddressOf(_, i)
             | ExKind::Field(_, i, _)
             | ExKind::At(_, i, _) => i.as_ref().map_or(0, |i| i.depth),
-            ExKind::Memory(a) | ExKind::Unary(_, a) => a.depth,
-            ExKind::Binary(_, a, b) | ExKind::Swap(a, b) | ExKind::FetchAdd(a, b) => {
-                a.depth.max(b.depth)
-            }
+            ExKind::Memory(a) | ExKind::Unary(_, a) | ExKind::Later(_, a) => a.depth,
+            ExKind::Binary(_, a, b)
+            | ExKind::Between(_, a, b)
+            | ExKind::Swap(a, b)
+            | ExKind::FetchAdd(a, b) => a.depth.max(b.depth),
             ExKind::Ite(a, b, c) | ExKind::Cas(a, b, c) => a.depth.max(b.depth).max(c.depth),
         };
         if depth > MAX_DEPTH {
@@ -57,7 +67,53 @@ impl Parser<'_, '_> {
     }
 
     fn binary(&mut self, weakest: u8) -> Result<Ex> {
-        let mut left = self.unary()?;
+        let left = self.operators(weakest)?;
+        // In formulas `U`, `R` and `W` bind weaker than comparisons and stronger than `&&`.
+        match self.between().filter(|_| weakest <= COMPARISON) {
+            None => Ok(left),
+            Some(_) => {
+                let left = self.until(left)?;
+                self.climb(left, weakest)
+            }
+        }
+    }
+
+    /// `left U …`, grouping to the right.
+    fn until(&mut self, left: Ex) -> Result<Ex> {
+        let Some(op) = self.between() else {
+            return Ok(left);
+        };
+        self.advance();
+        self.deeper(|p| {
+            let right = p.operators(COMPARISON)?;
+            let right = p.until(right)?;
+            let span = left.span.to(right.span);
+            p.make(ExKind::Between(op, left.into(), right.into()), span)
+        })
+    }
+
+    fn between(&self) -> Option<Between> {
+        let t = self.token();
+        match t.text {
+            _ if !self.formula || t.kind != Kind::Name => None,
+            "U" => Some(Between::Until),
+            "R" => Some(Between::Release),
+            "W" => Some(Between::WeakUntil),
+            _ => None,
+        }
+    }
+
+    fn operators(&mut self, weakest: u8) -> Result<Ex> {
+        let left = self.unary()?;
+        // Up to here nothing binds as weakly as `&&`: what is between may come first.
+        let left = self.climb(left, weakest.max(COMPARISON))?;
+        match weakest < COMPARISON && self.between().is_none() {
+            true => self.climb(left, weakest),
+            false => Ok(left),
+        }
+    }
+
+    fn climb(&mut self, mut left: Ex, weakest: u8) -> Result<Ex> {
         while let Some(op) = self.operator() {
             let strength = op.precedence();
             if strength < weakest {
@@ -67,7 +123,11 @@ impl Parser<'_, '_> {
             let right = self.binary(strength + 1)?;
             let span = left.span.to(right.span);
             left = self.make(ExKind::Binary(op, left.into(), right.into()), span)?;
-            if strength == 3 && self.operator().is_some_and(|o| o.precedence() == 3) {
+            if strength == COMPARISON
+                && self
+                    .operator()
+                    .is_some_and(|o| o.precedence() == COMPARISON)
+            {
                 return Err(self.report(
                     Diagnostic::error(sign, "comparisons do not chain")
                         .hint("write `a < b && b < c`, or put one side in parentheses"),
@@ -184,7 +244,40 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// `G e`, `F e`: such a letter directly before what it is about. Elsewhere it is a name.
+    fn later(&mut self, word: &str, start: Span) -> Option<Result<Ex>> {
+        let next = self.cursor.ahead(1);
+        let operand = matches!(next.kind, Kind::Name | Kind::Quoted | Kind::Number)
+            && (!["U", "R", "W"].contains(&next.text)
+                || ["@", ".", "["].iter().any(|s| self.cursor.ahead(2).is(s)))
+            || next.is("(")
+            || next.is("!");
+        if !self.formula || !operand {
+            return None;
+        }
+        let op = match word {
+            "G" => Later::Globally,
+            "F" => Later::Finally,
+            "X" => {
+                let d = Diagnostic::error(start, "there is no *next* (`X`) in formulas").hint(
+                    "how many steps another thread takes in between means nothing; say `F` (at some time) or `U` (until)",
+                );
+                return Some(Err(self.report(d)));
+            }
+            _ => return None,
+        };
+        self.advance();
+        Some(self.deeper(|p| {
+            let operand = p.operators(COMPARISON)?;
+            let span = start.to(operand.span);
+            p.make(ExKind::Later(op, operand.into()), span)
+        }))
+    }
+
     fn word(&mut self, word: &str, start: Span) -> Result<Ex> {
+        if let Some(read) = self.later(word, start) {
+            return read;
+        }
         let constant = match word {
             "true" => Some(1),
             "false" => Some(0),

@@ -1,14 +1,14 @@
 //! Declarations: shared memory, constants, threads, properties, hints.
 
 use super::super::ast::{
-    Block, ConditionEx, CountEx, Declared, File, InitEx, LengthEx, Let, PropertyEx, ThreadEx,
-    TypeEx,
+    Block, ConditionEx, CountEx, Declared, File, InitEx, LengthEx, Let, PropertyEx, TemporalEx,
+    ThreadEx, TypeEx,
 };
 use super::{Parser, Result};
 use crate::Diagnostic;
 use crate::diagnostics::did_you_mean;
-use crate::tokens::Kind;
-use wattle_model::PropertyKind;
+use crate::tokens::{Kind, Token, unescape};
+use wattle_model::{PropertyKind, Span};
 
 /// Words that start a declaration and never a statement.
 pub(super) const STARTS: &[&str] = &[
@@ -18,6 +18,7 @@ pub(super) const STARTS: &[&str] = &[
     "always",
     "finally",
     "reachable",
+    "ltl",
 ];
 
 impl Parser<'_, '_> {
@@ -26,7 +27,7 @@ impl Parser<'_, '_> {
         while !self.at_end() {
             let (first, before) = (self.token(), self.cursor.position());
             if self.item(&mut file).is_err() {
-                let properties = ["never", "always", "finally", "reachable", "ltl"];
+                let properties = ["never", "always", "finally", "reachable", "ltl", "progress"];
                 file.incomplete |= !properties.iter().any(|w| first.is(w));
                 self.recover();
             }
@@ -41,6 +42,9 @@ impl Parser<'_, '_> {
 
     fn item(&mut self, file: &mut File) -> Result<()> {
         let start = self.span();
+        if self.leads_to_ahead() {
+            return self.leads_to(file);
+        }
         let word = match self.token() {
             t if t.kind == Kind::Name => t.text,
             t if t.is("}") => {
@@ -65,25 +69,54 @@ impl Parser<'_, '_> {
                 file.threads.push(thread);
                 return Ok(());
             }
+            "object" if self.cursor.ahead(1).kind == Kind::Text => {
+                self.advance();
+                let span = self.span();
+                let text = unescape(self.advance().text);
+                file.objects.push(super::super::ast::Name { text, span });
+                self.expect(";")?;
+                return Ok(());
+            }
+            "skip" | "havoc" => {
+                self.advance();
+                let name = self.name("the name of a function")?;
+                file.skipped.push((name, word == "havoc"));
+                self.expect(";")?;
+                return Ok(());
+            }
             "predicates" => {
                 self.advance();
                 return self.predicates(&mut file.predicates);
             }
             "ltl" => {
-                return Err(self.report(
-                    Diagnostic::error(start, "`ltl` properties are not supported").hint(
-                        "say it with `never`, `always`, `finally` or `reachable`, which speak of single states",
-                    ),
-                ));
+                self.advance();
+                self.formula = true;
+                let formula = self.condition();
+                self.formula = false;
+                let span = start.to(self.expect_after(formula.is_err())?);
+                file.temporal.push((TemporalEx::Ltl(formula?), span));
+                return Ok(());
+            }
+            "progress" => {
+                self.advance();
+                let span = start.to(self.expect(";")?);
+                file.temporal.push((TemporalEx::Progress, span));
+                return Ok(());
             }
             "never" => PropertyKind::Never,
             "always" => PropertyKind::Always,
             "finally" => PropertyKind::Finally,
             "reachable" => PropertyKind::Reachable,
             _ => {
-                let known = STARTS.iter().copied().chain(["let", "predicates"]);
+                if let Some(d) = self.c_declaration(false) {
+                    return Err(self.report(d));
+                }
+                let known = STARTS
+                    .iter()
+                    .copied()
+                    .chain(["let", "predicates", "progress"]);
                 let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
-                    .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `predicates`)");
+                    .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)");
                 d.hint = did_you_mean(word, known);
                 return Err(self.report(d));
             }
@@ -96,6 +129,37 @@ impl Parser<'_, '_> {
             condition,
             span,
         });
+        Ok(())
+    }
+
+    /// The `;` after a formula, unless the formula could not be read.
+    fn expect_after(&mut self, failed: bool) -> Result<Span> {
+        match failed {
+            true => Ok(self.span()),
+            false => self.expect(";"),
+        }
+    }
+
+    /// Whether a `~>` comes before the next `;`: no other declaration has one.
+    fn leads_to_ahead(&self) -> bool {
+        let first = self.token();
+        let declares = ["shared", "let", "thread", "predicates"];
+        if first.kind == Kind::Name && declares.contains(&first.text) {
+            return false;
+        }
+        let ends = |t: &Token<'_>| t.kind == Kind::End || [";", "{", "}"].iter().any(|s| t.is(s));
+        let ahead = (0..).map(|n| self.cursor.ahead(n));
+        ahead.take_while(|t| !ends(t)).any(|t| t.is("~>"))
+    }
+
+    /// `p ~> q;`
+    fn leads_to(&mut self, file: &mut File) -> Result<()> {
+        let start = self.span();
+        let from = self.condition()?;
+        self.expect("~>")?;
+        let to = self.expression()?;
+        let span = start.to(self.expect(";")?);
+        file.temporal.push((TemporalEx::LeadsTo(from, to), span));
         Ok(())
     }
 
@@ -150,6 +214,18 @@ impl Parser<'_, '_> {
                 self.advance();
                 return Ok(ty);
             }
+        }
+        if first.is("object") && self.cursor.ahead(1).is("(") {
+            self.advance();
+            self.advance();
+            let size = self.expression()?;
+            self.expect(")")?;
+            return Ok(TypeEx::Object(size));
+        }
+        let next = self.cursor.ahead(1).kind;
+        if first.is("struct") && matches!(next, Kind::Name | Kind::Quoted) {
+            self.advance();
+            return Ok(TypeEx::Struct(self.name("the name of a structure")?));
         }
         if matches!(first.kind, Kind::Name | Kind::Quoted) {
             // `N..M` with constants starts with a name as well.
@@ -215,7 +291,7 @@ impl Parser<'_, '_> {
     }
 
     fn thread_body(&mut self, locals: &mut Vec<Declared>) -> Result<Block> {
-        self.expect("{")?;
+        let open = self.expect("{")?;
         let mut statements = Vec::new();
         loop {
             if self.at("local") {
@@ -230,7 +306,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let close = self.statements(&mut statements)?;
+        let close = self.statements(open, &mut statements)?;
         Ok(Block { statements, close })
     }
 

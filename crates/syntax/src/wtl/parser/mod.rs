@@ -3,6 +3,7 @@
 
 mod expressions;
 mod items;
+mod slips;
 mod statements;
 
 use super::Collector;
@@ -25,9 +26,9 @@ type Result<T> = std::result::Result<T, Failed>;
 
 const LEXIS: Lexis = Lexis {
     symbols: &[
-        "..=", "..", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{", "}", "[",
-        "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "!",
-        "~", "?", "@", ".",
+        "..=", "..", "->", "~>", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{",
+        "}", "[", "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|",
+        "^", "!", "~", "?", "@", ".",
     ],
     line_comment: Some("//"),
     comments: &[Lexis::C_COMMENT],
@@ -40,12 +41,16 @@ const LEXIS: Lexis = Lexis {
 };
 
 pub(super) fn parse(text: &str, diagnostics: &mut Collector) -> File {
+    let before = diagnostics.errors;
     let tokens = LEXIS.tokens(text, &mut |d| diagnostics.push(d));
+    // A name that could not be read is not unknown as well.
+    let odd = diagnostics.errors > before;
     let mut parser = Parser {
         cursor: Cursor::new(tokens),
         blocks: 0,
         depth: 0,
-        broken_declaration: false,
+        broken_declaration: odd,
+        formula: false,
         diagnostics,
     };
     parser.file()
@@ -57,6 +62,8 @@ struct Parser<'t, 'd> {
     depth: u32,
     /// A declaration inside a thread could not be read.
     broken_declaration: bool,
+    /// Operators of time are read.
+    formula: bool,
     diagnostics: &'d mut Collector,
 }
 
@@ -119,8 +126,8 @@ impl<'t> Parser<'t, '_> {
             return Ok(place);
         }
         let failed = self.unexpected(&format!("`{sign}`"));
-        if sign == "{" && self.at("=") {
-            self.diagnostics.hint_last("equality is `==`");
+        if let Some(hint) = self.slip(sign) {
+            self.diagnostics.hint_last(hint);
         }
         Err(failed)
     }

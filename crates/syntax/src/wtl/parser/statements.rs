@@ -1,11 +1,11 @@
 //! Statements.
 
-use super::super::ast::{Block, Ex, ExKind, Label, Statement, StatementKind};
+use super::super::ast::{Block, Ex, ExKind, Label, Name, Statement, StatementKind};
 use super::{MAX_BLOCKS, Parser, RESERVED, Result};
 use crate::Diagnostic;
 use crate::diagnostics::did_you_mean;
 use crate::tokens::{Kind, unescape};
-use wattle_model::Section;
+use wattle_model::{Section, Span};
 
 impl Parser<'_, '_> {
     pub(super) fn block(&mut self) -> Result<Block> {
@@ -21,7 +21,7 @@ impl Parser<'_, '_> {
         }
         self.blocks += 1;
         let mut statements = Vec::new();
-        let close = self.statements(&mut statements);
+        let close = self.statements(open, &mut statements);
         self.blocks -= 1;
         Ok(Block {
             statements,
@@ -30,13 +30,17 @@ impl Parser<'_, '_> {
     }
 
     /// Statements up to and including the closing brace.
-    pub(super) fn statements(&mut self, into: &mut Vec<Statement>) -> Result<wattle_model::Span> {
+    pub(super) fn statements(&mut self, open: Span, into: &mut Vec<Statement>) -> Result<Span> {
         loop {
             if self.at("}") {
                 return Ok(self.advance().span);
             }
             if self.at_end() || self.cursor.at_any(super::items::STARTS) {
-                return Err(self.unexpected("a statement, or `}` to close the block"));
+                let failed = self.unexpected("a statement, or `}` to close the block");
+                let line = open.line;
+                let hint = format!("the `{{` in line {line} is still open here");
+                self.diagnostics.hint_last(&hint);
+                return Err(failed);
             }
             self.statement_into(into);
         }
@@ -108,7 +112,12 @@ impl Parser<'_, '_> {
                         .hint("remove the `;`, or write `skip;` for a step that does nothing"),
                 ));
             }
-            _ => return self.assignment(),
+            _ => {
+                if let Some(d) = self.increment() {
+                    return Err(self.report(d));
+                }
+                return self.assignment();
+            }
         };
         let ends = self.cursor.ahead(1).is(";");
         let kind = match word {
@@ -119,7 +128,7 @@ impl Parser<'_, '_> {
             "while" => {
                 self.advance();
                 let condition = self.expression()?;
-                return Ok(StatementKind::While(condition, self.block()?));
+                return Ok(StatementKind::While(condition, self.body()?));
             }
             "loop" => {
                 self.advance();
@@ -127,6 +136,11 @@ impl Parser<'_, '_> {
             }
             "for" => {
                 self.advance();
+                if self.at("(") {
+                    let d = self.c_for();
+                    self.report(d);
+                    return Ok(StatementKind::Skip);
+                }
                 let name = self.name("a name for the counter")?;
                 if !self.eat("in") {
                     return Err(self.unexpected("`in lo..hi`"));
@@ -181,6 +195,13 @@ impl Parser<'_, '_> {
                         .hint("move this line to the top of the thread"),
                 ));
             }
+            "return" if ends || self.cursor.ahead(2).is(";") => {
+                let span = self.span();
+                return Err(self.report(
+                    Diagnostic::error(span, "a thread gives nothing back")
+                        .hint("`stop;` ends the thread; `goto` and a label leave a piece of it"),
+                ));
+            }
             "skip" => self.simple(StatementKind::Skip),
             "stop" => self.simple(StatementKind::Stop),
             "break" => self.simple(StatementKind::Break),
@@ -194,6 +215,10 @@ impl Parser<'_, '_> {
                 } else {
                     StatementKind::Fence
                 }
+            }
+            "call" if matches!(self.cursor.ahead(1).kind, Kind::Name | Kind::Quoted) => {
+                let (function, arguments) = self.call()?;
+                StatementKind::Call(None, function, arguments)
             }
             "goto" => {
                 self.advance();
@@ -224,10 +249,44 @@ impl Parser<'_, '_> {
                 }
                 StatementKind::Assert(condition, message)
             }
-            _ => return self.assignment(),
+            _ => {
+                if let Some(d) = self.c_declaration(true).or_else(|| self.increment()) {
+                    return Err(self.report(d));
+                }
+                return self.assignment();
+            }
         };
         self.expect(";")?;
         Ok(kind)
+    }
+
+    /// The block of an `if` or a `while`. A statement without braces is told, and read as if it had them.
+    fn body(&mut self) -> Result<Block> {
+        if self.at("{") || self.slip("{").is_none_or(|h| !h.starts_with("braces")) {
+            return self.block();
+        }
+        // It is not there, and the error says so.
+        let _ = self.expect("{");
+        let mut statements = Vec::new();
+        self.statement_into(&mut statements);
+        let close = self.last_span();
+        Ok(Block { statements, close })
+    }
+
+    /// `call f(a, b)`
+    fn call(&mut self) -> Result<(Name, Vec<Ex>)> {
+        self.advance();
+        let function = self.name("the name of a function")?;
+        self.expect("(")?;
+        let mut arguments = Vec::new();
+        while !self.at(")") {
+            arguments.push(self.expression()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok((function, arguments))
     }
 
     fn simple(&mut self, kind: StatementKind) -> StatementKind {
@@ -237,12 +296,12 @@ impl Parser<'_, '_> {
 
     fn if_statement(&mut self) -> Result<StatementKind> {
         let condition = self.expression()?;
-        let yes = self.block()?;
+        let yes = self.body()?;
         if !self.eat("else") {
             return Ok(StatementKind::If(condition, yes, None));
         }
         if !self.at("if") {
-            let no = self.block()?;
+            let no = self.body()?;
             return Ok(StatementKind::If(condition, yes, Some(no)));
         }
         // `else if` nests like a block.
@@ -290,10 +349,15 @@ impl Parser<'_, '_> {
         }
         if self.at("+=") || self.at("-=") {
             let span = self.span();
+            let (sign, by) = match self.at("-=") {
+                true => ("-", "-1"),
+                false => ("+", "1"),
+            };
+            let hint = format!(
+                "write `x = x {sign} 1;`: a load and a store, or `fetch_add(x, {by});` to be atomic"
+            );
             return Err(self.report(
-                Diagnostic::error(span, "there is no assignment operator of this kind").hint(
-                    "write `x = x + 1;`: a load and a store, or `fetch_add(x, 1);` to be atomic",
-                ),
+                Diagnostic::error(span, "there is no assignment operator of this kind").hint(hint),
             ));
         }
         if !self.at("=") {
@@ -314,6 +378,12 @@ impl Parser<'_, '_> {
             };
             self.expect(";")?;
             return Ok(StatementKind::Any(place, range));
+        }
+        let called = matches!(self.cursor.ahead(1).kind, Kind::Name | Kind::Quoted);
+        if self.at("call") && called {
+            let (function, arguments) = self.call()?;
+            self.expect(";")?;
+            return Ok(StatementKind::Call(Some(place), function, arguments));
         }
         let value: Ex = self.expression()?;
         self.expect(";")?;

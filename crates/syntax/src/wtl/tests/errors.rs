@@ -153,14 +153,14 @@ fn missing_and_unexpected() {
     check(
         "shraed x;",
         expect![[r#"
-        error: unexpected `shraed`
-          --> a.wtl:1:1
-           |
-         1 | shraed x;
-           | ^^^^^^
-           = expected: a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `predicates`)
-           = hint: did you mean `shared`?
-    "#]],
+            error: unexpected `shraed`
+              --> a.wtl:1:1
+               |
+             1 | shraed x;
+               | ^^^^^^
+               = expected: a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)
+               = hint: did you mean `shared`?
+        "#]],
     );
     check(
         "shared while;",
@@ -464,17 +464,6 @@ fn meanings() {
                |                                     ^^^^
                = hint: name the thread: `p[i].r`, with `i` for any thread of `p`
         "#]],
-    );
-    check(
-        "thread p { l: skip; } ltl G p@l; never p@l;",
-        expect![[r#"
-        error: `ltl` properties are not supported
-          --> a.wtl:1:23
-           |
-         1 | thread p { l: skip; } ltl G p@l; never p@l;
-           |                       ^^^
-           = hint: say it with `never`, `always`, `finally` or `reachable`, which speak of single states
-    "#]],
     );
     check(
         "thread p { skip; local r; }",

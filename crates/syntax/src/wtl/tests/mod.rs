@@ -1,6 +1,7 @@
 //! Programs of the language's introduction, round trips, and what errors look like.
 
 mod errors;
+mod formulas;
 mod hostile;
 mod lowering;
 

@@ -1,0 +1,87 @@
+//! What lies ahead of a thread, read off its graph.
+
+use super::super::local::extent;
+use std::collections::BTreeSet;
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Thread};
+use wattle_model::{Fence, RegisterId};
+
+/// What lies ahead of a thread, per location.
+pub struct Ahead {
+    pub touched: Vec<BTreeSet<usize>>,
+    pub written: Vec<BTreeSet<usize>>,
+    /// A load, with nothing before it that waits for an empty buffer.
+    pub overtakes: Vec<bool>,
+}
+
+/// Whether it needs an empty buffer.
+pub fn waits(action: &Action<RegisterId, Address>) -> bool {
+    match action {
+        Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => true,
+        Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assume(_)
+        | Action::Assert { .. }
+        | Action::Load { .. }
+        | Action::Store { .. }
+        | Action::Fence(Fence::Store)
+        | Action::AtomicEnd => false,
+    }
+}
+
+impl Ahead {
+    pub fn of(thread: &Thread) -> Self {
+        let n = thread.locations.len();
+        let mut ahead = Ahead {
+            touched: vec![BTreeSet::new(); n],
+            written: vec![BTreeSet::new(); n],
+            overtakes: vec![false; n],
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for step in thread.steps.iter().rev() {
+                let (from, to) = (step.source.index(), step.target.index());
+                let (cells, write, load) = match &step.action {
+                    Action::Load { place, .. } => (extent(place), false, true),
+                    Action::Store { place, .. } => (extent(place), true, false),
+                    Action::Skip
+                    | Action::Assign { .. }
+                    | Action::Havoc { .. }
+                    | Action::Assume(_)
+                    | Action::Assert { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => (0..0, false, false),
+                };
+                let overtakes = load || !waits(&step.action) && ahead.overtakes[to];
+                changed |= overtakes && !ahead.overtakes[from];
+                ahead.overtakes[from] |= overtakes;
+                changed |= join(&mut ahead.touched, from, to, cells.clone());
+                let written = if write { cells } else { 0..0 };
+                changed |= join(&mut ahead.written, from, to, written);
+            }
+        }
+        ahead
+    }
+}
+
+/// Adds what is ahead of `to`, and some cells, to what is ahead of `from`.
+pub fn join(
+    sets: &mut [BTreeSet<usize>],
+    from: usize,
+    to: usize,
+    cells: std::ops::Range<usize>,
+) -> bool {
+    let new: Vec<usize> = sets[to]
+        .iter()
+        .copied()
+        .chain(cells)
+        .filter(|c| !sets[from].contains(c))
+        .collect();
+    sets[from].extend(&new);
+    !new.is_empty()
+}

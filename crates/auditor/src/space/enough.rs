@@ -1,0 +1,417 @@
+//! Which events of a state are enough, so that a space need not have all states.
+//!
+//! Every thread is two *processes*: its steps, and its drains. From the program's text and the thread's part
+//! of a state it is known what a process touches *next* (enabled or not), and what a thread may touch *later*:
+//! by any step that can be reached from its location, by the drains of stores among them, and by those
+//! pending now. An atomic block touches at once all that is in it. The lock is a cell too, written by lock and
+//! unlock and read by all that the lock may keep from memory.
+//!
+//! A set of processes is *closed* if (1) where one of a thread u may touch later what another thread's process
+//! in the set touches next, one of them writing, it is in the set; (2) steps that wait for an empty
+//! buffer are in it together with the drains, if something is pending. Of (1) stores of u that are not yet in memory are excused
+//! if u's drains are in the set and no entry of theirs can leave before the one that drains next: all of them under TSO,
+//! under PSO those of cells that are pending. Drains of an empty buffer are never in a set.
+//!
+//! *Lemma.* In a run in which no process of a closed set has an event, an event of the set that is enabled at the
+//! start stays enabled, commutes with all of the run and does the same all along, and no other event of the
+//! set becomes enabled. *Proof.* Nobody else writes what it touches next or touches what it writes, by (1). Its
+//! own thread's other process: drains do not change what the thread's loads find, for nobody else writes that
+//! cell meanwhile; stores go behind what is pending; and whoever waits for the buffer waits on, by (2). ∎
+//!
+//! So all terminal states are reached by taking only events of a closed set that has an enabled one. So is every
+//! fault, and every state in which the question has another value, if besides (3) no event of a set that is
+//! not everything changes what the question sees, and (4) no event is put off for ever. For (4) a state must have a
+//! successor with a larger number, by the events taken, outside atomic blocks; else all its events are taken. (An
+//! event that is not taken stays enabled along the events that are. Follow larger numbers: that ends in a state all of whose
+//! events are taken.)
+
+use super::local::extent;
+use super::moves::accessed;
+use std::collections::BTreeMap;
+use wattle_evidence::task::Task;
+use wattle_memory::content::Content;
+use wattle_memory::{Layout, MemoryModel};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Thread};
+use wattle_model::{Instance, LocationId, RegisterId, Section, StepId};
+
+type Cells = u128;
+
+const LOCK: Cells = 1 << (Cells::BITS - 1);
+/// Threads are numbered by bits.
+const MOST_THREADS: usize = 64;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Touch {
+    reads: Cells,
+    writes: Cells,
+}
+
+impl Touch {
+    fn add(&mut self, other: Touch) {
+        self.reads |= other.reads;
+        self.writes |= other.writes;
+    }
+
+    fn meets(self, other: Touch) -> bool {
+        self.writes & (other.reads | other.writes) != 0 || self.reads & other.writes != 0
+    }
+}
+
+/// A thread's part of a state, as far as it matters here.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    next: Touch,
+    later: Touch,
+    /// Some step waits for an empty buffer.
+    waits: bool,
+    pends: bool,
+    pending: Cells,
+    /// What may drain now.
+    drains: Cells,
+}
+
+/// How many events of a thread there are, and whether the question sees one of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Events {
+    pub steps: u32,
+    pub drains: u32,
+    pub seen_steps: bool,
+    pub seen_drains: bool,
+}
+
+/// Threads, as bits: of whom steps are in the set, and of whom drains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    steps: u64,
+    drains: u64,
+}
+
+impl Set {
+    pub fn has(self, t: usize, drain: bool) -> bool {
+        let which = if drain { self.drains } else { self.steps };
+        which >> t & 1 == 1
+    }
+
+    fn put(&mut self, t: usize, drain: bool) {
+        let which = if drain {
+            &mut self.drains
+        } else {
+            &mut self.steps
+        };
+        *which |= 1 << t;
+    }
+}
+
+#[derive(Debug)]
+pub struct Enough {
+    /// Of each cell; nothing if no two threads could mind each other there.
+    cells: Vec<Cells>,
+    lock: Cells,
+    model: MemoryModel,
+    /// Per thread and location.
+    later: Vec<Vec<Touch>>,
+    blocks: Vec<BTreeMap<LocationId, Touch>>,
+    /// Per thread and number of a part.
+    known: Vec<Vec<Option<Facts>>>,
+    now: Vec<Facts>,
+}
+
+impl Enough {
+    /// None where the rules above do not apply, or there is nothing to gain.
+    pub fn new(task: &Task<'_>) -> Option<Self> {
+        let instance = task.instance;
+        let threads = &instance.threads;
+        let begins = |t: &Thread| {
+            let buffered = Action::AtomicBegin(Section::Buffered);
+            t.steps.iter().any(|s| s.action == buffered)
+        };
+        let few = (2..=MOST_THREADS).contains(&threads.len());
+        if task.deadlock || !few || threads.iter().any(begins) {
+            return None;
+        }
+        let locks = |t: &Thread| t.steps.iter().any(|s| s.action == Action::Lock);
+        let mut enough = Enough {
+            cells: contested(instance)?,
+            lock: if threads.iter().any(locks) { LOCK } else { 0 },
+            model: task.model,
+            later: Vec::new(),
+            blocks: Vec::new(),
+            known: vec![Vec::new(); threads.len()],
+            now: Vec::new(),
+        };
+        for thread in threads {
+            enough.later.push(enough.later(thread));
+            enough.blocks.push(enough.blocks(thread));
+        }
+        Some(enough)
+    }
+
+    /// All that a step touches, by its drain perhaps.
+    fn touch(&self, action: &Action<RegisterId, Address>) -> Touch {
+        let of = |place: &Address| {
+            let cells = self.cells[extent(place)].iter();
+            cells.fold(0, |all, c| all | c)
+        };
+        let (reads, writes) = match action {
+            Action::Load { place, .. } => (of(place) | self.lock, 0),
+            Action::Store { place, .. } => (self.lock, of(place)),
+            Action::AtomicBegin(_) => (self.lock, 0),
+            Action::Lock | Action::Unlock => (0, self.lock),
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Fence(_)
+            | Action::AtomicEnd => (0, 0),
+        };
+        Touch { reads, writes }
+    }
+
+    fn later(&self, thread: &Thread) -> Vec<Touch> {
+        let mut later = vec![Touch::default(); thread.locations.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for step in thread.steps.iter().rev() {
+                let mut here = later[step.source.index()];
+                here.add(self.touch(&step.action));
+                here.add(later[step.target.index()]);
+                changed |= here != later[step.source.index()];
+                later[step.source.index()] = here;
+            }
+        }
+        later
+    }
+
+    /// What an atomic block that begins at a location touches.
+    fn blocks(&self, thread: &Thread) -> BTreeMap<LocationId, Touch> {
+        let mut blocks = BTreeMap::new();
+        for step in &thread.steps {
+            let Action::AtomicBegin(_) = step.action else {
+                continue;
+            };
+            let mut all = Touch::default();
+            let mut known = vec![false; thread.locations.len()];
+            let mut work = vec![step.target];
+            while let Some(l) = work.pop() {
+                if !thread.atomic[l.index()] || std::mem::replace(&mut known[l.index()], true) {
+                    continue;
+                }
+                for s in thread.outgoing(l) {
+                    all.add(self.touch(&thread.step(*s).action));
+                    work.push(thread.step(*s).target);
+                }
+            }
+            blocks
+                .entry(step.source)
+                .or_insert(Touch::default())
+                .add(all);
+        }
+        blocks
+    }
+
+    /// What a thread's steps touch next.
+    fn next(&self, thread: &Thread, t: usize, at: LocationId, registers: &[i64]) -> (Touch, bool) {
+        let (mut next, mut waits) = (Touch::default(), false);
+        let buffers = self.model != MemoryModel::Sc;
+        let cell = |s: &StepId| accessed(thread, *s, registers).map_or(0, |c| self.cells[c]);
+        for s in thread.outgoing(at) {
+            let (reads, writes) = match &thread.step(*s).action {
+                Action::Load { .. } => (cell(s) | self.lock, 0),
+                Action::Store { .. } if buffers && !thread.direct[at.index()] => (0, 0),
+                Action::Store { .. } => (self.lock, cell(s)),
+                Action::AtomicBegin(_) => {
+                    waits |= buffers;
+                    let inside = self.blocks[t].get(&at).copied().unwrap_or_default();
+                    (inside.reads | self.lock, inside.writes)
+                }
+                Action::Lock | Action::Unlock => {
+                    waits |= buffers;
+                    (0, self.lock)
+                }
+                Action::Fence(_) => {
+                    waits |= buffers;
+                    (0, 0)
+                }
+                Action::Skip
+                | Action::Assign { .. }
+                | Action::Havoc { .. }
+                | Action::Assume(_)
+                | Action::Assert { .. }
+                | Action::AtomicEnd => (0, 0),
+            };
+            next.add(Touch { reads, writes });
+        }
+        (next, waits)
+    }
+
+    /// Looks at the parts of a state, one thread after the other.
+    pub fn look<L: Layout, C: Content<Value = i64>>(
+        &mut self,
+        thread: &Thread,
+        t: usize,
+        number: u32,
+        part: &super::moves::Part<L::Buffer<C>>,
+    ) {
+        if t == 0 {
+            self.now.clear();
+        }
+        if let Some(Some(facts)) = self.known[t].get(number as usize) {
+            self.now.push(*facts);
+            return;
+        }
+        let (next, waits) = self.next(thread, t, part.at, &part.registers);
+        let pending = L::entries::<C>(&part.buffer);
+        let drains = L::drains::<C>(&part.buffer);
+        let facts = Facts {
+            next,
+            later: self.later[t][part.at.index()],
+            waits,
+            pends: !pending.is_empty(),
+            pending: (pending.iter()).fold(0, |all, e| all | self.cells[e.0.index()]),
+            drains: (drains.iter()).fold(0, |all, d| all | self.cells[d.entry.0.index()]),
+        };
+        let known = &mut self.known[t];
+        if known.len() <= number as usize {
+            known.resize(number as usize + 1, None);
+        }
+        known[number as usize] = Some(facts);
+        self.now.push(facts);
+    }
+
+    /// The least closed set around a process.
+    fn close(&self, t: usize, drain: bool) -> Set {
+        let mut set = Set::default();
+        set.put(t, drain);
+        let mut work = vec![(t, drain)];
+        while let Some((t, drain)) = work.pop() {
+            let me = &self.now[t];
+            let next = match drain {
+                true => Touch {
+                    reads: self.lock,
+                    writes: me.drains,
+                },
+                false => me.next,
+            };
+            if !drain && me.waits && me.pends && !set.has(t, true) {
+                set.put(t, true);
+                work.push((t, true));
+            }
+            for (u, other) in self.now.iter().enumerate() {
+                if u == t || next == Touch::default() {
+                    continue;
+                }
+                let pending = Touch {
+                    reads: self.lock,
+                    writes: other.pending,
+                };
+                if other.pends && !set.has(u, true) && next.meets(pending) {
+                    set.put(u, true);
+                    work.push((u, true));
+                }
+                if set.has(u, false) {
+                    continue;
+                }
+                // Entries behind those that the set keeps are kept as well.
+                let kept = match (set.has(u, true), self.model) {
+                    (false, _) | (true, MemoryModel::Sc) => 0,
+                    (true, MemoryModel::Tso) => Cells::MAX,
+                    (true, MemoryModel::Pso) => other.pending,
+                };
+                let loads = Touch {
+                    reads: other.later.reads,
+                    writes: 0,
+                };
+                let stores = Touch {
+                    reads: 0,
+                    writes: other.later.writes & !kept,
+                };
+                if next.meets(loads) {
+                    set.put(u, false);
+                    work.push((u, false));
+                } else if next.meets(stores) {
+                    let drain = other.pends && self.model == MemoryModel::Tso;
+                    set.put(u, drain);
+                    work.push((u, drain));
+                }
+            }
+        }
+        set
+    }
+
+    /// A closed set with an event, none that is seen, and few; none if that is everything.
+    pub fn choose(&self, events: &[Events]) -> Option<Set> {
+        let everything: u32 = events.iter().map(|e| e.steps + e.drains).sum();
+        let mut best: Option<(u32, Set)> = None;
+        for (t, mine) in events.iter().enumerate() {
+            for (drain, count) in [(false, mine.steps), (true, mine.drains)] {
+                if count == 0 {
+                    continue;
+                }
+                let set = self.close(t, drain);
+                let (mut count, mut seen) = (0, false);
+                for (u, e) in events.iter().enumerate() {
+                    if set.has(u, false) {
+                        count += e.steps;
+                        seen |= e.seen_steps;
+                    }
+                    if set.has(u, true) {
+                        count += e.drains;
+                        seen |= e.seen_drains;
+                    }
+                }
+                if !seen && count < best.map_or(everything, |(least, _)| least) {
+                    best = Some((count, set));
+                    if count == 1 {
+                        return Some(set);
+                    }
+                }
+            }
+        }
+        best.map(|(_, set)| set)
+    }
+}
+
+/// A bit for each cell that one thread may write and another touch; none if there are too many.
+fn contested(instance: &Instance) -> Option<Vec<Cells>> {
+    let n = instance.cells.len();
+    let (mut touched, mut written) = (vec![0u64; n], vec![false; n]);
+    for (t, thread) in instance.threads.iter().enumerate() {
+        for step in &thread.steps {
+            let (place, writes) = match &step.action {
+                Action::Load { place, .. } => (place, false),
+                Action::Store { place, .. } => (place, true),
+                Action::Skip
+                | Action::Assign { .. }
+                | Action::Havoc { .. }
+                | Action::Assume(_)
+                | Action::Assert { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd
+                | Action::Lock
+                | Action::Unlock => continue,
+            };
+            for c in extent(place) {
+                touched[c] |= 1 << t;
+                written[c] |= writes;
+            }
+        }
+    }
+    let mut next: Cells = 1;
+    let mut all = Vec::with_capacity(n);
+    for (touched, written) in touched.into_iter().zip(written) {
+        if !written || touched.count_ones() < 2 {
+            all.push(0);
+            continue;
+        }
+        if next == LOCK {
+            return None;
+        }
+        all.push(next);
+        next <<= 1;
+    }
+    Some(all)
+}

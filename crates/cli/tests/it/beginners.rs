@@ -1,0 +1,129 @@
+//! The first mistakes of people who come from C: each gets one message, and the hint that helps.
+
+use crate::support::{Scratch, run};
+
+/// A program with a slip in the body of a thread.
+fn body(slip: &str) -> String {
+    format!("shared x, y;\nthread p {{\n    local r;\n    {slip}\n}}\nnever x == 7;\n")
+}
+
+/// The slip, what the message says, and what the hint does.
+fn slips() -> Vec<(String, &'static str, &'static str)> {
+    let file = |text: &str| text.to_string();
+    vec![
+        (
+            body("for (i = 0; i < 3; i++) { x = 1; }"),
+            "a `for` counts",
+            "for i in 0..2",
+        ),
+        (
+            body("for (int i = 0; i < 3; i++) x = 1;"),
+            "a `for` counts",
+            "for i in 0..2",
+        ),
+        (body("x++;"), "no operator `++`", "x = x + 1"),
+        (body("++x;"), "no operator `++`", "fetch_add(x, 1)"),
+        (body("x--;"), "no operator `--`", "fetch_add(x, -1)"),
+        (body("x += 1;"), "no assignment operator", "x = x + 1"),
+        (body("x -= 1;"), "no assignment operator", "x = x - 1"),
+        (
+            body("if (x = 1) { y = 1; }"),
+            "unexpected `=`",
+            "equality is `==`",
+        ),
+        (
+            body("if x = 1 { y = 1; }"),
+            "unexpected `=`",
+            "equality is `==`",
+        ),
+        (body("int z;"), "do not begin with a type", "local x;"),
+        (
+            body("while (true) x = 1;"),
+            "unexpected `x`",
+            "braces are always needed",
+        ),
+        (
+            body("if (x == 1) y = 1;"),
+            "unexpected `y`",
+            "braces are always needed",
+        ),
+        (
+            body("while (x == 1);"),
+            "unexpected `;`",
+            "an empty body is `{ }`",
+        ),
+        (
+            body("if x == 1 and y == 1 { skip; }"),
+            "unexpected `and`",
+            "and is `&&`",
+        ),
+        (body("return;"), "gives nothing back", "`stop;`"),
+        (body("return 0;"), "gives nothing back", "`stop;`"),
+        (body("fence();"), "unexpected `(`", "without parentheses"),
+        (
+            body("größe = 1;"),
+            "letters that names do not have",
+            "a to z",
+        ),
+        (
+            file("int x;\nthread p { skip; }\n"),
+            "do not begin with a type",
+            "shared x",
+        ),
+        (
+            file("shared x;\nthread p { x = 1; }\nnever x = 7;\n"),
+            "unexpected `=`",
+            "equality is `==`",
+        ),
+        (
+            file("shared x;\nthread p {\n  if x == 1 { x = 2;\n}\nthread q { x = 1; }\n"),
+            "unexpected `thread`",
+            "the `{` in line 2 is still open here",
+        ),
+        (
+            file(
+                "shared x;\nthread p { loop { critical: x = 1; enter: skip; } }\nnever p@inside;\n",
+            ),
+            "no label `inside`",
+            "it has `critical`, `enter`",
+        ),
+    ]
+}
+
+#[test]
+fn each_slip_is_one_error_with_a_hint() {
+    let s = Scratch::new();
+    for (i, (text, message, hint)) in slips().into_iter().enumerate() {
+        let r = run(&["check", &s.file(&format!("{i}.wtl"), &text)]);
+        assert_eq!(r.code, 2, "{text}{}", r.out);
+        assert_eq!(r.err.matches("error: ").count(), 2, "{text}{}", r.err);
+        assert!(r.err.contains(message), "{text}{}", r.err);
+        let told = r.err.lines().find(|l| l.contains("= hint: "));
+        assert!(told.is_some_and(|l| l.contains(hint)), "{text}{}", r.err);
+    }
+}
+
+#[test]
+fn another_language_is_recognised() {
+    let s = Scratch::new();
+    let text = "X86 SB\n{ x=0; y=0; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0)\n";
+    let r = run(&["check", &s.file("sb.wtl", text)]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.lines().count() < 6, "{}", r.err);
+    assert!(r.err.contains("it reads as litmus"), "{}", r.err);
+    assert!(r.err.contains("--lang litmus"), "{}", r.err);
+    let r = run(&[
+        "check",
+        &s.file("cr.wtl", "// one\rshared x;\rthread p { x = 1; }\r"),
+    ]);
+    assert!(r.err.contains("carriage return"), "{}", r.err);
+}
+
+#[test]
+fn never_where_the_end_was_meant() {
+    let s = Scratch::new();
+    let text = "shared x, y;\nthread p { local r; x = 1; r = y; }\nthread q { local s; y = 1; s = x; }\nnever p.r == 0 && q.s == 0;\n";
+    let r = run(&["check", &s.file("sb.wtl", text)]);
+    assert_eq!(r.code, 1);
+    assert!(r.out.contains("write `finally !(…)`"), "{}", r.out);
+}

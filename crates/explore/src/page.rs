@@ -1,0 +1,54 @@
+//! The page: the same for walking by hand, with the server behind it, and for a run in a file, with all
+//! its states in the page. Nothing is fetched from anywhere else.
+
+use crate::view::View;
+use crate::walk::{Subject, Way};
+use serde_json::{Value, json};
+
+/// What the page may load: itself, and the server it came from.
+pub const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
+
+const HTML: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page that asks the server.
+pub fn live(subject: &Subject<'_>, begin: &Way) -> String {
+    filled(subject, json!(begin), Value::Null, Value::Null)
+}
+
+/// One file with every state of a run, and buttons to step through it.
+pub fn of_run(subject: &Subject<'_>, way: &Way, why: &[String]) -> Result<String, String> {
+    let mut views: Vec<View> = Vec::new();
+    for n in 0..=way.choices.len() {
+        let part = Way {
+            start: way.start,
+            choices: way.choices[..n].to_vec(),
+        };
+        let mut view = subject.view(&subject.walk(&part)?);
+        // The history is that of the last state, up to here.
+        if n < way.choices.len() {
+            view.history.clear();
+        }
+        views.push(view);
+    }
+    Ok(filled(subject, json!(way), json!(views), json!(why)))
+}
+
+fn filled(subject: &Subject<'_>, way: Value, views: Value, why: Value) -> String {
+    let data = json!({
+        "name": subject.name,
+        "model": subject.model.to_string(),
+        "source": subject.text,
+        "properties": subject.properties,
+        "way": way,
+        "views": views,
+        "why": why,
+    });
+    // Inside a script element only `<` could end it.
+    let data = data.to_string().replace('<', "\\u003c");
+    HTML.replace("/*style*/", STYLE)
+        .replace("/*script*/", SCRIPT)
+        .replace("/*data*/", &data)
+}

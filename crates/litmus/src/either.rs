@@ -1,0 +1,103 @@
+//! Final states by whoever is faster: state by state, or trace by trace.
+//!
+//! Threads that have little to do with each other have few traces and very many states; threads that all
+//! write one cell the other way round. Nobody knows before. So both are asked in turn, each time for
+//! longer, and the first to be done answers. Turns are measured in polls, so who answers is a property of
+//! the test. The search by traces goes on where it was; the explicit one begins anew, each time with eight
+//! times the budget, which costs it a seventh of what it takes in the end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use wattle_evidence::{Control, Pace, Progress, Reason, Stop};
+use wattle_memory::MemoryModel;
+use wattle_model::Instance;
+use wattle_search::rounds::Cut;
+use wattle_search::{FinalStates, NoFinals, Observed};
+use wattle_traces::{FinalSearch, prepare};
+
+/// Polls of each in the first turn: about a millisecond, and about ten.
+const FIRST: (u64, u64) = (4, 16);
+/// How much longer every turn is than the one before.
+const MORE: u64 = 8;
+
+/// So many polls.
+struct Turn {
+    left: AtomicU64,
+}
+
+impl Turn {
+    fn new(polls: u64) -> Self {
+        let left = AtomicU64::new(polls);
+        Turn { left }
+    }
+
+    fn is_over(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Pace for Turn {
+    fn tick(&self, _: &'static str, _: Progress) -> Result<(), Stop> {
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left <= 1 {
+            Err(Stop::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+pub fn final_states(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    control: &Control<'_>,
+) -> Result<FinalStates, NoFinals> {
+    let Ok((program, starts)) = prepare(instance, model, observed) else {
+        return wattle_search::final_states(instance, model, observed, control);
+    };
+    let mut traces = Some(FinalSearch::new(&program, &starts, observed));
+    let (mut few, mut many) = FIRST;
+    loop {
+        if let Some(search) = &mut traces {
+            let turn = Turn::new(few);
+            let within = control.stage(Duration::MAX).with_pace(&turn);
+            match search.run(&within) {
+                Ok(found) => {
+                    return Ok(FinalStates {
+                        states: found.states,
+                        cut: Cut::Nothing,
+                        effort: found.effort,
+                    });
+                }
+                Err(wattle_traces::NoFinals::Fault(fault)) => return Err(NoFinals::Fault(fault)),
+                Err(wattle_traces::NoFinals::Undecided(Reason::Stopped { stop, .. })) => {
+                    if !turn.is_over() {
+                        let stage = "traces".into();
+                        return Err(NoFinals::Undecided(Reason::Stopped { stop, stage }));
+                    }
+                }
+                // It cannot: the other one can.
+                Err(wattle_traces::NoFinals::Undecided(_)) => traces = None,
+            }
+        }
+        if traces.is_none() {
+            return wattle_search::final_states(instance, model, observed, control);
+        }
+        let turn = Turn::new(many);
+        let within = control.stage(Duration::MAX).with_pace(&turn);
+        match wattle_search::final_states(instance, model, observed, &within) {
+            Err(NoFinals::Undecided(Reason::Stopped { .. })) if turn.is_over() => {}
+            // More stores are pending than it follows: traces may know all.
+            Ok(found) if found.cut != Cut::Nothing => {}
+            other => return other,
+        }
+        few *= MORE;
+        many *= MORE;
+    }
+}

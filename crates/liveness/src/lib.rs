@@ -1,0 +1,184 @@
+//! The engine `liveness`: what runs of a fixed number of threads do in the long run.
+//!
+//! The automaton of the negated formula ([`tableau`]) and the compiled machine ([`moves`]) are
+//! explored together ([`graph`]); a component with a fair run that breaks the demand becomes a lasso
+//! ([`lasso`]), and where there is none every node gets numbers that show it ([`certificate`]).
+//!
+//! Where buffers may grow without end they are followed up to a length. A lasso found so is real, and
+//! where there is none nothing is proved.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod certificate;
+mod components;
+mod graph;
+mod lasso;
+mod moves;
+mod tableau;
+
+use graph::{Ended, Graph};
+use wattle_evidence::live::{LiveTask, MOST_MOVERS, loop_in_block, movers};
+use wattle_evidence::{Control, End, Lasso, LiveAnswer, Progress, Reason, Refusal};
+use wattle_memory::compiled::{Found, Reductions, View};
+use wattle_memory::content::EXACT;
+use wattle_memory::reference;
+use wattle_search::Order;
+use wattle_search::question::{self, Manner};
+use wattle_search::rounds::{Plan, Sizes};
+
+pub const NAME: &str = "liveness";
+
+/// Buffers that may grow without end are followed up to this many stores.
+const MOST_BUFFERED: u32 = 6;
+
+/// Whether the engine can work on the task.
+pub fn accepts(task: &LiveTask<'_>) -> Result<(), Refusal> {
+    task.faults().is_narrow(1 << 24)?;
+    reference::starts(task.instance).map_err(|r| Refusal::new(r.to_string()))?;
+    let n = movers(task.instance, task.model).len();
+    if n > MOST_MOVERS {
+        return Err(Refusal::new(format!(
+            "{n} threads and buffers; fairness is treated for at most {MOST_MOVERS}"
+        )));
+    }
+    if let Some(span) = loop_in_block(task.instance) {
+        let why = "a loop inside an atomic block has no end that others could wait for";
+        return Err(Refusal::new(why).at(span, "put the loop around the block"));
+    }
+    tableau::automaton(task).map(|_| ()).map_err(Refusal::new)
+}
+
+pub fn run(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress) {
+    let refused = |r: reference::Refusal| {
+        let reason = Reason::Refused(Refusal::new(r.to_string()));
+        (LiveAnswer::Undecided(reason), Progress::default())
+    };
+    if let Err(refusal) = accepts(task) {
+        let reason = Reason::Refused(refusal);
+        return (LiveAnswer::Undecided(reason), Progress::default());
+    }
+    search(task, control).unwrap_or_else(refused)
+}
+
+fn search(
+    task: &LiveTask<'_>,
+    control: &Control<'_>,
+) -> Result<(LiveAnswer, Progress), reference::Refusal> {
+    let automaton = match tableau::automaton(task) {
+        Ok(automaton) => automaton,
+        Err(why) => {
+            let reason = Reason::Refused(Refusal::new(why));
+            return Ok((LiveAnswer::Undecided(reason), Progress::default()));
+        }
+    };
+    let movers = movers(task.instance, task.model);
+    let view = View::of_conditions(task.instance, &task.atoms());
+    let plan = Plan {
+        name: NAME,
+        instance: task.instance,
+        model: task.model,
+        contents: &EXACT,
+        view: &view,
+        reductions: Reductions {
+            chaining: false,
+            dead_registers: true,
+            persistent: false,
+            symmetry: false,
+        },
+        order: Order::DepthFirst,
+        most_buffered: MOST_BUFFERED,
+    };
+    let mut sizes = Sizes::guess(task.instance, task.model);
+    let mut bounded: Option<(LiveAnswer, Progress)> = None;
+    loop {
+        let machine = plan.machine(&sizes)?;
+        let mut graph = Graph::new(task, &machine, &automaton, &movers);
+        let ended = graph.run(control);
+        let effort = graph.progress();
+        let undecided = |reason| Ok((LiveAnswer::Undecided(reason), effort));
+        match ended {
+            Ended::Found(Found::Narrow(slot, value)) => {
+                sizes.ranges.widen(slot, machine.type_of(slot), value);
+            }
+            Ended::Found(Found::Short(thread)) => sizes.lengthen(thread),
+            Ended::Found(Found::Fault { .. }) => {
+                return Ok((fault(task, control), effort));
+            }
+            Ended::NoValue(flaw) => {
+                return undecided(Reason::Other(format!(
+                    "the property has no value in a reachable state: {}",
+                    flaw.kind(None)
+                )));
+            }
+            // What was searched to the end with shorter buffers stands.
+            Ended::Stopped(stop) => {
+                return Ok(bounded.unwrap_or_else(|| {
+                    let reason = Reason::stopped(stop, NAME);
+                    (LiveAnswer::Undecided(reason), effort)
+                }));
+            }
+            Ended::TooMany => return undecided(Reason::Other("too many states".into())),
+            Ended::Broken(component) => {
+                let found = lasso::lasso(&mut graph, &component, task.fairness);
+                return match found.and_then(|l| closed(task, l)) {
+                    Some(lasso) => Ok((LiveAnswer::Broken(lasso), effort)),
+                    None => undecided(Reason::Other("a run could not be rebuilt".into())),
+                };
+            }
+            Ended::Closed => {
+                if let Some((t, s)) = graph.moves.notes.overflow {
+                    let place = question::place(task.instance, t, s);
+                    return undecided(Reason::MachineOverflow { place });
+                }
+                let full = &graph.moves.full;
+                if !full.contains(&true) {
+                    let proof = certificate::certificate(task, &graph, automaton, &movers);
+                    return match proof {
+                        Some(proof) => Ok((LiveAnswer::Holds(proof), effort)),
+                        None => undecided(Reason::Other(
+                            "a component could not be shown to be harmless".into(),
+                        )),
+                    };
+                }
+                let limits = sizes.limits(&plan, full);
+                let answer = (LiveAnswer::Bounded(limits), effort);
+                if !sizes.grow(full, MOST_BUFFERED) {
+                    return Ok(answer);
+                }
+                bounded = Some(answer);
+            }
+        }
+    }
+}
+
+/// A lasso that is closed to the last register: what is dead may differ after the first round, and no
+/// more after the second.
+fn closed(task: &LiveTask<'_>, lasso: Lasso) -> Option<Lasso> {
+    if lasso.check(task).is_ok() {
+        return Some(lasso);
+    }
+    let mut stem = lasso.stem.clone();
+    stem.extend(&lasso.cycle);
+    Some(Lasso { stem, ..lasso })
+}
+
+/// The run to a fault, found anew breadth first: it is shorter.
+fn fault(task: &LiveTask<'_>, control: &Control<'_>) -> LiveAnswer {
+    let plain = task.faults();
+    let manner = Manner {
+        name: NAME,
+        contents: &EXACT,
+        reductions: Reductions::ALL,
+        order: Order::BreadthFirst,
+        most_buffered: MOST_BUFFERED,
+    };
+    let mut sizes = Sizes::guess(task.instance, task.model);
+    let explored = question::explore(&plain, &manner, &mut sizes, control);
+    match explored.map(|(explored, _)| explored) {
+        Ok(question::Explored::Bad(trace)) if trace.end != End::Target => LiveAnswer::Fault(trace),
+        Ok(question::Explored::Stopped(stop)) => LiveAnswer::Undecided(Reason::stopped(stop, NAME)),
+        _ => LiveAnswer::Undecided(Reason::Other(
+            "a fault is reachable; the run to it was not found".into(),
+        )),
+    }
+}

@@ -1,0 +1,121 @@
+//! The engine against brute force on the reference machine: random programs, random formulas and
+//! progress, every memory model and fairness.
+//!
+//! The judge shares no idea with the engine but what a move is. It guesses the truth of every part of
+//! the formula at every state (the textbook's elementary sets) instead of keeping obligations, and
+//! strong fairness is decided by trying every set of movers that may be the ones that move for ever.
+
+mod judge;
+
+use judge::{Judge, demand};
+use wattle_auditor::audit_components;
+use wattle_evidence::live::{Fairness, LiveTask};
+use wattle_evidence::{Control, LiveAnswer};
+use wattle_liveness::run;
+use wattle_memory::MemoryModel;
+use wattle_random::Rng;
+use wattle_random::{Loops, Shape, program};
+
+fn shape() -> Shape {
+    Shape {
+        threads: 2,
+        statements: 4,
+        regions: 2,
+        registers: 2,
+        greatest: 1,
+        loops: Loops::Fenced,
+        properties: false,
+        ..Shape::default()
+    }
+}
+
+#[derive(Default, Debug)]
+struct Tally {
+    holds: u64,
+    broken: u64,
+    faults: u64,
+    skipped: u64,
+}
+
+fn compare(model: MemoryModel, programs: u64, seed: u64) -> Tally {
+    let mut tally = Tally::default();
+    for i in 0..programs {
+        let seed = seed + i;
+        let mut instance = match program(seed, &shape()).instance() {
+            Ok(instance) => instance,
+            Err(_) => continue,
+        };
+        let mut rng = Rng::new(seed ^ 0x5eed);
+        instance.demands = vec![demand(&mut rng, &instance)];
+        let fairness = *rng.pick(&[
+            Fairness::Weak,
+            Fairness::Weak,
+            Fairness::Strong,
+            Fairness::None,
+        ]);
+        let task = LiveTask {
+            instance: &instance,
+            model,
+            demand: 0,
+            fairness,
+        };
+        let Some(judge) = Judge::new(&task) else {
+            tally.skipped += 1;
+            continue;
+        };
+        let (answer, _) = run(&task, &Control::unlimited());
+        let told = format!("seed {seed}, {model}, {fairness}: {:?}", instance.demands);
+        match answer {
+            LiveAnswer::Fault(_) => {
+                assert!(judge.fault, "{told}: a fault that brute force has not");
+                tally.faults += 1;
+            }
+            LiveAnswer::Broken(lasso) => {
+                let checked = lasso.check(&task);
+                assert!(checked.is_ok(), "{told}: {:?}\n{lasso:?}", checked.err());
+                assert!(
+                    judge.fault || judge.is_broken(&task),
+                    "{told}: brute force sees no such run"
+                );
+                tally.broken += 1;
+            }
+            LiveAnswer::Holds(certificate) => {
+                assert!(!judge.fault, "{told}: a fault was missed");
+                assert!(
+                    !judge.is_broken(&task),
+                    "{told}: brute force has a run that breaks it"
+                );
+                let audited = audit_components(&task, &certificate, &Control::unlimited());
+                assert!(audited.is_ok(), "{told}: {audited:?}");
+                tally.holds += 1;
+            }
+            LiveAnswer::Bounded(_) | LiveAnswer::Undecided(_) => tally.skipped += 1,
+        }
+    }
+    tally
+}
+
+fn check(model: MemoryModel, seed: u64) {
+    let programs = wattle_random::setting("WATTLE_LIVE_PROGRAMS", 5000);
+    let tally = compare(model, programs, seed);
+    println!("{model}: {tally:?}");
+    assert!(
+        tally.holds > programs / 20 && tally.broken > programs / 20,
+        "{tally:?}"
+    );
+}
+
+#[test]
+fn sc_agrees() {
+    check(MemoryModel::Sc, 1_000_000);
+}
+
+#[test]
+fn tso_agrees() {
+    check(MemoryModel::Tso, 2_000_000);
+}
+
+#[test]
+fn pso_agrees() {
+    check(MemoryModel::Pso, 3_000_000);
+}

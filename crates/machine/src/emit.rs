@@ -1,0 +1,555 @@
+//! The graph in the words of the model.
+//!
+//! A word of less than 64 bits is the number it has unsigned; a word of 64 bits is the number it has
+//! signed, because the model's numbers have a sign. A pointer is the number of the element it points at,
+//! −1 for null; a pointer to the one object there is, is 1, null 0.
+
+use crate::bits::{Base, Bin, Cmp, E, VarId, mask, signed};
+use crate::graph::{Access, Graph, Op, Origin};
+use crate::layout::{Layout, type_of};
+use crate::memory::{Kind, Target, Which, kind_of, spot};
+use crate::world::{Object, Refusal};
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_model::program::{Action, Register, Step};
+use wattle_model::{
+    Expr, Family, Fence, Init, Local, Location, LocationId, Op1, Op2, Place, RegisterId, Section,
+    Span,
+};
+
+type M = Expr<Local>;
+
+pub struct Emit<'a> {
+    pub objects: &'a [Object],
+    pub layout: &'a Layout,
+    pub kinds: BTreeMap<VarId, Kind>,
+    pub registers: BTreeMap<VarId, RegisterId>,
+    /// Variables that hold numbers with a sign.
+    pub signs: BTreeSet<VarId>,
+}
+
+/// What each variable holds, from everything it is given.
+pub fn kinds(
+    graph: &Graph,
+    load: &dyn Fn(&Access, &BTreeMap<VarId, Kind>) -> Kind,
+) -> BTreeMap<VarId, Kind> {
+    let mut kinds: BTreeMap<VarId, Kind> = BTreeMap::new();
+    let order = graph.reached();
+    loop {
+        let mut changed = false;
+        for edge in order.iter().flat_map(|n| &graph.nodes[*n].out) {
+            let kind = match &edge.op {
+                Op::Assign(_, e) => kind_of(e, &|v| kinds.get(&v).copied().unwrap_or(Kind::Null)),
+                Op::Load { at, .. } => load(at, &kinds),
+                _ => Kind::Number,
+            };
+            if let Some(v) = edge.op.written() {
+                let known = kinds.get(&v).copied().unwrap_or(Kind::Null);
+                let joined = known.join(kind);
+                changed |= joined != known || !kinds.contains_key(&v);
+                kinds.insert(v, joined);
+            }
+        }
+        if !changed {
+            return kinds;
+        }
+    }
+}
+
+fn wrap(e: M, width: u32, signed: bool) -> M {
+    Expr::unary(
+        Op1::Wrap {
+            bits: width as u8,
+            signed,
+        },
+        e,
+    )
+}
+
+fn binary(op: Op2, a: M, b: M) -> M {
+    Expr::binary(op, a, b)
+}
+
+impl Emit<'_> {
+    fn kind(&self, e: &E) -> Kind {
+        match e.width() {
+            64 => kind_of(e, &|v| self.kinds.get(&v).copied().unwrap_or(Kind::Number)),
+            _ => Kind::Number,
+        }
+    }
+
+    fn register(&self, v: VarId) -> Result<M, String> {
+        match self.registers.get(&v) {
+            Some(r) => Ok(Expr::Atom(Local::Register(*r))),
+            None => Err("a value is used that was never computed".to_string()),
+        }
+    }
+
+    /// A pointer to this target as a number.
+    fn pointer(&self, e: &E, to: (Target, i64)) -> Result<M, String> {
+        let (target, offset) = to;
+        let several = matches!(target, Target::Elements(_));
+        Ok(match e {
+            E::Const(0, _) => Expr::Const(if several { -1 } else { 0 }),
+            E::Address(base, o) if *o == offset => match (base, target) {
+                (Base::Own(n), Target::Elements(m)) if *n == m => Expr::Atom(Local::SelfIndex),
+                (Base::Element(n, k), Target::Elements(m)) if *n == m => Expr::Const(i64::from(*k)),
+                (Base::Object(n), Target::Object(m)) if *n == m => Expr::Const(1),
+                _ => return Err("pointers to different things are mixed".to_string()),
+            },
+            E::Var(v, _) => match self.kinds.get(v) {
+                Some(Kind::Pointer(t, o)) if (*t, *o) == to => self.register(*v)?,
+                Some(Kind::Null) => Expr::Const(if several { -1 } else { 0 }),
+                _ => return Err("pointers to different places are mixed".to_string()),
+            },
+            E::Ite(c, a, b) => {
+                Expr::ite(self.number(c)?, self.pointer(a, to)?, self.pointer(b, to)?)
+            }
+            _ => return Err("this computation with pointers is not supported".to_string()),
+        })
+    }
+
+    /// A value of the kind that is wanted, for a place that cuts it to its width.
+    fn value(&self, e: &E, kind: Kind, sign: bool) -> Result<M, String> {
+        match kind {
+            Kind::Pointer(t, o) => self.pointer(e, (t, o)),
+            Kind::Null | Kind::Number => self.outer(e, sign),
+            Kind::Mixed => match self.kind(e) {
+                Kind::Null | Kind::Number => self.outer(e, sign),
+                _ => Err("pointers and numbers are mixed in one place".to_string()),
+            },
+        }
+    }
+
+    /// A number that is cut to its width by where it goes.
+    fn outer(&self, e: &E, sign: bool) -> Result<M, String> {
+        match e {
+            // Sums and differences of narrower words are far from what the model's numbers can hold.
+            E::Bin(op @ (Bin::Add | Bin::Sub), a, b) if e.width() < 64 => {
+                self.ring(*op, a, b, sign)
+            }
+            _ => self.read(e, sign),
+        }
+    }
+
+    /// A sum, difference or product before it is cut.
+    fn ring(&self, op: Bin, a: &E, b: &E, sign: bool) -> Result<M, String> {
+        let w = a.width();
+        let x = self.read(a, sign)?;
+        Ok(match (op, b.as_const()) {
+            // Adding a large number is taking a small one away.
+            (Bin::Add, Some(c)) if signed(c, w) < 0 && signed(c, w) > i64::MIN && w > 1 => {
+                binary(Op2::Sub, x, Expr::Const(-signed(c, w)))
+            }
+            (Bin::Add, _) => binary(Op2::Add, x, self.read(b, sign)?),
+            (Bin::Sub, _) => binary(Op2::Sub, x, self.read(b, sign)?),
+            (_, _) => binary(Op2::Mul, x, self.read(b, sign)?),
+        })
+    }
+
+    /// Whether an expression comes with a sign.
+    fn natural(&self, e: &E) -> bool {
+        match e {
+            E::Var(v, _) => self.signs.contains(v),
+            E::Bin(Bin::Sar | Bin::Sdiv | Bin::Srem, ..) | E::Sext(..) => true,
+            E::Bin(Bin::Shr | Bin::Udiv | Bin::Urem, ..) => false,
+            E::Bin(_, a, b) => self.natural(a) || self.natural(b),
+            E::Ite(_, a, b) => self.natural(a) || self.natural(b),
+            E::Not(a) => self.natural(a),
+            _ => false,
+        }
+    }
+
+    /// The number without a sign, or of 64 bits with one.
+    pub fn number(&self, e: &E) -> Result<M, String> {
+        self.read(e, false)
+    }
+
+    /// The number an expression is, read with or without a sign; 64 bits always have one, one bit never.
+    pub fn read(&self, e: &E, sign: bool) -> Result<M, String> {
+        let w = e.width();
+        let sign = w == 64 || (sign && w > 1);
+        Ok(match e {
+            E::Const(c, w) if sign => Expr::Const(signed(*c, *w)),
+            E::Const(c, _) => Expr::Const(*c as i64),
+            E::Var(v, _) => {
+                if let Some(Kind::Pointer(..)) = self.kinds.get(v) {
+                    return Err("a pointer is used as a number".to_string());
+                }
+                let register = self.register(*v)?;
+                match w == 64 || w == 1 || self.signs.contains(v) == sign {
+                    true => register,
+                    false => wrap(register, w, sign),
+                }
+            }
+            E::Address(..) => return Err("an address is used as a number".to_string()),
+            E::Unknown(_) => return Err("a value is used that the code never defines".to_string()),
+            E::Not(a) if w == 1 => self.read(a, false)?.negate(),
+            E::Not(a) if sign => Expr::unary(Op1::BitNot, self.read(a, true)?),
+            E::Not(a) => binary(Op2::Sub, Expr::Const(mask(w) as i64), self.read(a, false)?),
+            E::Bin(op, a, b) => return self.binary(*op, a, b, sign),
+            E::Cmp(op, a, b) => return self.comparison(*op, a, b),
+            E::Zext(a, _) => self.read(a, false)?,
+            E::Sext(a, _) => {
+                let m = self.read(a, true)?;
+                if sign { m } else { wrap(m, w, false) }
+            }
+            E::Extract(a, low, _) => {
+                let m = self.read(a, self.natural(a))?;
+                let m = match low {
+                    0 => m,
+                    low => binary(Op2::Shr, m, Expr::Const(i64::from(*low))),
+                };
+                wrap(m, w, sign)
+            }
+            E::Insert(a, b, low) => {
+                let field = mask(b.width()) << low;
+                let rest = !field & mask(w);
+                let kept = binary(Op2::BitAnd, self.read(a, false)?, Expr::Const(rest as i64));
+                let part = self.read(b, low + b.width() == 64)?;
+                let part = match low {
+                    0 => part,
+                    low => binary(Op2::Shl, part, Expr::Const(i64::from(*low))),
+                };
+                let m = binary(Op2::BitOr, kept, part);
+                if sign && w < 64 { wrap(m, w, true) } else { m }
+            }
+            E::Ite(c, a, b) => Expr::ite(
+                self.read(c, false)?,
+                self.read(a, sign)?,
+                self.read(b, sign)?,
+            ),
+        })
+    }
+
+    fn binary(&self, op: Bin, a: &E, b: &E, sign: bool) -> Result<M, String> {
+        let w = a.width();
+        let cut = |m: M| wrap(m, w, sign);
+        let fixed = b.as_const();
+        let most = if sign { mask(w) >> 1 } else { mask(w) };
+        let amount = || "a shift by this amount is not supported".to_string();
+        Ok(match op {
+            Bin::Add | Bin::Mul => {
+                let exact = match op {
+                    Bin::Add => a.most().checked_add(b.most()),
+                    _ => a.most().checked_mul(b.most()),
+                };
+                let m = self.ring(op, a, b, sign)?;
+                let fits = exact.is_some_and(|s| s <= most);
+                if fits { m } else { cut(m) }
+            }
+            Bin::Sub => cut(self.ring(op, a, b, sign)?),
+            Bin::And if w == 1 => binary(Op2::And, self.read(a, false)?, self.read(b, false)?),
+            Bin::Or if w == 1 => binary(Op2::Or, self.read(a, false)?, self.read(b, false)?),
+            Bin::Xor if w == 1 => binary(Op2::Ne, self.read(a, false)?, self.read(b, false)?),
+            // Low bits are the same with and without a sign.
+            Bin::And if fixed.is_some_and(|c| c <= mask(w) >> 1) => {
+                let c = Expr::Const(fixed.unwrap_or(0) as i64);
+                binary(Op2::BitAnd, self.read(a, self.natural(a))?, c)
+            }
+            Bin::And => binary(Op2::BitAnd, self.read(a, sign)?, self.read(b, sign)?),
+            Bin::Or => binary(Op2::BitOr, self.read(a, sign)?, self.read(b, sign)?),
+            Bin::Xor => binary(Op2::BitXor, self.read(a, sign)?, self.read(b, sign)?),
+            Bin::Shl => {
+                if b.most() >= 64 {
+                    return Err(amount());
+                }
+                let m = binary(Op2::Shl, self.read(a, sign)?, self.read(b, false)?);
+                let fits = fixed.is_some_and(|c| c < 63 && a.most() <= most >> c);
+                if fits { m } else { cut(m) }
+            }
+            Bin::Shr if w < 64 => {
+                if b.most() >= 64 {
+                    return Err(amount());
+                }
+                let m = binary(Op2::Shr, self.read(a, false)?, self.read(b, false)?);
+                let fits = !sign || fixed.is_some_and(|c| c > 0);
+                if fits { m } else { cut(m) }
+            }
+            Bin::Shr => match fixed {
+                Some(c) if c > 0 && c < 64 => {
+                    let m = binary(Op2::Shr, self.read(a, true)?, Expr::Const(c as i64));
+                    binary(Op2::BitAnd, m, Expr::Const((u64::MAX >> c) as i64))
+                }
+                _ if a.most() <= i64::MAX as u64 && b.most() < 64 => {
+                    binary(Op2::Shr, self.read(a, true)?, self.read(b, true)?)
+                }
+                _ => return Err("a shift of 64 bits by a register is not supported".to_string()),
+            },
+            Bin::Sar => {
+                if b.most() >= 64 {
+                    return Err(amount());
+                }
+                let m = binary(Op2::Shr, self.read(a, true)?, self.read(b, false)?);
+                if sign { m } else { cut(m) }
+            }
+            Bin::Udiv | Bin::Urem => {
+                let small = |e: &E| e.most() <= i64::MAX as u64;
+                if !small(a) || !small(b) {
+                    return Err("an unsigned division of 64 bits is not supported".to_string());
+                }
+                let op = if op == Bin::Udiv { Op2::Div } else { Op2::Rem };
+                let m = binary(op, self.read(a, false)?, self.read(b, false)?);
+                if sign && w < 64 { cut(m) } else { m }
+            }
+            Bin::Sdiv | Bin::Srem => {
+                let op = if op == Bin::Sdiv { Op2::Div } else { Op2::Rem };
+                let m = binary(op, self.read(a, true)?, self.read(b, true)?);
+                if sign { m } else { cut(m) }
+            }
+        })
+    }
+
+    fn comparison(&self, op: Cmp, a: &E, b: &E) -> Result<M, String> {
+        let w = a.width();
+        let equality = matches!(op, Cmp::Eq | Cmp::Ne);
+        if w == 64 {
+            let pointer = [self.kind(a), self.kind(b)]
+                .into_iter()
+                .find_map(|k| match k {
+                    Kind::Pointer(t, o) => Some((t, o)),
+                    _ => None,
+                });
+            if let Some(to) = pointer {
+                if !equality {
+                    return Err("an order of addresses is not supported".to_string());
+                }
+                let op = if op == Cmp::Eq { Op2::Eq } else { Op2::Ne };
+                return Ok(binary(op, self.pointer(a, to)?, self.pointer(b, to)?));
+            }
+        }
+        let flip = |m: M| binary(Op2::BitXor, m, Expr::Const(i64::MIN));
+        let small = |e: &E| e.most() <= i64::MAX as u64;
+        let (sign, flipped) = match op {
+            Cmp::Eq | Cmp::Ne => (self.natural(a) || self.natural(b), false),
+            Cmp::Ult | Cmp::Ule => (false, w == 64 && !(small(a) && small(b))),
+            Cmp::Slt | Cmp::Sle => (true, false),
+        };
+        let (mut x, mut y) = (self.read(a, sign)?, self.read(b, sign)?);
+        if flipped {
+            (x, y) = (flip(x), flip(y));
+        }
+        let op = match op {
+            Cmp::Eq => Op2::Eq,
+            Cmp::Ne => Op2::Ne,
+            Cmp::Ult | Cmp::Slt => Op2::Lt,
+            Cmp::Ule | Cmp::Sle => Op2::Le,
+        };
+        Ok(binary(op, x, y))
+    }
+
+    /// The place of an access, its kind and sign, and what must hold before it.
+    fn place(&self, at: &Access) -> Result<(Place, Kind, bool, Option<M>), String> {
+        let of = |v: VarId| self.kinds.get(&v).copied().unwrap_or(Kind::Number);
+        let Some(s) = spot(&at.address, &of) else {
+            return Err(match self.kind(&at.address) {
+                Kind::Null | Kind::Number => "a number is used as an address".to_string(),
+                _ => "what this address points at is not known".to_string(),
+            });
+        };
+        let Some(cell) = self.layout.cell(&s, at.bytes) else {
+            return Err("this access fits no field".to_string());
+        };
+        let mut guard = None;
+        let object = &self.objects[s.object];
+        let index = match (&s.index, cell.stride) {
+            (Some((index, by)), Some(stride)) if *by == stride => {
+                let index = self.number(index)?;
+                match cell.element {
+                    0 => index,
+                    k => binary(Op2::Add, index, Expr::Const(k as i64)),
+                }
+            }
+            (Some(_), _) => return Err("this index does not fit its array".to_string()),
+            (None, Some(_)) => Expr::Const(cell.element as i64),
+            (None, None) => match &s.which {
+                Which::Only => Expr::Const(0),
+                Which::Own => Expr::Atom(Local::SelfIndex),
+                Which::Number(k) => Expr::Const(i64::from(*k)),
+                Which::Pointed(v) if crate::memory::has_elements(object) => self.register(*v)?,
+                Which::Pointed(v) => {
+                    guard = Some(binary(Op2::Ne, self.register(*v)?, Expr::Const(0)));
+                    Expr::Const(0)
+                }
+            },
+        };
+        if let (Which::Pointed(_), Some(_)) = (&s.which, &s.index) {
+            return Err("an index behind a pointer from memory is not supported".to_string());
+        }
+        let sign = self.layout.signs.contains(&cell.region);
+        Ok((Place::Region(cell.region, index), cell.kind, sign, guard))
+    }
+
+    /// One operation as steps.
+    fn actions(&self, op: &Op) -> Result<Vec<Action>, String> {
+        let message = |why: &str| Some(why.to_string());
+        Ok(match op {
+            Op::Nop => vec![Action::Skip],
+            Op::Assign(v, e) => {
+                let kind = self.kinds.get(v).copied().unwrap_or(Kind::Number);
+                let register = self.registers[v];
+                let value = self.value(e, kind, self.signs.contains(v))?;
+                vec![Action::Assign { register, value }]
+            }
+            Op::Havoc(v) => vec![Action::Havoc {
+                register: self.registers[v],
+                range: None,
+            }],
+            Op::Load { to, at } => {
+                let (place, _, _, guard) = self.place(at)?;
+                let register = self.registers[to];
+                guarded(guard, Action::Load { register, place })
+            }
+            Op::Store { at, value } => {
+                let (place, kind, sign, guard) = self.place(at)?;
+                let value = self.value(value, kind, sign)?;
+                guarded(guard, Action::Store { place, value })
+            }
+            Op::Assume(e) => vec![Action::Assume(self.number(e)?)],
+            Op::Assert(e, why) => vec![Action::Assert {
+                condition: self.number(e)?,
+                message: message(why),
+            }],
+            Op::Require(_, why) => return Err(why.clone()),
+            Op::Fence => vec![Action::Fence(Fence::Full)],
+            Op::Begin => vec![Action::AtomicBegin(Section::Drained)],
+            Op::End => vec![Action::AtomicEnd],
+            Op::Model(a) => vec![a.clone()],
+            Op::Import { to, value } => vec![Action::Assign {
+                register: self.registers[to],
+                value: value.clone(),
+            }],
+            Op::Export { to, value } => vec![Action::Assign {
+                register: *to,
+                value: self.outer(value, false)?,
+            }],
+        })
+    }
+}
+
+fn guarded(guard: Option<M>, action: Action) -> Vec<Action> {
+    let message = Some("a null pointer is followed".to_string());
+    let check = guard.map(|condition| Action::Assert { condition, message });
+    check.into_iter().chain([action]).collect()
+}
+
+/// Replaces a family's graph and adds the registers it needs.
+pub fn emit(
+    family: &mut Family,
+    graph: &Graph,
+    kinds: BTreeMap<VarId, Kind>,
+    signs: &BTreeSet<VarId>,
+    objects: &[Object],
+    layout: &Layout,
+    regions: &BTreeSet<String>,
+    span: &dyn Fn(Origin) -> Span,
+) -> Result<(), Vec<Refusal>> {
+    let order = graph.reached();
+    let mut refusals: BTreeSet<Refusal> = BTreeSet::new();
+    let mut taken: BTreeSet<String> = regions.clone();
+    taken.extend(family.registers.iter().map(|r| r.name.clone()));
+    let mut registers = BTreeMap::new();
+    let edges = || order.iter().flat_map(|n| &graph.nodes[*n].out);
+    let used: BTreeSet<VarId> = edges().filter_map(|e| e.op.written()).collect();
+    for v in used {
+        let kind = kinds.get(&v).copied().unwrap_or(Kind::Number);
+        let ty = type_of(kind, graph.vars.width(v), signs.contains(&v), objects);
+        registers.insert(v, RegisterId::new(family.registers.len()));
+        let several = matches!(kind, Kind::Pointer(Target::Elements(_), _));
+        family.registers.push(Register {
+            name: name(
+                &graph.vars.names[v.0 as usize],
+                graph.vars.width(v),
+                &mut taken,
+            ),
+            ty,
+            init: match several {
+                true => Init::All(Expr::Const(-1)),
+                false => Init::default(),
+            },
+            span: Span::NONE,
+        });
+    }
+    let emit = Emit {
+        objects,
+        layout,
+        kinds,
+        registers,
+        signs: signs.clone(),
+    };
+    let mut number: BTreeMap<usize, LocationId> = BTreeMap::new();
+    let mut locations: Vec<Location> = Vec::new();
+    for n in &order {
+        number.insert(*n, LocationId::new(locations.len()));
+        let node = &graph.nodes[*n];
+        let origin = node.origin.or(node.out.first().map(|e| e.origin));
+        locations.push(Location {
+            labels: node.labels.clone(),
+            span: origin.map_or(Span::NONE, span),
+        });
+    }
+    let mut steps = Vec::new();
+    for n in &order {
+        for edge in &graph.nodes[*n].out {
+            let actions = match emit.actions(&edge.op) {
+                Ok(actions) => actions,
+                Err(what) => {
+                    refusals.insert(match edge.origin {
+                        Origin::Code(address) => Refusal::at(address, what),
+                        Origin::Text(_) => Refusal {
+                            address: None,
+                            what,
+                        },
+                    });
+                    continue;
+                }
+            };
+            let mut source = number[n];
+            let last = actions.len() - 1;
+            for (k, action) in actions.into_iter().enumerate() {
+                let target = match k == last {
+                    true => number[&edge.to],
+                    false => {
+                        locations.push(Location {
+                            labels: Vec::new(),
+                            span: span(edge.origin),
+                        });
+                        LocationId::new(locations.len() - 1)
+                    }
+                };
+                steps.push(Step {
+                    source,
+                    target,
+                    action,
+                    span: span(edge.origin),
+                });
+                source = target;
+            }
+        }
+    }
+    family.entry = number[&graph.entry];
+    family.locations = locations;
+    family.steps = steps;
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(refusals.into_iter().collect()),
+    }
+}
+
+/// A name for a register of the model: as the processor calls the part that is kept.
+fn name(base: &str, width: u32, taken: &mut BTreeSet<String>) -> String {
+    let letters = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp"];
+    let part = match (letters.contains(&base), width) {
+        (true, 32) => format!("e{}", &base[1..]),
+        (true, 16) => base[1..].to_string(),
+        (true, 8 | 1) if base.ends_with('x') => format!("{}l", &base[1..2]),
+        (true, 8 | 1) => format!("{}l", &base[1..]),
+        _ => base.to_string(),
+    };
+    let mut tried = part.clone();
+    let mut k = 1;
+    while !taken.insert(tried.clone()) {
+        k += 1;
+        tried = format!("{part}_{k}");
+    }
+    tried
+}

@@ -1,0 +1,346 @@
+//! Moves, sums, logic, shifts, products.
+
+use super::flags::Outcome;
+use super::{Lift, Result};
+use crate::bits::{Bin, Cmp, E};
+use crate::graph::{self, Op};
+use iced_x86::{Instruction, Mnemonic, OpKind};
+
+impl Lift<'_> {
+    pub fn mov(&mut self, i: &Instruction) -> Result<()> {
+        let value = self.operand(i, 1, false)?;
+        self.write(i, 0, value)
+    }
+
+    pub fn compare(&mut self, i: &Instruction) -> Result<()> {
+        let a = self.operand(i, 0, false)?;
+        let b = self.operand(i, 1, false)?;
+        match i.mnemonic() {
+            Mnemonic::Cmp => self.flags_of(Outcome::Difference(a, b)),
+            _ => self.flags_of(Outcome::Logic(E::bin(Bin::And, a, b))),
+        }
+        Ok(())
+    }
+
+    /// Reads the first operand, computes, writes it; locked where the instruction says so. The flags
+    /// are computed of values that the write does not change.
+    fn modify(
+        &mut self,
+        i: &Instruction,
+        change: impl FnOnce(&mut Self, E) -> Result<(E, Vec<super::Micro>)>,
+    ) -> Result<()> {
+        let locked = i.has_lock_prefix();
+        if i.op0_kind() != OpKind::Memory {
+            let old = self.operand(i, 0, false)?;
+            let (new, flags) = change(self, old)?;
+            // Flags first: they are made of the operands as they were.
+            self.ops.extend(flags);
+            return self.write(i, 0, new);
+        }
+        let at = self.access(i, locked)?;
+        if locked {
+            self.push(Op::Begin);
+        }
+        let old = self.load(i, &at)?;
+        let (new, flags) = change(self, old)?;
+        self.push(Op::Store { at, value: new });
+        if locked {
+            self.push(Op::End);
+        }
+        self.ops.extend(flags);
+        Ok(())
+    }
+
+    /// What a piece of code pushes.
+    fn aside(&mut self, make: impl FnOnce(&mut Self)) -> Vec<super::Micro> {
+        let before = std::mem::take(&mut self.ops);
+        make(self);
+        std::mem::replace(&mut self.ops, before)
+    }
+
+    pub fn two_operands(&mut self, i: &Instruction) -> Result<()> {
+        use Mnemonic as M;
+        let op = i.mnemonic();
+        // `xor eax, eax` is zero whatever was there.
+        let b = self.operand(i, 1, false)?;
+        self.modify(i, |s, a| {
+            let carry = s.get(graph::CF).zext(a.width().max(8)).resize(a.width());
+            let (result, outcome) = match op {
+                M::Add => (E::sum(a.clone(), b.clone()), Outcome::Sum(a, b)),
+                M::Sub => {
+                    let result = E::bin(Bin::Sub, a.clone(), b.clone());
+                    (result, Outcome::Difference(a, b))
+                }
+                M::And | M::Or | M::Xor => {
+                    let op = match op {
+                        M::And => Bin::And,
+                        M::Or => Bin::Or,
+                        _ => Bin::Xor,
+                    };
+                    let result = E::bin(op, a, b);
+                    (result.clone(), Outcome::Logic(result))
+                }
+                M::Adc => {
+                    let c = s.get(graph::CF);
+                    let result = E::sum(E::sum(a.clone(), b.clone()), carry);
+                    let less = E::test(Cmp::Ult, result.clone(), a.clone());
+                    let same = E::and(c, E::same(result.clone(), a.clone()));
+                    let carry = E::or(less, same);
+                    let minus = false;
+                    let r = result.clone();
+                    (
+                        r,
+                        Outcome::Carried {
+                            a,
+                            b,
+                            result,
+                            carry,
+                            minus,
+                        },
+                    )
+                }
+                _ => {
+                    let c = s.get(graph::CF);
+                    let difference = E::bin(Bin::Sub, a.clone(), b.clone());
+                    let result = E::bin(Bin::Sub, difference, carry);
+                    let less = E::test(Cmp::Ult, a.clone(), b.clone());
+                    let same = E::and(c, E::same(a.clone(), b.clone()));
+                    let carry = E::or(less, same);
+                    let minus = true;
+                    let r = result.clone();
+                    (
+                        r,
+                        Outcome::Carried {
+                            a,
+                            b,
+                            result,
+                            carry,
+                            minus,
+                        },
+                    )
+                }
+            };
+            // `adc` and `sbb` read the carry they overwrite.
+            let result = match op {
+                M::Adc | M::Sbb => s.keep(result, "sum"),
+                _ => result,
+            };
+            let outcome = match outcome {
+                Outcome::Carried {
+                    a, b, carry, minus, ..
+                } => {
+                    let carry = s.keep(carry, "carry");
+                    let result = result.clone();
+                    Outcome::Carried {
+                        a,
+                        b,
+                        result,
+                        carry,
+                        minus,
+                    }
+                }
+                other => other,
+            };
+            let flags = s.aside(|s| s.flags_of(outcome));
+            Ok((result, flags))
+        })
+    }
+
+    pub fn one_operand(&mut self, i: &Instruction) -> Result<()> {
+        let op = i.mnemonic();
+        self.modify(i, |s, a| {
+            let w = a.width();
+            let one = E::constant(1, w);
+            let nothing = E::constant(0, w);
+            Ok(match op {
+                Mnemonic::Not => (a.inverted(), Vec::new()),
+                Mnemonic::Neg => {
+                    let flags = s.aside(|s| s.flags_of(Outcome::Difference(nothing, a.clone())));
+                    (a.negated(), flags)
+                }
+                Mnemonic::Inc => {
+                    let result = E::sum(a.clone(), one.clone());
+                    let r = result.clone();
+                    let flags = s.aside(|s| s.flags_but_carry(&a, &one, r, false));
+                    (result, flags)
+                }
+                _ => {
+                    let result = E::bin(Bin::Sub, a.clone(), one.clone());
+                    let r = result.clone();
+                    let flags = s.aside(|s| s.flags_but_carry(&a, &one, r, true));
+                    (result, flags)
+                }
+            })
+        })
+    }
+
+    pub fn shift(&mut self, i: &Instruction) -> Result<()> {
+        let op = i.mnemonic();
+        let w = self.width(i, 0)?;
+        let limit = if w == 64 { 63 } else { 31 };
+        let count = match i.op_count() {
+            1 => E::constant(1, 8),
+            _ => self.operand(i, 1, false)?.resize(8),
+        };
+        let count = E::bin(Bin::And, count, E::constant(limit, 8)).resize(w);
+        if let Some(0) = count.as_const() {
+            // Nothing changes, but 32 bits still clear the upper half.
+            let value = self.operand(i, 0, false)?;
+            return self.write(i, 0, value);
+        }
+        let rotate = matches!(op, Mnemonic::Rol | Mnemonic::Ror);
+        let (fixed, wide) = (count.as_const(), u64::from(w));
+        if rotate && fixed.is_none() {
+            return Err("rotating by a register is not supported".into());
+        }
+        self.modify(i, |s, a| {
+            let bit = |e: &E, k: u64| e.clone().extract(k as u32, 1);
+            let top = |e: &E| e.clone().extract(w - 1, 1);
+            if let (true, Some(c)) = (rotate, fixed) {
+                let left = match op {
+                    Mnemonic::Rol => c % wide,
+                    _ => (wide - c % wide) % wide,
+                };
+                let up = E::bin(Bin::Shl, a.clone(), E::constant(left, w));
+                let down = E::bin(Bin::Shr, a.clone(), E::constant(wide - left, w));
+                let result = if left == 0 { a } else { E::bin(Bin::Or, up, down) };
+                let carry = match op {
+                    Mnemonic::Rol => bit(&result, 0),
+                    _ => top(&result),
+                };
+                let flags = s.aside(|s| s.flags_carry_only(carry));
+                // Zero and sign stay; only the overflow with what depends on it is undefined.
+                let keeps = |m: &super::Micro| !matches!(m, super::Micro::Op(Op::Assign(v, _)) if *v == graph::SF);
+                return Ok((result, flags.into_iter().filter(keeps).collect()));
+            }
+            let kind = match op {
+                Mnemonic::Shl | Mnemonic::Sal => Bin::Shl,
+                Mnemonic::Shr => Bin::Shr,
+                _ => Bin::Sar,
+            };
+            let result = E::bin(kind, a.clone(), count);
+            let flags = match fixed {
+                None => s.aside(|s| s.flags_unknown()),
+                Some(c) => {
+                    let carry = match kind {
+                        Bin::Shl if c <= wide => Some(bit(&a, wide - c)),
+                        Bin::Shr if c <= wide => Some(bit(&a, c - 1)),
+                        Bin::Sar => Some(bit(&a, (c - 1).min(wide - 1))),
+                        _ => None,
+                    };
+                    let over = match (kind, c, &carry) {
+                        (Bin::Shl, 1, Some(carry)) => {
+                            Some(E::bin(Bin::Xor, top(&result), carry.clone()))
+                        }
+                        (Bin::Shr, 1, _) => Some(top(&a)),
+                        (Bin::Sar, 1, _) => Some(E::bool(false)),
+                        _ => None,
+                    };
+                    let r = result.clone();
+                    s.aside(|s| s.flags_of_result(r, carry, over))
+                }
+            };
+            Ok((result, flags))
+        })
+    }
+
+    pub fn multiply(&mut self, i: &Instruction) -> Result<()> {
+        let signed = i.mnemonic() == Mnemonic::Imul;
+        if i.op_count() >= 2 {
+            let last = i.op_count() - 1;
+            let w = self.width(i, 0)?;
+            let a = self.operand(i, last - 1, false)?;
+            let b = self.operand(i, last, false)?.sext(w);
+            self.flags_unknown();
+            return self.write(i, 0, E::bin(Bin::Mul, a, b));
+        }
+        let w = self.width(i, 0)?;
+        let b = self.operand(i, 0, false)?;
+        let a = self.get(graph::RAX).extract(0, w);
+        self.flags_unknown();
+        if w == 64 {
+            let low = E::bin(Bin::Mul, a, b);
+            self.set(graph::RAX, low);
+            self.set(graph::RDX, E::Unknown(64));
+            return Ok(());
+        }
+        let wide = |e: E| if signed { e.sext(2 * w) } else { e.zext(2 * w) };
+        let product = E::bin(Bin::Mul, wide(a), wide(b));
+        let product = self.keep(product, "product");
+        if w == 8 {
+            self.write_part(graph::RAX, product, false);
+        } else {
+            self.write_part(graph::RAX, product.clone().extract(0, w), false);
+            self.write_part(graph::RDX, product.extract(w, w), false);
+        }
+        Ok(())
+    }
+
+    /// Division, where the upper half of what is divided is only the extension of the lower.
+    pub fn divide(&mut self, i: &Instruction) -> Result<()> {
+        let signed = i.mnemonic() == Mnemonic::Idiv;
+        let w = self.width(i, 0)?;
+        if w < 32 {
+            return Err("division of 8 and 16 bits is not supported".into());
+        }
+        let by = self.operand(i, 0, false)?;
+        let by = self.keep(by, "divisor");
+        let a = self.get(graph::RAX).extract(0, w);
+        let a = self.keep(a, "dividend");
+        let upper = self.get(graph::RDX).extract(0, w);
+        let wanted = match signed {
+            true => E::bin(Bin::Sar, a.clone(), E::constant(u64::from(w - 1), w)),
+            false => E::constant(0, w),
+        };
+        let why = "the upper half of what is divided is not known to be its extension";
+        self.push(Op::Require(E::same(upper, wanted), why.into()));
+        let nonzero = E::same(by.clone(), E::constant(0, w)).inverted();
+        self.push(Op::Assert(nonzero, "division by zero".into()));
+        if signed {
+            let least = E::same(a.clone(), E::constant(1 << (w - 1), w));
+            let minus = E::same(by.clone(), E::constant(u64::MAX, w));
+            let fits = E::and(least, minus).inverted();
+            self.push(Op::Assert(fits, "the quotient does not fit".into()));
+        }
+        let (div, rem) = match signed {
+            true => (Bin::Sdiv, Bin::Srem),
+            false => (Bin::Udiv, Bin::Urem),
+        };
+        let (q, r) = (E::bin(div, a.clone(), by.clone()), E::bin(rem, a, by));
+        self.write_part(graph::RAX, q, false);
+        self.write_part(graph::RDX, r, false);
+        self.flags_unknown();
+        Ok(())
+    }
+
+    /// `bt`, `bts`, `btr`, `btc`.
+    pub fn bit(&mut self, i: &Instruction) -> Result<()> {
+        let op = i.mnemonic();
+        let w = self.width(i, 0)?;
+        let number = self.operand(i, 1, false)?;
+        if i.op0_kind() == OpKind::Memory && i.op1_kind() == OpKind::Register {
+            return Err("a bit of memory chosen by a register is not supported".into());
+        }
+        let number = number.resize(w.max(8)).resize(w);
+        let number = E::bin(Bin::And, number, E::constant(u64::from(w - 1), w));
+        let number = self.keep(number, "bit");
+        let at = E::bin(Bin::Shl, E::constant(1, w), number.clone());
+        let carry = |a: &E| E::bin(Bin::Shr, a.clone(), number.clone()).extract(0, 1);
+        if op == Mnemonic::Bt {
+            let a = self.operand(i, 0, false)?;
+            let carry = carry(&a);
+            self.flags_carry_only(carry);
+            return Ok(());
+        }
+        self.modify(i, |s, a| {
+            let new = match op {
+                Mnemonic::Bts => E::bin(Bin::Or, a.clone(), at),
+                Mnemonic::Btr => E::bin(Bin::And, a.clone(), at.inverted()),
+                _ => E::bin(Bin::Xor, a.clone(), at),
+            };
+            let flag = carry(&a);
+            let flags = s.aside(|s| s.flags_carry_only(flag));
+            Ok((new, flags))
+        })
+    }
+}

@@ -1,0 +1,438 @@
+//! A program with holes, and the code that fills them.
+
+use crate::bits::{Base, E, VarId};
+use crate::build::{Builder, Call, Stub};
+use crate::graph::{Graph, Op, Origin, RAX};
+use crate::image::Image;
+use crate::layout::{self, Seen};
+use crate::listing::Listing;
+use crate::memory::{Fields, Kind, spot};
+use crate::passes::{self, effective};
+use crate::world::{Copies, Object, Refusal, World};
+use crate::{Problem, emit, signs};
+use std::collections::{BTreeMap, BTreeSet};
+use wattle_model::{Expr, Family, Init, Length, Local, Op2, Program, Span, Type, validate};
+use wattle_syntax::Diagnostic;
+use wattle_syntax::wtl::{self, Link, Size};
+
+/// A program with its code, and the text that places in it speak of: the program's own, then the code.
+pub struct Filled {
+    pub program: Program,
+    pub listing: Listing,
+}
+
+/// Fills the holes of a program with the code of an image. `lines` is how many lines the program's text
+/// has, `bytes` how long it is: the code's lines come after.
+pub fn fill(
+    mut program: Program,
+    link: &Link,
+    image: Image,
+    text: &str,
+) -> Result<Filled, Vec<Diagnostic>> {
+    let mut world = World::new(image);
+    let first = link.calls.first().map_or(Span::NONE, |c| c.span);
+    objects(&program, link, &mut world)?;
+    let stubs: BTreeMap<String, Stub> = (link.skipped.iter())
+        .map(|(n, havoc)| (n.clone(), if *havoc { Stub::Havoc } else { Stub::Skip }))
+        .collect();
+    let functions = functions(link, &world)?;
+    let mut graphs = Vec::new();
+    let mut refusals = Vec::new();
+    for family in &program.families {
+        let (graph, more) = graph(family, &program, link, &functions, &stubs, &mut world)?;
+        graphs.push(graph);
+        refusals.extend(more);
+    }
+    let told = |world: &World, refusals: Vec<Refusal>| -> Vec<Diagnostic> {
+        let all: BTreeSet<Refusal> = refusals.into_iter().collect();
+        let all = all.into_iter().take(20);
+        all.map(|r| Diagnostic::error(first, world.describe(&r)))
+            .collect()
+    };
+    if !refusals.is_empty() {
+        return Err(told(&world, refusals));
+    }
+    let fields = fields(&mut graphs, &world);
+    for graph in &mut graphs {
+        refusals.extend(passes::simplify(graph, &fields, &world.objects));
+    }
+    let kinds: Vec<BTreeMap<VarId, Kind>> =
+        graphs.iter().map(|g| kinds(g, &fields, &world)).collect();
+    let mut seen = Vec::new();
+    for (graph, kinds) in graphs.iter().zip(&kinds) {
+        accesses(graph, kinds, &mut seen, &mut refusals);
+    }
+    if !refusals.is_empty() {
+        return Err(told(&world, refusals));
+    }
+    let mut layout = match layout::layout(&seen, &fields, &world, &mut program) {
+        Ok(layout) => layout,
+        Err(refusals) => return Err(told(&world, refusals)),
+    };
+    let looked = looked_at(&program);
+    let bits = passes::narrow(&mut graphs, &|g, at| layout.numbers(at, &kinds[g]), &looked);
+    graphs.iter_mut().for_each(passes::finish);
+    let kinds: Vec<BTreeMap<VarId, Kind>> = graphs
+        .iter()
+        .map(|g| self::kinds(g, &fields, &world))
+        .collect();
+    let signs = signs::signs(&graphs, &|g, at| layout.numbers(at, &kinds[g]));
+    layout.settle(signs.regions, &bits, &mut program);
+    let listing = Listing::new(&graphs, &world, text);
+    let span = |o: Origin| listing.span(o);
+    let regions: BTreeSet<String> = program.regions.iter().map(|r| r.name.clone()).collect();
+    let families = program.families.iter_mut().zip(&graphs).zip(&signs.vars);
+    for (((family, graph), signs), kinds) in families.zip(kinds) {
+        if let Err(more) = emit::emit(
+            family,
+            graph,
+            kinds,
+            signs,
+            &world.objects,
+            &layout,
+            &regions,
+            &span,
+        ) {
+            refusals.extend(more);
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(told(&world, refusals));
+    }
+    let program = program.canonical();
+    let invalid: Vec<Diagnostic> = (validate(&program).into_iter().take(20))
+        .map(|i| Diagnostic::error(i.span, i.message))
+        .collect();
+    match invalid.is_empty() {
+        true => Ok(Filled { program, listing }),
+        false => Err(invalid),
+    }
+}
+
+/// Regions the program itself looks at: they keep all their bits.
+fn looked_at(program: &Program) -> BTreeSet<wattle_model::RegionId> {
+    use wattle_model::{Observation, Place, program::Action};
+    let mut all = BTreeSet::new();
+    fn observed(e: &Expr<Observation>, all: &mut BTreeSet<wattle_model::RegionId>) {
+        e.for_each_atom(&mut |o| match o {
+            Observation::Cell(r, index) => {
+                all.insert(*r);
+                observed(index, all);
+            }
+            Observation::Memory(e) => observed(e, all),
+            Observation::AddressOf(r) => {
+                all.insert(*r);
+            }
+            Observation::Register(..)
+            | Observation::At(..)
+            | Observation::Index(_)
+            | Observation::Count(_) => {}
+        });
+    }
+    let conditions = program.properties.iter().map(|p| &p.condition);
+    for c in conditions.chain(&program.predicates) {
+        observed(&c.expr, &mut all);
+    }
+    for s in program.families.iter().flat_map(|f| &f.steps) {
+        if let Action::Load { place, .. } | Action::Store { place, .. } = &s.action
+            && let Place::Region(r, _) = place
+        {
+            all.insert(*r);
+        }
+    }
+    all
+}
+
+/// Memory the program declares for the code.
+fn objects(program: &Program, link: &Link, world: &mut World) -> Result<(), Vec<Diagnostic>> {
+    let mut wrong = Vec::new();
+    for m in &link.memory {
+        let region = program.region(m.region);
+        let size = match &m.size {
+            Size::Bytes(n) => *n,
+            Size::Struct(name) => match world.lines.size_of(name) {
+                Some(n) if n > 0 && n <= 1 << 20 => n,
+                _ => {
+                    let d = Diagnostic::error(
+                        m.span,
+                        format!("the size of `struct {name}` is not known"),
+                    );
+                    wrong.push(d.hint("compile with `-g`, or say it: `object(8)`"));
+                    continue;
+                }
+            },
+        };
+        let copies = match region.length {
+            Length::Scalar => Copies::One,
+            Length::PerThread(f) => Copies::PerThread(f),
+            Length::Array(n) => Copies::Array(n),
+        };
+        let init = match &region.init {
+            Init::All(Expr::Const(0)) => Some(Vec::new()),
+            Init::Each(all) => all
+                .iter()
+                .map(|e| e.as_const().and_then(|c| u8::try_from(c).ok()))
+                .collect::<Option<Vec<u8>>>(),
+            Init::All(_) | Init::Any => None,
+        };
+        let Some(init) = init.filter(|i| i.len() as u64 <= size) else {
+            let d = Diagnostic::error(m.span, "these are no first bytes of the object");
+            wrong.push(d.hint("a list of at most as many numbers from 0 to 255 as it has bytes"));
+            continue;
+        };
+        world.objects.push(Object {
+            name: region.name.clone(),
+            size,
+            copies,
+            init,
+            pointers: BTreeMap::new(),
+            span: m.span,
+            constant: false,
+            region: Some(m.region),
+        });
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+fn functions(link: &Link, world: &World) -> Result<BTreeMap<String, u64>, Vec<Diagnostic>> {
+    let mut all = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for c in &link.calls {
+        match world.image.function(&c.function) {
+            Ok(s) => drop(all.insert(c.function.clone(), s.address)),
+            Err(p) => wrong.push(diagnostic(c.function_span, p)),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(all)
+    } else {
+        Err(wrong)
+    }
+}
+
+pub fn diagnostic(span: Span, p: Problem) -> Diagnostic {
+    let d = Diagnostic::error(span, p.what);
+    match p.hint {
+        Some(hint) => d.hint(hint),
+        None => d,
+    }
+}
+
+/// A family's graph with its calls laid out.
+fn graph(
+    family: &Family,
+    program: &Program,
+    link: &Link,
+    functions: &BTreeMap<String, u64>,
+    stubs: &BTreeMap<String, Stub>,
+    world: &mut World,
+) -> Result<(Graph, Vec<Refusal>), Vec<Diagnostic>> {
+    let declared: BTreeMap<_, _> = (world.objects.iter().enumerate())
+        .filter_map(|(k, o)| Some((o.region?, k)))
+        .collect();
+    let mut builder = Builder::new(world, stubs);
+    for l in &family.locations {
+        let n = builder.graph.node();
+        builder.graph.nodes[n].labels = l.labels.clone();
+        builder.graph.nodes[n].origin = Some(Origin::Text(l.span)).filter(|_| l.span.is_some());
+    }
+    builder.graph.entry = family.entry.index();
+    let mut wrong = Vec::new();
+    for s in &family.steps {
+        let (source, target) = (s.source.index(), s.target.index());
+        let origin = Origin::Text(s.span);
+        let Some(number) = wtl::as_hole(&s.action) else {
+            builder
+                .graph
+                .edge(source, Op::Model(s.action.clone()), target, origin);
+            continue;
+        };
+        let call = &link.calls[number];
+        // A call is no place to stay at: the code has its own.
+        let mut at = builder.graph.then(source, Op::Nop, origin);
+        let mut arguments = Vec::new();
+        for a in &call.arguments {
+            match address(a, program, &declared, &builder.world.objects) {
+                Ok(Some(e)) => arguments.push(e),
+                Ok(None) => {
+                    let to = builder.graph.vars.fresh(64, "argument");
+                    let value = a.clone();
+                    at = builder.graph.then(at, Op::Import { to, value }, origin);
+                    arguments.push(E::Var(to, 64));
+                }
+                Err(what) => wrong.push(Diagnostic::error(call.span, what)),
+            }
+        }
+        let back = builder.call(
+            at,
+            &Call {
+                function: functions[&call.function],
+                arguments,
+                origin,
+            },
+        );
+        match call.result {
+            None => builder.graph.edge(back, Op::Nop, target, origin),
+            Some(to) => {
+                let value = result(family.registers[to.index()].ty);
+                builder
+                    .graph
+                    .edge(back, Op::Export { to, value }, target, origin);
+            }
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok((builder.graph, builder.refusals)),
+        false => Err(wrong),
+    }
+}
+
+/// As much of `rax` as the register that takes it has bits.
+fn result(ty: Type) -> E {
+    let rax = E::Var(RAX, 64);
+    match ty {
+        Type::Wrap { bits: 1..=8, .. } => rax.extract(0, 8),
+        Type::Wrap { bits: 9..=16, .. } => rax.extract(0, 16),
+        Type::Wrap { bits: 17..=32, .. } => rax.extract(0, 32),
+        Type::Range { lo: 0, hi: 0..=255 } => rax.extract(0, 8),
+        Type::Range { lo: 0, hi } if hi <= i64::from(u32::MAX) => rax.extract(0, 32),
+        Type::Wrap { .. } | Type::Range { .. } | Type::Int | Type::Thread(_) => rax,
+    }
+}
+
+/// An argument that is an address; `None` if it is a number.
+fn address(
+    e: &Expr<Local>,
+    program: &Program,
+    declared: &BTreeMap<wattle_model::RegionId, usize>,
+    objects: &[Object],
+) -> Result<Option<E>, String> {
+    let mut addresses = false;
+    e.for_each_atom(&mut |a| addresses |= matches!(a, Local::AddressOf(_)));
+    if !addresses {
+        return Ok(None);
+    }
+    let object = |a: &Expr<Local>| match a {
+        Expr::Atom(Local::AddressOf(r)) => match declared.get(r) {
+            Some(k) => Ok(*k),
+            None => {
+                let name = &program.region(*r).name;
+                Err(format!(
+                    "`{name}` is no memory of the code; declare it as `shared {name}: object(8);`"
+                ))
+            }
+        },
+        _ => Err("this address cannot be given to the code".to_string()),
+    };
+    match e {
+        Expr::Atom(Local::AddressOf(_)) => {
+            let k = object(e)?;
+            Ok(Some(match objects[k].copies {
+                Copies::One => E::Address(Base::Object(k), 0),
+                Copies::PerThread(_) | Copies::Array(_) => E::Address(Base::Element(k, 0), 0),
+            }))
+        }
+        Expr::Binary(Op2::Add, a, b) => match (object(a)?, &**b) {
+            (k, Expr::Atom(Local::SelfIndex)) if objects[k].copies != Copies::One => {
+                Ok(Some(E::Address(Base::Own(k), 0)))
+            }
+            (k, Expr::Const(n)) if objects[k].copies == Copies::One => {
+                Ok(Some(E::Address(Base::Object(k), *n)))
+            }
+            (k, Expr::Const(n)) => {
+                let n = u32::try_from(*n).map_err(|_| "this is no element".to_string())?;
+                Ok(Some(E::Address(Base::Element(k, n), 0)))
+            }
+            _ => Err("an element is chosen by `self` or by a number".to_string()),
+        },
+        _ => Err("this address cannot be given to the code".to_string()),
+    }
+}
+
+/// What fields hold, from all stores of all threads, until nothing changes.
+fn fields(graphs: &mut [Graph], world: &World) -> Fields {
+    let mut fields = Fields::default();
+    loop {
+        let before = fields.clone();
+        for graph in graphs.iter_mut() {
+            let solved = passes::solve(graph, &fields, &world.objects);
+            let mut vars = std::mem::take(&mut graph.vars);
+            for (n, node) in graph.nodes.iter().enumerate() {
+                let Some(facts) = &solved.facts[n] else {
+                    continue;
+                };
+                for edge in &node.out {
+                    let Op::Store { at, value } = effective(&edge.op, facts, &mut vars) else {
+                        continue;
+                    };
+                    let of = |v: VarId| facts.kind_of(&E::Var(v, 64));
+                    if let Some(s) = spot(&at.address, &of)
+                        && at.bytes == 8
+                    {
+                        fields.learn((s.object, s.offset), facts.kind_of(&value));
+                    }
+                }
+            }
+            graph.vars = vars;
+        }
+        if fields == before {
+            return fields;
+        }
+    }
+}
+
+fn kinds(graph: &Graph, fields: &Fields, world: &World) -> BTreeMap<VarId, Kind> {
+    emit::kinds(graph, &|at, kinds| {
+        let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Null);
+        match spot(&at.address, &of) {
+            Some(s) if s.index.is_none() => {
+                fields.kind(&world.objects, (s.object, s.offset), at.bytes)
+            }
+            Some(_) => Kind::Number,
+            None => Kind::Null,
+        }
+    })
+}
+
+/// Every access of shared memory; what points nowhere is refused.
+fn accesses(
+    graph: &Graph,
+    kinds: &BTreeMap<VarId, Kind>,
+    seen: &mut Vec<Seen>,
+    refusals: &mut Vec<Refusal>,
+) {
+    for edge in graph
+        .reached()
+        .into_iter()
+        .flat_map(|n| &graph.nodes[n].out)
+    {
+        let at = match &edge.op {
+            Op::Load { at, .. } | Op::Store { at, .. } => at,
+            _ => continue,
+        };
+        let address = match edge.origin {
+            Origin::Code(a) => Some(a),
+            Origin::Text(_) => None,
+        };
+        let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
+        match spot(&at.address, &of) {
+            Some(spot) => seen.push(Seen {
+                spot,
+                bytes: at.bytes,
+                address,
+            }),
+            None => {
+                let what = match &at.address {
+                    E::Address(Base::Stack, _) => {
+                        "an access of the stack that is not aligned to its word"
+                    }
+                    E::Const(0..4096, _) => "a null pointer is followed",
+                    E::Unknown(_) => "what this address points at is never defined",
+                    _ => "what this address points at is not known",
+                };
+                let what = format!("{what}: {}", at.address);
+                refusals.push(Refusal { address, what });
+            }
+        }
+    }
+}

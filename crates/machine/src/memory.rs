@@ -1,0 +1,225 @@
+//! What addresses point at.
+//!
+//! A value is a *number* or a *pointer*: to one object, or to some element of an object that has several,
+//! at a fixed offset, or null. Memory is cut into *fields*: an offset of an object and a width. What a
+//! field holds is learnt from what is stored there, by all threads, until nothing changes. Whatever does
+//! not fit this picture is refused, never guessed.
+
+use crate::bits::{Base, Bin, E, VarId};
+use crate::world::{Copies, Object};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// One object.
+    Object(usize),
+    /// Some element of an object that has several.
+    Elements(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Zero: a number, or a pointer to nothing.
+    Null,
+    Number,
+    /// To this offset of the target, or null.
+    Pointer(Target, i64),
+    /// No picture fits.
+    Mixed,
+}
+
+impl Kind {
+    pub fn join(self, other: Kind) -> Kind {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Kind::Null, k) | (k, Kind::Null) => k,
+            _ => Kind::Mixed,
+        }
+    }
+}
+
+/// A field: object and offset.
+pub type Field = (usize, i64);
+
+/// What is known of fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    pub kinds: BTreeMap<Field, Kind>,
+}
+
+impl Fields {
+    /// What a load of a field gives.
+    pub fn kind(&self, objects: &[Object], field: Field, bytes: u32) -> Kind {
+        if bytes != 8 {
+            return Kind::Number;
+        }
+        let initial = initial_kind(objects, field, bytes);
+        self.kinds.get(&field).map_or(initial, |k| k.join(initial))
+    }
+
+    pub fn learn(&mut self, field: Field, kind: Kind) {
+        let known = self.kinds.entry(field).or_insert(Kind::Null);
+        *known = known.join(kind);
+    }
+}
+
+fn initial_kind(objects: &[Object], (object, offset): Field, bytes: u32) -> Kind {
+    let Some(o) = objects.get(object) else {
+        return Kind::Mixed;
+    };
+    let zero = (0..i64::from(bytes)).all(|k| {
+        let at = usize::try_from(offset + k).unwrap_or(usize::MAX);
+        o.init.get(at).copied().unwrap_or(0) == 0
+    });
+    let address = u64::try_from(offset)
+        .ok()
+        .and_then(|at| o.pointers.get(&at));
+    match (address, zero) {
+        (Some(_), _) => Kind::Mixed,
+        (None, true) => Kind::Null,
+        (None, false) => Kind::Number,
+    }
+}
+
+/// Which element of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    Only,
+    Own,
+    Number(u32),
+    /// The one a pointer in a variable points at; null is a fault.
+    Pointed(VarId),
+}
+
+/// Where an access goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    pub object: usize,
+    pub which: Which,
+    pub offset: i64,
+    /// What is added to the offset: a value of 64 bits, times a number of bytes.
+    pub index: Option<(E, u64)>,
+}
+
+pub fn target_of(base: Base) -> Option<Target> {
+    match base {
+        Base::Object(o) => Some(Target::Object(o)),
+        Base::Own(o) | Base::Element(o, _) => Some(Target::Elements(o)),
+        Base::Stack | Base::Code => None,
+    }
+}
+
+/// The kind of an expression of 64 bits, where variables have these kinds.
+pub fn kind_of(e: &E, of: &impl Fn(VarId) -> Kind) -> Kind {
+    match e {
+        E::Const(0, 64) => Kind::Null,
+        E::Address(base, offset) => match target_of(*base) {
+            Some(target) => Kind::Pointer(target, *offset),
+            None => Kind::Mixed,
+        },
+        E::Var(v, 64) => of(*v),
+        E::Bin(Bin::Add, a, k) => match (kind_of(a, of), k.as_const()) {
+            // Null plus something is no pointer any more.
+            (Kind::Pointer(t, offset), Some(k)) => Kind::Pointer(t, offset.wrapping_add(k as i64)),
+            (Kind::Mixed, _) => Kind::Mixed,
+            (Kind::Pointer(..), None) => Kind::Mixed,
+            _ => match kind_of(k, of) {
+                Kind::Pointer(..) | Kind::Mixed => Kind::Mixed,
+                _ => Kind::Number,
+            },
+        },
+        E::Ite(_, a, b) => kind_of(a, of).join(kind_of(b, of)),
+        E::Insert(a, _, _) | E::Not(a) => match kind_of(a, of) {
+            Kind::Pointer(..) | Kind::Mixed => Kind::Mixed,
+            _ => Kind::Number,
+        },
+        E::Bin(_, a, b) => match (kind_of(a, of), kind_of(b, of)) {
+            (Kind::Pointer(..) | Kind::Mixed, _) | (_, Kind::Pointer(..) | Kind::Mixed) => {
+                Kind::Mixed
+            }
+            _ => Kind::Number,
+        },
+        _ => Kind::Number,
+    }
+}
+
+/// Where an address points.
+pub fn spot(address: &E, of: &impl Fn(VarId) -> Kind) -> Option<Spot> {
+    let simple = |e: &E| -> Option<Spot> {
+        let (object, which, offset) = match e {
+            E::Address(base, offset) => match *base {
+                Base::Object(o) => (o, Which::Only, *offset),
+                Base::Own(o) => (o, Which::Own, *offset),
+                Base::Element(o, n) => (o, Which::Number(n), *offset),
+                Base::Stack | Base::Code => return None,
+            },
+            E::Var(v, 64) => match of(*v) {
+                Kind::Pointer(Target::Elements(o), k) => (o, Which::Pointed(*v), k),
+                Kind::Pointer(Target::Object(o), k) => (o, Which::Pointed(*v), k),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Spot {
+            object,
+            which,
+            offset,
+            index: None,
+        })
+    };
+    if let Some(s) = simple(address) {
+        return Some(s);
+    }
+    let E::Bin(Bin::Add, a, b) = address else {
+        return None;
+    };
+    if let Some(k) = b.as_const() {
+        let mut s = spot(a, of)?;
+        s.offset = s.offset.checked_add(k as i64)?;
+        return Some(s);
+    }
+    let (mut s, index) = match (spot(a, of), spot(b, of)) {
+        (Some(s), None) => (s, b),
+        (None, Some(s)) => (s, a),
+        _ => return None,
+    };
+    if s.index.is_some() {
+        return None;
+    }
+    let (index, stride) = match &**index {
+        E::Bin(Bin::Shl, x, k) if k.as_const().is_some_and(|k| k < 20) => {
+            ((**x).clone(), 1 << k.as_const().unwrap_or(0))
+        }
+        E::Bin(Bin::Mul, x, k) if k.as_const().is_some_and(|k| k > 0 && k < 1 << 20) => {
+            ((**x).clone(), k.as_const().unwrap_or(1))
+        }
+        // A shift of a narrower word that cannot overflow.
+        E::Zext(inner, 64) => match &**inner {
+            E::Bin(Bin::Shl, x, k)
+                if k.as_const().is_some_and(|k| k < 20)
+                    && x.most() <= crate::bits::mask(x.width()) >> k.as_const().unwrap_or(0) =>
+            {
+                ((**x).clone().zext(64), 1 << k.as_const().unwrap_or(0))
+            }
+            _ => ((**index).clone(), 1),
+        },
+        _ => ((**index).clone(), 1),
+    };
+    // A constant in the index is part of the offset: addresses are sums up to multiples of 2⁶⁴.
+    s.index = Some(match index {
+        E::Bin(Bin::Add, x, k) if k.as_const().is_some() => {
+            let k = k.as_const().unwrap_or(0) as i64;
+            s.offset = s
+                .offset
+                .checked_add(k.checked_mul(i64::try_from(stride).ok()?)?)?;
+            (*x, stride)
+        }
+        index => (index, stride),
+    });
+    Some(s)
+}
+
+/// Whether a pointer into this object may be one of several.
+pub fn has_elements(o: &Object) -> bool {
+    o.copies != Copies::One
+}

@@ -1,0 +1,131 @@
+//! What people write who come from C: each slip is one error with the words that help, and reading goes
+//! on behind it.
+
+use super::Parser;
+use crate::Diagnostic;
+use crate::tokens::{Kind, Token};
+
+/// Words that begin a declaration in C.
+const C_TYPES: &[&str] = &[
+    "int",
+    "bool",
+    "char",
+    "short",
+    "long",
+    "unsigned",
+    "signed",
+    "void",
+    "volatile",
+    "const",
+    "static",
+    "atomic_int",
+    "atomic_bool",
+    "atomic_flag",
+    "_Atomic",
+    "_Bool",
+];
+
+impl Parser<'_, '_> {
+    /// `int x;` and the like, where a declaration or a statement may stand.
+    pub(super) fn c_declaration(&self, inside: bool) -> Option<Diagnostic> {
+        let t = self.token();
+        let next = self.cursor.ahead(1);
+        let is_type = t.kind == Kind::Name && C_TYPES.contains(&t.text);
+        let named = next.kind == Kind::Name || next.is("*");
+        let hint = match inside {
+            true => "registers are declared with `local x;` at the top of the thread",
+            false => {
+                "shared memory is declared with `shared x;` or `shared x: 0..3 = 0;`, a thread with \
+                 `thread p { … }`"
+            }
+        };
+        let message = format!("declarations do not begin with a type such as `{}`", t.text);
+        (is_type && named).then(|| Diagnostic::error(t.span, message).hint(hint))
+    }
+
+    /// `x++;` or `++x;`
+    pub(super) fn increment(&self) -> Option<Diagnostic> {
+        let signs = |n: usize| {
+            let (a, b) = (self.cursor.ahead(n), self.cursor.ahead(n + 1));
+            let twice = a.text == b.text && (a.is("+") || a.is("-"));
+            (twice && a.span.end == b.span.start).then(|| (a.text, a.span.to(b.span)))
+        };
+        let found = signs(0).or_else(|| {
+            let length = self.place_length()?;
+            let ends = self.cursor.ahead(length + 2).is(";");
+            signs(length).filter(|_| ends)
+        });
+        let (sign, span) = found?;
+        let by = if sign == "+" { "1" } else { "-1" };
+        Some(
+            Diagnostic::error(span, format!("there is no operator `{sign}{sign}`")).hint(format!(
+                "write `x = x {sign} 1;`: a load and a store, or `fetch_add(x, {by});` to be atomic"
+            )),
+        )
+    }
+
+    /// How many tokens a name with an index has.
+    fn place_length(&self) -> Option<usize> {
+        if self.token().kind != Kind::Name {
+            return None;
+        }
+        if !self.cursor.ahead(1).is("[") {
+            return Some(1);
+        }
+        let far = (2..LOOK).find(|n| self.cursor.ahead(*n).is("]"))?;
+        Some(far + 1)
+    }
+
+    /// `for (i = 0; i < n; i++) { … }`: skips the head; what is inside the braces is read.
+    pub(super) fn c_for(&mut self) -> Diagnostic {
+        let start = self.span();
+        let mut open = 0usize;
+        while !self.at_end() {
+            let t = self.advance();
+            match t.text {
+                "(" if t.kind == Kind::Symbol => open += 1,
+                ")" if t.kind == Kind::Symbol => open -= 1,
+                _ => {}
+            }
+            if open == 0 || self.at("{") || self.at("}") {
+                break;
+            }
+        }
+        let span = start.to(self.last_span());
+        if self.at("{") {
+            let _ = self.block();
+        }
+        Diagnostic::error(span, "a `for` counts over a range").hint(
+            "write `for i in 0..2 { … }` for 0, 1 and 2 (constants, both ends included), or `while … { … }`",
+        )
+    }
+
+    /// What to do where `sign` was expected and something else came.
+    pub(super) fn slip(&self, sign: &str) -> Option<&'static str> {
+        let t = self.token();
+        let word = |w: &str| t.kind == Kind::Name && t.text == w;
+        let before = self.last_text();
+        match sign {
+            _ if word("and") => Some("and is `&&`"),
+            _ if word("or") => Some("or is `||`"),
+            "{" | ")" | ";" if self.at("=") => Some("equality is `==`"),
+            ";" if self.at("(") && before == "fence" => Some("write `fence;`, without parentheses"),
+            "{" if self.starts_statement(t) => {
+                Some("braces are always needed: `while … { x = 1; }`, `if … { x = 1; }`")
+            }
+            "{" if self.at(";") => Some("an empty body is `{ }`"),
+            _ => None,
+        }
+    }
+
+    fn starts_statement(&self, t: Token<'_>) -> bool {
+        t.kind == Kind::Name && !super::items::STARTS.contains(&t.text)
+    }
+
+    fn last_text(&self) -> &str {
+        self.cursor.last().text
+    }
+}
+
+/// How far an index is looked over.
+const LOOK: usize = 40;
