@@ -29,7 +29,7 @@ pub struct Arguments {
     /// The memory model
     #[arg(long, short, value_enum, default_value_t = Model::Tso)]
     model: Model,
-    /// The engine; `auto` runs a plan (for any number of threads: `params` and `exact`)
+    /// The engine; `auto` runs a plan (for any number of threads: `params`, `exact`, `counting` and `small`)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     engine: String,
     /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number

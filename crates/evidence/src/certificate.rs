@@ -4,8 +4,8 @@
 mod as_base64;
 mod closed_states;
 mod coherent;
-pub mod counting;
 pub mod components;
+pub mod counting;
 pub mod cubes;
 mod encoding;
 mod explored;
@@ -18,8 +18,8 @@ pub mod views;
 
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
-pub use counting::Counting;
 pub use components::Components;
+pub use counting::Counting;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};

@@ -287,7 +287,9 @@ fn willing<'e>(
 fn not_open(name: &str, task: &OpenTask<'_>) -> Refusal {
     Refusal::new(match task.of {
         AnyNumber::Program(_) => {
-            format!("`{name}` is for a fixed number of threads; there are params, exact, counting and small")
+            format!(
+                "`{name}` is for a fixed number of threads; there are params, exact, counting and small"
+            )
         }
         AnyNumber::System(_) => {
             format!("`{name}` reads programs; array-based systems are for params")

@@ -250,24 +250,24 @@ impl Worlds<'_> {
 
 /// Numbers of threads for the open families, those with fewer threads first.
 pub fn numbers(program: &Program, threads: u32) -> Vec<Counts> {
-        let families = program.families.iter();
-        let open: Vec<&str> = families
-            .filter(|f| f.count == Count::Any)
-            .map(|f| f.name.as_str())
-            .collect();
-        let mut all: Vec<Vec<u32>> = vec![Vec::new()];
-        for _ in &open {
-            let longer = |row: Vec<u32>| {
-                (1..=threads).map(move |n| row.iter().copied().chain([n]).collect::<Vec<u32>>())
-            };
-            all = all.into_iter().flat_map(longer).take(MOST_WORLDS).collect();
-        }
-        all.sort_by_key(|row| (row.iter().max().copied(), row.iter().sum::<u32>()));
-        let counts = |row: Vec<u32>| {
-            let named = open.iter().map(|name| (*name).to_string());
-            Counts(named.zip(row).collect())
+    let families = program.families.iter();
+    let open: Vec<&str> = families
+        .filter(|f| f.count == Count::Any)
+        .map(|f| f.name.as_str())
+        .collect();
+    let mut all: Vec<Vec<u32>> = vec![Vec::new()];
+    for _ in &open {
+        let longer = |row: Vec<u32>| {
+            (1..=threads).map(move |n| row.iter().copied().chain([n]).collect::<Vec<u32>>())
         };
-        all.into_iter().map(counts).collect()
+        all = all.into_iter().flat_map(longer).take(MOST_WORLDS).collect();
+    }
+    all.sort_by_key(|row| (row.iter().max().copied(), row.iter().sum::<u32>()));
+    let counts = |row: Vec<u32>| {
+        let named = open.iter().map(|name| (*name).to_string());
+        Counts(named.zip(row).collect())
+    };
+    all.into_iter().map(counts).collect()
 }
 
 /// Combinations of numbers of threads that are looked at.

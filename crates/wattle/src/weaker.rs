@@ -21,7 +21,11 @@ pub fn answer(program: &Program, results: &mut [Result<Finding, Unsound>]) {
     for finding in results.iter_mut().flatten() {
         let open = matches!(finding.judged.verdict, Verdict::Undecided { .. });
         let kind = finding.question.map(|q| program.properties[q].kind);
-        if !open || finding.deadlock || finding.live.is_some() || kind == Some(PropertyKind::Reachable) {
+        if !open
+            || finding.deadlock
+            || finding.live.is_some()
+            || kind == Some(PropertyKind::Reachable)
+        {
             continue;
         }
         let same = |p: &&Finding| {

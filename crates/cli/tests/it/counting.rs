@@ -62,7 +62,9 @@ fn bugs_that_need_four_and_five_threads_are_found() {
     let token = "shared t: 0..5;
 thread p[*] { local r: 0..5; atomic { r = t; assume r < 5; t = r + 1; } if r == 4 { assert 0; } }
 ";
-    let semaphore = SEMAPHORE.replace("s = 2", "s = 4").replace("&& p[k]@cs", "&& p[k]@cs && p[l]@cs");
+    let semaphore = SEMAPHORE
+        .replace("s = 2", "s = 4")
+        .replace("&& p[k]@cs", "&& p[k]@cs && p[l]@cs");
     for (name, text) in [("token.wtl", token), ("semaphore.wtl", &semaphore)] {
         let r = run(&["check", &s.file(name, text)]);
         assert_eq!(r.code, 1, "{name} {}{}", r.out, r.err);
