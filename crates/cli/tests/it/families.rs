@@ -211,7 +211,7 @@ thread t[*] {
     let r = run(&["check", &seats, "--engine", "exact", "--json"]);
     assert_eq!(r.code, 1, "{}{}", r.out, r.err);
     let json: serde_json::Value = serde_json::from_str(&r.out).expect("JSON");
-    assert_eq!(json["scope"]["threads"], "3 threads", "{}", r.out);
+    assert_eq!(json["scope"]["threads"], 3, "{}", r.out);
 }
 
 /// The system a program is translated to, as a file of its own, has the program's verdict.

@@ -148,6 +148,7 @@ fn missing_and_unexpected() {
              1 | thread p { skip;
                |                 ^
                = expected: a statement, or `}` to close the block
+               = hint: the `{` in line 1 is still open here
         "#]],
     );
     check(
@@ -247,6 +248,7 @@ fn missing_and_unexpected() {
              1 | thread p { assert 1, "open; }
                |                              ^
                = expected: a statement, or `}` to close the block
+               = hint: the `{` in line 1 is still open here
         "#]],
     );
 }
@@ -456,6 +458,7 @@ fn meanings() {
                |
              1 | thread p[2] { } never p[2]@x; never self == 1;
                |                            ^
+               = hint: a label stands before a statement: `critical: skip;`
 
             error: `self` means nothing outside of a thread
               --> a.wtl:1:37
