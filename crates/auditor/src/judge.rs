@@ -3,9 +3,9 @@
 
 use crate::{AuditError, Solvers, audit, audit_components, audit_open};
 use wattle_evidence::{
-    Answer, Assumption, Broken, Certificate, Control, End, Judged, LiveAnswer, LiveTask, OpenProof,
-    OpenTask, Progress, Proof, Reason, Scope, Stop, Task, Trace, TraceError, Unchecked, Unsound,
-    Verdict, minimise,
+    Answer, AnyNumber, Assumption, Broken, Certificate, Control, End, Judged, LiveAnswer, LiveTask,
+    OpenProof, OpenTask, Progress, Proof, Reason, Scope, Stop, Task, Trace, TraceError, Unchecked,
+    Unsound, Verdict, minimise,
 };
 use wattle_model::PropertyKind;
 
@@ -117,6 +117,16 @@ pub fn judge_open(
     control: &Control<'_>,
 ) -> Result<Judged, Unsound> {
     let (certificate, translated) = (proof.certificate, proof.translated.as_deref());
+    let mut assumptions = proof.assumptions;
+    // What the certificate itself takes for granted is told, whatever the engine says.
+    let told = |a: &Assumption| matches!(a, Assumption::NoWrap { .. });
+    if let (Certificate::Counting(c), AnyNumber::Program(program)) = (&certificate, task.of)
+        && c.no_wrap
+        && !assumptions.iter().any(told)
+    {
+        let (_, variables) = program.with_wraps_as_faults();
+        assumptions.push(Assumption::NoWrap { variables });
+    }
     let audited = match policy {
         AuditPolicy::Never => Ok(Some(Unchecked::Off)),
         AuditPolicy::Always => {
@@ -137,7 +147,7 @@ pub fn judge_open(
         }),
     };
     // What may wrap around in the program did not in the proof; the first line has to say so.
-    Ok(judged.assuming(proof.assumptions, accepted))
+    Ok(judged.assuming(assumptions, accepted))
 }
 
 /// The same for demands on runs: lassos are replayed, certificates audited.
