@@ -42,6 +42,19 @@ void ticket_unlock(struct ticket *l) {
     store(&l->owner, me + 1);
 }
 
+// The same with both numbers in one word of 32 bits: drawn together, served by halves.
+union small { atomic_uint both; struct { _Atomic uint16_t owner, next; }; };
+void small_lock(union small *l) {
+    unsigned old = atomic_fetch_add_explicit(&l->both, 1u << 16, memory_order_acquire);
+    uint16_t me = old >> 16;
+    if ((uint16_t)old == me) return;
+    while (load(&l->owner) != me) relax();
+}
+void small_unlock(union small *l) {
+    uint16_t me = atomic_load_explicit(&l->owner, memory_order_relaxed);
+    store(&l->owner, me + 1);
+}
+
 // The queue lock of the same paper.
 struct node { _Atomic(struct node *) next; atomic_int waits; };
 struct mcs { _Atomic(struct node *) tail; };

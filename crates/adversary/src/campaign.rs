@@ -7,12 +7,13 @@ use crate::table::Table;
 use crate::trial::{AUDITOR, Disagreement, Judge, Limits, compare, trial};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wattle_model::{Program, print};
-use wattle_random::{Profile, shrink, source};
+use wattle_random::{GALLERY, Profile, Source, gallery, shrink, source};
 use wattle_syntax::{Language, parse};
 
 /// Which programs, and how long.
@@ -51,6 +52,8 @@ struct Tried {
     audits: Vec<Audit>,
 }
 
+/// The programs of the gallery are numbered from here.
+pub const GALLERY_FIRST: u64 = 1 << 40;
 /// Programs between two looks at the clock.
 const PART: u64 = 32;
 /// Disagreements beyond this many are told but not shrunk.
@@ -71,6 +74,12 @@ impl Campaign {
         self.profile.unwrap_or(all)
     }
 
+    /// The n-th program.
+    pub fn source(&self, n: u64) -> Source {
+        let shown = n.checked_sub(GALLERY_FIRST).and_then(gallery);
+        shown.unwrap_or_else(|| source(self.seed_of(n), self.profile_of(n)))
+    }
+
     pub fn seed_of(&self, n: u64) -> u64 {
         self.seed.wrapping_mul(1_000_003).wrapping_add(n)
     }
@@ -78,6 +87,9 @@ impl Campaign {
     /// Every seventh program is asked about deadlock too; of those with any number of threads, which
     /// nobody proves free of it, fewer.
     fn deadlock(&self, n: u64) -> bool {
+        if let Some(n) = n.checked_sub(GALLERY_FIRST) {
+            return n % 3 == 1;
+        }
         let each = match self.profile_of(n) {
             Profile::Families => 35,
             Profile::Fixed | Profile::Integers => 7,
@@ -108,54 +120,63 @@ impl Campaign {
         let mut done = self.start()?;
         let began = Instant::now();
         let end = self.first + self.programs;
+        // The gallery first, once.
+        if self.profile.is_none() && self.first == 0 && done.next == 0 {
+            self.part(GALLERY_FIRST..GALLERY_FIRST + GALLERY, &mut done)?;
+        }
         while done.next < end && self.time.is_none_or(|t| began.elapsed() < t) {
             let part = done.next..end.min(done.next + PART);
-            let next = AtomicU64::new(part.start);
-            let found: Mutex<Vec<Tried>> = Mutex::default();
-            std::thread::scope(|scope| {
-                for _ in 0..self.jobs.max(1) {
-                    scope.spawn(|| {
-                        loop {
-                            let n = next.fetch_add(1, Ordering::Relaxed);
-                            if n >= part.end {
-                                break;
-                            }
-                            let one = self.watched(n);
-                            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                            found.push(one);
-                        }
-                    });
-                }
-            });
-            let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-            found.sort_by_key(|t| t.number);
-            for Tried {
-                number,
-                result,
-                audits,
-            } in found
-            {
-                if let Some(file) = &self.audits {
-                    append(file, &audits)?;
-                }
-                match result {
-                    Ok((table, wrong)) => {
-                        done.table.merge(&table);
-                        for (first, others) in together(wrong) {
-                            let small = done.disagreements.len() < SHRUNK;
-                            let text = self.told(number, &first, &others, small);
-                            tell(&mut done, text);
-                        }
-                    }
-                    Err(what) => tell(&mut done, format!("program {number}: {what}")),
-                }
-            }
+            self.part(part.clone(), &mut done)?;
             done.next = part.end;
             if let Some(file) = &self.resume {
                 write(file, &done)?;
             }
         }
         Ok(done)
+    }
+
+    fn part(&self, part: Range<u64>, done: &mut Done) -> Result<(), String> {
+        let next = AtomicU64::new(part.start);
+        let found: Mutex<Vec<Tried>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(|| {
+                    loop {
+                        let n = next.fetch_add(1, Ordering::Relaxed);
+                        if n >= part.end {
+                            break;
+                        }
+                        let one = self.watched(n);
+                        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                        found.push(one);
+                    }
+                });
+            }
+        });
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_by_key(|t| t.number);
+        for Tried {
+            number,
+            result,
+            audits,
+        } in found
+        {
+            if let Some(file) = &self.audits {
+                append(file, &audits)?;
+            }
+            match result {
+                Ok((table, wrong)) => {
+                    done.table.merge(&table);
+                    for (first, others) in together(wrong) {
+                        let small = done.disagreements.len() < SHRUNK;
+                        let text = self.told(number, &first, &others, small);
+                        tell(done, text);
+                    }
+                }
+                Err(what) => tell(done, format!("program {number}: {what}")),
+            }
+        }
+        Ok(())
     }
 
     /// One program, with somebody who notices if it never ends.
@@ -179,7 +200,7 @@ impl Campaign {
     }
 
     fn text(&self, n: u64) -> String {
-        source(self.seed_of(n), self.profile_of(n)).text
+        self.source(n).text
     }
 
     fn one(&self, number: u64) -> Tried {
@@ -193,7 +214,7 @@ impl Campaign {
     }
 
     fn tried(&self, n: u64, audits: &mut Vec<Audit>) -> Result<(Table, Vec<Disagreement>), String> {
-        let source = source(self.seed_of(n), self.profile_of(n));
+        let source = self.source(n);
         let parsed = parse(Language::Wtl, &source.text);
         let Some(program) = parsed.program else {
             let what = format!("does not parse: {:?}\n{}", parsed.diagnostics, source.text);

@@ -7,13 +7,8 @@
 //! shows the auditor proofs of other programs. [`campaign`] does it many
 //! times, can be interrupted and resumed, and shrinks what it finds.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod ask;
 pub mod brute;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use wattle_adversary::campaign::{Campaign, engines};
 use wattle_adversary::trial::Limits;
-use wattle_random::{Profile, source};
+use wattle_random::Profile;
 
 const USAGE: &str = "\
 usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers]
@@ -49,10 +49,7 @@ fn main() -> ExitCode {
     if arguments.print {
         for n in campaign.first..campaign.first + campaign.programs {
             let profile = campaign.profile_of(n);
-            println!(
-                "// {profile} {n}\n{}",
-                source(campaign.seed_of(n), profile).text
-            );
+            println!("// {profile} {n}\n{}", campaign.source(n).text);
         }
         return ExitCode::SUCCESS;
     }

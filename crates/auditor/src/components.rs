@@ -156,18 +156,13 @@ fn is_negation(
         }
         // f W g is g R (f || g).
         (Formula::WeakUntil(f, g), Part::Release(i, j), false) => {
-            let either = match &a.parts[*j as usize] {
-                Part::Or(k, l) => is(f, false, k) && is(g, false, l),
-                _ => false,
-            };
-            is(g, false, i) && either
+            let either = &a.parts[*j as usize];
+            is(g, false, i)
+                && matches!(either, Part::Or(k, l) if is(f, false, k) && is(g, false, l))
         }
         (Formula::WeakUntil(f, g), Part::Until(i, j), true) => {
-            let both = match &a.parts[*j as usize] {
-                Part::And(k, l) => is(f, true, k) && is(g, true, l),
-                _ => false,
-            };
-            is(g, true, i) && both
+            let both = &a.parts[*j as usize];
+            is(g, true, i) && matches!(both, Part::And(k, l) if is(f, true, k) && is(g, true, l))
         }
         _ => false,
     }

@@ -136,9 +136,7 @@ impl Auditor<'_> {
         for q in &self.rules.system.bad {
             for facts in self.conditions(q) {
                 if !inside(self.rules, &self.known, &facts, &mut self.query)? {
-                    return Err(AuditError::Other(
-                        "a bad state is in none of the cubes".into(),
-                    ));
+                    return Err(AuditError::MissesBad);
                 }
             }
         }
@@ -197,10 +195,8 @@ impl Auditor<'_> {
         }
         for d in &drafts {
             if !self.query.contradictory(self.rules, &d.facts)? {
-                return Err(AuditError::Other(format!(
-                    "cube {} may contain an initial state",
-                    i + 1
-                )));
+                let part = i as u64 + 1;
+                return Err(AuditError::HasInitial { part });
             }
         }
         Ok(())

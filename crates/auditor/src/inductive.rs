@@ -291,7 +291,9 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
                 let event = way.what.clone();
                 return Err(match way.to {
                     Some(_) => AuditError::NotClosed { state, event },
-                    None => AuditError::Other(format!("{event} can be a fault in state {state}")),
+                    None => {
+                        AuditError::Other(format!("faults: {event} can be one in state {state}"))
+                    }
                 });
             }
         }

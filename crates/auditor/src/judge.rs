@@ -1,6 +1,7 @@
 //! From what an engine answered to what a person is told. Here, and only here, answers become
 //! verdicts: traces are minimised and replayed, certificates audited, before anything is said.
 
+use crate::translation::{Translation, validate};
 use crate::{AuditError, Solvers, audit, audit_components, audit_open};
 use wattle_evidence::{
     Answer, AnyNumber, Assumption, Broken, Certificate, Control, End, Judged, LiveAnswer, LiveTask,
@@ -23,6 +24,27 @@ pub fn after_audit(
         Err(AuditError::Refused(why)) => Ok(Err(Reason::Other(format!(
             "{engine} has a proof, but it cannot be audited: {why}"
         )))),
+        Err(e) => {
+            let what = e.to_string();
+            Err(Unsound { engine, what })
+        }
+    }
+}
+
+/// The same for a proof about a system that was made from the program, after that was validated. What
+/// is not treated leaves the translation to be trusted, which is told; what does not match counts for
+/// nothing.
+pub fn after_validation(
+    engine: &'static str,
+    result: Result<(), AuditError>,
+) -> Result<Result<Option<Unchecked>, Reason>, Unsound> {
+    match result {
+        Ok(()) => Ok(Ok(None)),
+        Err(AuditError::Stopped(stop)) => Ok(Ok(Some(Unchecked::Translation(stop.to_string())))),
+        Err(AuditError::Refused(why)) => Ok(Ok(Some(Unchecked::Translation(why)))),
+        Err(e @ AuditError::Translation(_)) => {
+            Ok(Err(Reason::Other(format!("{engine} has a proof, but {e}"))))
+        }
         Err(e) => {
             let what = e.to_string();
             Err(Unsound { engine, what })
@@ -112,7 +134,7 @@ pub fn judge_open(
     task: &OpenTask<'_>,
     engine: &'static str,
     proof: OpenProof,
-    scope: Scope,
+    mut scope: Scope,
     (policy, accepted): (AuditPolicy, impl Fn(&Assumption) -> bool),
     control: &Control<'_>,
 ) -> Result<Judged, Unsound> {
@@ -127,12 +149,44 @@ pub fn judge_open(
         let (_, variables) = program.with_wraps_as_faults();
         assumptions.push(Assumption::NoWrap { variables });
     }
+    // What a system claims of itself and was proved beside is audited like what it must not do.
+    let claiming = match task.of {
+        AnyNumber::Program(_) => None,
+        AnyNumber::System(system) => {
+            let claims = proof.claims.iter().filter_map(|i| system.assumed.get(*i));
+            scope.invariants = claims.clone().map(|q| q.span.line).collect();
+            let mut system = system.clone();
+            system.bad.extend(claims.cloned());
+            Some(system)
+        }
+    };
+    let task = &OpenTask {
+        of: claiming.as_ref().map_or(task.of, AnyNumber::System),
+        ..*task
+    };
     let audited = match policy {
         AuditPolicy::Never => Ok(Some(Unchecked::Off)),
         AuditPolicy::Always => {
             let own = Solvers::own();
             let result = audit_open(&own, task, &certificate, translated, control);
-            after_audit(engine, result.map(|_| ()))?
+            match (
+                after_audit(engine, result.map(|_| ()))?,
+                task.of,
+                translated,
+            ) {
+                (Ok(None), AnyNumber::Program(program), Some(t)) => {
+                    let translation = Translation {
+                        program,
+                        property: task.question,
+                        system: &t.system,
+                        relation: &t.relation,
+                        assumptions: &assumptions,
+                    };
+                    let result = validate(&own, &translation, control);
+                    after_validation(engine, result.map(|_| ()))?
+                }
+                (audited, ..) => audited,
+            }
         }
     };
     let judged = match audited {

@@ -2,13 +2,8 @@
 //! shares no code with any engine: one file per kind of certificate. And the judge, which turns an
 //! engine's answer into a verdict once its evidence is checked.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 mod alone;
 mod bad;
@@ -33,7 +28,7 @@ mod views;
 pub use closed_states::write_down;
 pub use components::audit_components;
 pub use counting::audit_counting;
-pub use judge::{AuditPolicy, after_audit, judge, judge_live, judge_open};
+pub use judge::{AuditPolicy, after_audit, after_validation, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
@@ -79,7 +74,7 @@ pub struct Audited {
     pub checked: u64,
 }
 
-/// Why a certificate proves nothing.
+/// Why a certificate proves nothing: which obligation does not hold, in which state, by which step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuditError {
@@ -89,6 +84,10 @@ pub enum AuditError {
     Corrupt(Corrupt),
     /// An initial state is not covered.
     MissesInitial,
+    /// A part of what should lead to something bad has an initial state in it.
+    HasInitial { part: u64 },
+    /// A bad state is in no part of what should have them all.
+    MissesBad,
     /// An event leads out of it.
     NotClosed { state: u64, event: String },
     /// What it says is taken at once may not be.
@@ -121,12 +120,18 @@ impl fmt::Display for AuditError {
             AuditError::WrongModel(m) => write!(f, "the certificate is about {m}"),
             AuditError::Corrupt(c) => write!(f, "the certificate cannot be read: {c}"),
             AuditError::NotRobust => write!(f, "the program is not robust"),
-            AuditError::MissesInitial => write!(f, "an initial state is not covered"),
-            AuditError::NotClosed { state, event } => {
+            AuditError::MissesInitial => {
+                write!(f, "initial states: one is not covered")
+            }
+            AuditError::HasInitial { part } => {
                 write!(
                     f,
-                    "the set is not closed: {event} leads out of state {state}"
+                    "initial states: one is in part {part} of what leads to bad states"
                 )
+            }
+            AuditError::MissesBad => write!(f, "bad states: one is in no part of the certificate"),
+            AuditError::NotClosed { state, event } => {
+                write!(f, "closed under events: {event} leads out of state {state}")
             }
             AuditError::NotLocal(what) => {
                 write!(
@@ -135,16 +140,29 @@ impl fmt::Display for AuditError {
                 )
             }
             AuditError::TooMany => write!(f, "there is too much to go through"),
-            AuditError::Bad { state } => write!(f, "state {state} satisfies the target"),
+            AuditError::Bad { state } => {
+                write!(f, "bad states: state {state} satisfies the target")
+            }
             AuditError::NoValue { state, why } => {
-                write!(f, "the property has no value in state {state}: {why}")
+                write!(
+                    f,
+                    "bad states: the property has no value in state {state}: {why}"
+                )
             }
             AuditError::Fault { state, fault } => {
-                write!(f, "a fault is possible in state {state}: {}", fault.kind)
+                let Fault { thread, step, kind } = fault;
+                write!(
+                    f,
+                    "faults: step {step} of thread {thread} is one in state {state}: {kind}"
+                )
             }
-            AuditError::Deadlock { state } => write!(f, "state {state} is a deadlock"),
-            AuditError::Refused(why) | AuditError::Translation(why) | AuditError::Other(why) => {
-                f.write_str(why)
+            AuditError::Deadlock { state } => write!(f, "deadlocks: state {state} is one"),
+            AuditError::Refused(why) | AuditError::Other(why) => f.write_str(why),
+            AuditError::Translation(why) => {
+                write!(
+                    f,
+                    "its system is not shown to do what the program does: {why}"
+                )
             }
             AuditError::Stopped(stop) => write!(f, "the audit was stopped: {stop}"),
         }

@@ -5,7 +5,7 @@
 //! system are *related* if, with thread i of family f as the system's thread `base f + i`: every thread
 //! is at the location that its cell says; every register, cell and pending store has the value that
 //! its cells say, as the [`Relation`] lists them (a number, one of few constants, a thread or none);
-//! nobody is broken. The relation is a hint of whoever made the system and is checked, not trusted.
+//! nobody is broken; and registers are between the bounds of the location. The relation is a hint of whoever made the system and is checked, not trusted.
 //!
 //! **What is shown**, by running the rules of [`wattle_memory::rules`] for one thread over symbols and
 //! asking the solver:
@@ -34,6 +34,7 @@
 //! wants the absence are not met or left on the way. A chain that is stuck inside an atomic block
 //! stops everybody and is looked at by nobody.
 
+mod casts;
 mod chain;
 mod property;
 mod start;
@@ -43,14 +44,15 @@ mod world;
 
 use super::symbols::Symbols;
 use super::{AuditError, Audited, Solvers};
+use casts::without_outer_casts;
 use table::Table;
 use wattle_evidence::control::Control;
-use wattle_evidence::related::{Held, Relation};
+use wattle_evidence::related::{Constant, Held, Relation};
 use wattle_evidence::verdict::Assumption;
-use wattle_logic::Formula;
+use wattle_logic::{Formula, Term, and, ge, le};
 use wattle_model::array::ArraySystem;
 use wattle_model::graph::{Action, Section};
-use wattle_model::{FamilyId, Place, Program, RegionId, RegisterId, Span, Type};
+use wattle_model::{FamilyId, LocationId, Place, Program, RegionId, RegisterId, Span, Type};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Variable {
@@ -76,7 +78,7 @@ pub fn validate(
     translation: &Translation<'_>,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    let program = translation.program;
+    let program = &without_outer_casts(translation.program);
     let property = translation.property.map(|p| program.properties.get(p));
     if property == Some(None) {
         return Err(AuditError::Other("there is no such property".into()));
@@ -115,13 +117,13 @@ struct Validator<'a> {
 
 fn told(span: Span, why: &str) -> String {
     match span.line {
-        0 => format!("translation not validated: {why}"),
-        line => format!("translation not validated: line {line}: {why}"),
+        0 => why.to_string(),
+        line => format!("line {line}: {why}"),
     }
 }
 
 /// What one query may take.
-const WORK: u64 = 20_000_000;
+const WORK: u64 = 4_000_000;
 
 impl<'a> Validator<'a> {
     /// Whether the conditions cannot hold together, given what is known of the table's variables.
@@ -144,6 +146,10 @@ impl<'a> Validator<'a> {
         all.extend(d.definitions());
         all.extend(query);
         self.solvers.impossible(&all, WORK, self.control)
+    }
+
+    fn go_on(&self) -> Result<(), AuditError> {
+        Ok(self.control.go_on()?)
     }
 
     /// Something that is not treated here.
@@ -172,7 +178,8 @@ impl<'a> Validator<'a> {
         cells.extend(relation.broken);
         let registers = program.families.iter().zip(&relation.registers);
         for (family, held) in registers {
-            if family.registers.len() != held.len() {
+            let counter = held.iter().any(|h| matches!(h, Held::Counter { .. }));
+            if family.registers.len() != held.len() || counter {
                 return self.refused(family.span, corrupt);
             }
         }
@@ -182,7 +189,9 @@ impl<'a> Validator<'a> {
                 wattle_model::Length::Array(n) => n as usize,
                 wattle_model::Length::Scalar | wattle_model::Length::PerThread(_) => 1,
             };
-            if held.len() != elements {
+            let counter = held.iter().any(|h| matches!(h, Held::Counter { .. }));
+            let counts = !counter || region.length == wattle_model::Length::Scalar;
+            if held.len() != elements || !counts {
                 return self.refused(region.span, corrupt);
             }
         }
@@ -250,5 +259,18 @@ impl<'a> Validator<'a> {
             Variable::Register(f, r) => &self.relation.registers[f.index()][r.index()],
             Variable::Region(r) => &self.relation.regions[r.index()][element as usize],
         }
+    }
+
+    /// The register is between the bounds that it has at the location.
+    fn within(&self, f: FamilyId, at: LocationId, r: RegisterId, value: &Term) -> Formula {
+        let family = self.relation.within.get(f.index());
+        let here = family.and_then(|locations| locations.get(at.index()));
+        let (lo, hi) = here
+            .and_then(|all| all.get(r.index()))
+            .copied()
+            .unwrap_or_default();
+        let lo = lo.map(|lo| ge(value.clone(), lo));
+        let hi = hi.map(|hi| le(value.clone(), hi));
+        and(lo.into_iter().chain(hi))
     }
 }

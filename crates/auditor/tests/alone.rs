@@ -1,5 +1,5 @@
-//! The auditor depends on the program, the rules of a step, the proof checker's crate and the types of
-//! evidence, and these on nothing else of ours: on no engine, directly or by another crate.
+//! The auditor depends on the program, the rules of a step, the crate of the proof checker and the types
+//! of evidence, and these on nothing else of ours: on no engine, directly or by another crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -60,6 +60,7 @@ fn no_engine_is_near_the_auditor() {
     // And no engine leans on the auditor: it finds its proofs alone.
     for engine in [
         "search",
+        "traces",
         "robust",
         "coherent",
         "wsts",
@@ -71,5 +72,25 @@ fn no_engine_is_near_the_auditor() {
     ] {
         let on = &all[&format!("wattle-{engine}")];
         assert!(!on.iter().any(|c| c == "wattle-auditor"), "{engine}");
+    }
+}
+
+/// Front-ends, what is printed and measured, and the façade: they know no meaning of a step.
+const WITHOUT: [&str; 9] = [
+    "bench", "cli", "fuzz", "lsp", "machine", "marks", "report", "syntax", "wattle",
+];
+
+#[test]
+fn wildcard_arms_are_denied_where_steps_have_a_meaning() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for entry in fs::read_dir(&crates).expect("the crates") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        if let (Ok(text), false) = (
+            fs::read_to_string(path.join("src/lib.rs")),
+            WITHOUT.contains(&name.as_ref()),
+        ) {
+            assert!(text.contains("clippy::wildcard_enum_match_arm"), "{name}");
+        }
     }
 }

@@ -5,5 +5,6 @@ pub mod auto;
 pub mod cupex;
 pub mod evidence;
 pub mod explicit;
+pub mod growth;
 pub mod params;
 pub mod tso;

@@ -27,6 +27,8 @@ pub struct Arguments {
 enum Suite {
     /// The explicit search: states per second, bytes per state, ablations, the store's own limit
     Explicit,
+    /// How states grow with the number of threads, with each reduction, beside the peers' growth
+    Growth,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,
     /// The plan beside every engine alone, on every example and the suites of harder programs
@@ -52,6 +54,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     };
     if wanted(Suite::Explicit) {
         wattle_bench::explicit::run(arguments.hundred_million, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Growth) {
+        wattle_bench::growth::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }

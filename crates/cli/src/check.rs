@@ -49,7 +49,7 @@ pub struct Arguments {
     /// The order of the search
     #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
     order: SearchOrder,
-    /// Which states the engine `explicit` leaves out
+    /// Which states the engine `explicit` leaves out; `traces` is the engine of that name
     #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
     reduce: units::Reduced,
     /// Whether the engine `explicit` keeps one of the states that differ in who is who
@@ -133,7 +133,11 @@ impl Arguments {
                 Model::Pso => vec![MemoryModel::Pso],
                 Model::All => MemoryModel::ALL.to_vec(),
             },
-            engine: (self.engine != "auto").then(|| self.engine.clone()),
+            engine: match (self.engine.as_str(), self.reduce) {
+                ("auto" | "explicit", units::Reduced::Traces) => Some("traces".into()),
+                ("auto", _) => None,
+                (name, _) => Some(name.into()),
+            },
             threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
             timeout: self.budget.time(),
             memory: self.budget.bytes(),
@@ -415,6 +419,12 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         }
     };
     let mut answer = present(arguments, name, language, &checked);
+    // Places in compiled code, in the words of its source.
+    answer.texts = answer
+        .texts
+        .iter()
+        .map(|t| format!("{t}{}", source.code_lines(t)))
+        .collect();
     answer.notes = warnings.join("\n") + &answer.notes;
     let obstacles = checked.findings().filter_map(|f| match &f.judged.verdict {
         Verdict::Undecided { reason, .. } => Some(output::obstacle(name, &source.text, reason)),

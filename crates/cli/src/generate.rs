@@ -1,4 +1,4 @@
-//! `wattle gen`: members of families of programs, in the trencher language.
+//! `wattle gen`: members of families of programs, in the trencher language or Wattle's own.
 
 use super::exit::Exit;
 use super::output;
@@ -25,6 +25,8 @@ enum Name {
     Unwinding,
     /// N threads that fill a hash table (Fig. 5.12)
     Indexer,
+    /// The same with one compare-and-swap a try, in Wattle's language
+    IndexerCas,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -33,6 +35,7 @@ pub fn run(arguments: &Arguments) -> Exit {
         Name::Branching => Family::Branching,
         Name::Unwinding => Family::Unwinding,
         Name::Indexer => Family::Indexer,
+        Name::IndexerCas => Family::IndexerCas,
     };
     output::answer(&family.program(arguments.size));
     Exit::Holds

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
-use wattle_litmus::{Answer, NoAnswer, Summary, answer_with};
+use wattle_litmus::{Answer, NoAnswer, Summary, answer_by_traces, answer_with};
 use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
 use wattle_syntax::{Language, Severity};
 
@@ -73,8 +73,12 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
         };
-        let found = (budget).within(name, true, |control| {
-            answer_with(&parsed, model, arguments.reduce.into(), control)
+        let found = (budget).within(name, true, |control| match arguments.reduce {
+            units::Reduced::Traces => answer_by_traces(&parsed, model, control),
+            reduce
+            @ (units::Reduced::None | units::Reduced::Local | units::Reduced::Persistent) => {
+                answer_with(&parsed, model, reduce.into(), control)
+            }
         });
         exit = exit.max(exit_of(&found));
         if arguments.json {

@@ -22,6 +22,8 @@ pub enum Reduced {
     Local,
     /// And those of all but one order of events that do not mind each other
     Persistent,
+    /// All: one run for each order of events that mind each other (the engine `traces`)
+    Traces,
 }
 
 impl From<Reduced> for wattle::Reduce {
@@ -29,7 +31,8 @@ impl From<Reduced> for wattle::Reduce {
         match reduced {
             Reduced::None => wattle::Reduce::None,
             Reduced::Local => wattle::Reduce::Local,
-            Reduced::Persistent => wattle::Reduce::Persistent,
+            // Whose search this is not.
+            Reduced::Persistent | Reduced::Traces => wattle::Reduce::Persistent,
         }
     }
 }

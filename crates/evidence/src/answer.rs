@@ -143,6 +143,8 @@ pub struct OpenProof {
     pub assumptions: Vec<Assumption>,
     /// What the certificate is about, where that is not the program itself.
     pub translated: Option<Box<Translated>>,
+    /// What the system claims of itself (by number, not of constants alone) and was proved as well.
+    pub claims: Vec<usize>,
 }
 
 /// What a search was cut off by.

@@ -3,13 +3,8 @@
 //! An engine answers a reachability question ([`Answer`]) with a [`Trace`] or a [`Certificate`]. Only the
 //! judge, in the auditor's crate, turns what it says into a [`Verdict`].
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod answer;
 pub mod certificate;

@@ -4,16 +4,34 @@
 use wattle_model::FamilyId;
 use wattle_model::array::ArraySystem;
 
+/// What a constructor of the system stands for: a number, or more than none and fewer than all threads,
+/// or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constant {
+    Number(i64),
+    SomeThreads,
+    AllThreads,
+}
+
+impl Constant {
+    pub fn number(self) -> Option<i64> {
+        match self {
+            Constant::Number(n) => Some(n),
+            Constant::SomeThreads | Constant::AllThreads => None,
+        }
+    }
+}
+
+/// The least and the greatest value, as far as there are such.
+pub type Bounds = (Option<i64>, Option<i64>);
+
 /// How cells of the system hold a variable of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
     /// One of these, as a constructor of [`Relation::constants`].
-    Few { cell: u16, values: Vec<i64> },
+    Few { cell: u16, values: Vec<Constant> },
     /// A number, within these bounds as far as there are any.
-    Number {
-        cell: u16,
-        bounds: (Option<i64>, Option<i64>),
-    },
+    Number { cell: u16, bounds: Bounds },
     /// A thread of the family, unless the flag says that there is none (−1).
     Thread {
         cell: u16,
@@ -51,10 +69,12 @@ pub struct Relation {
     pub family: Option<u16>,
     /// The flag of threads that had a fault.
     pub broken: Option<u16>,
-    /// The type of constants, and the number that each constructor is, if it is one.
-    pub constants: (u16, Vec<Option<i64>>),
+    /// The type of constants, and what each constructor is.
+    pub constants: (u16, Vec<Constant>),
     /// For each family its registers, in cells indexed by threads.
     pub registers: Vec<Vec<Held>>,
+    /// For each family and location, between which bounds its registers are while a thread is there.
+    pub within: Vec<Vec<Vec<Bounds>>>,
     /// For each region its elements; one for all of them where threads index it.
     pub regions: Vec<Vec<Held>>,
 }

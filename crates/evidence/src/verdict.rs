@@ -64,6 +64,8 @@ pub struct Scope {
     pub unbounded: Vec<String>,
     /// What the proof takes for granted about the program; usually nothing.
     pub assumptions: Vec<Assumption>,
+    /// Lines of the file's invariants that were proved together with the property.
+    pub invariants: Vec<u32>,
 }
 
 /// Something a proof takes for granted and did not show.
@@ -92,6 +94,7 @@ impl Scope {
             data: data.to_string(),
             unbounded: buffers.into_iter().collect(),
             assumptions: Vec::new(),
+            invariants: Vec::new(),
         }
     }
 
@@ -207,7 +210,8 @@ impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unchecked::Off => f.write_str("switched off"),
-            Unchecked::Unable(why) | Unchecked::Translation(why) => f.write_str(why),
+            Unchecked::Unable(why) => f.write_str(why),
+            Unchecked::Translation(why) => write!(f, "the translation is not validated: {why}"),
             Unchecked::Stopped(stop) => write!(f, "{stop}"),
         }
     }

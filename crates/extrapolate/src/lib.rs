@@ -6,13 +6,8 @@
 //! of that proof to buffered values, builds the boolean program ([`boolean`]) and checks it
 //! ([`check`]).
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod boolean;
 mod certify;

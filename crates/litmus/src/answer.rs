@@ -1,6 +1,6 @@
 //! Asking for a test's final states.
 
-use crate::either::final_states;
+use crate::either::{by_traces, final_states};
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::instance::Fact;
 use wattle_model::{CellId, Expr, Instance, Observation, ThreadId};
 use wattle_search::rounds::Cut;
-use wattle_search::{NoFinals, Observed, Reduce, final_states_with};
+use wattle_search::{FinalStates, NoFinals, Observed, Reduce, final_states_with};
 use wattle_syntax::litmus::{LitmusTest, ParsedLitmus};
 
 /// What a test's final states are.
@@ -80,6 +80,29 @@ pub fn answer_with(
     reduce: Reduce,
     control: &Control<'_>,
 ) -> Result<Answer, NoAnswer> {
+    summarise(parsed, |instance, observed| {
+        match reduce == Reduce::default() {
+            true => final_states(instance, model, observed, control),
+            false => final_states_with(instance, model, observed, reduce.reductions(), control),
+        }
+    })
+}
+
+/// The same trace by trace, and by nobody else.
+pub fn answer_by_traces(
+    parsed: &ParsedLitmus,
+    model: MemoryModel,
+    control: &Control<'_>,
+) -> Result<Answer, NoAnswer> {
+    summarise(parsed, |instance, observed| {
+        by_traces(instance, model, observed, control)
+    })
+}
+
+fn summarise(
+    parsed: &ParsedLitmus,
+    find: impl FnOnce(&Instance, &[Observed]) -> Result<FinalStates, NoFinals>,
+) -> Result<Answer, NoAnswer> {
     let (Some(program), Some(test)) = (&parsed.program, &parsed.test) else {
         return Err(NoAnswer::NotRead);
     };
@@ -97,11 +120,7 @@ pub fn answer_with(
     let mut order: Vec<(usize, Observed)> = observed.iter().map(|(o, i)| (*i, *o)).collect();
     order.sort_unstable();
     let order: Vec<Observed> = order.into_iter().map(|(_, o)| o).collect();
-    let found = match reduce == Reduce::default() {
-        true => final_states(&instance, model, &order, control),
-        false => final_states_with(&instance, model, &order, reduce.reductions(), control),
-    };
-    let found = found.map_err(|e| match e {
+    let found = find(&instance, &order).map_err(|e| match e {
         NoFinals::Fault(f) => NoAnswer::Fault(f),
         NoFinals::Undecided(reason) => NoAnswer::Undecided(reason),
     })?;

@@ -3,8 +3,8 @@
 //! Threads that have little to do with each other have few traces and very many states; threads that all
 //! write one cell the other way round. Nobody knows before. So both are asked in turn, each time for
 //! longer, and the first to be done answers. Turns are measured in polls, so who answers is a property of
-//! the test. The search by traces goes on where it was; the explicit one begins anew, each time with eight
-//! times the budget, which costs it a seventh of what it takes in the end.
+//! the test. The search by traces goes on where it was; the explicit one begins anew, with several times the
+//! budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,9 +15,11 @@ use wattle_search::rounds::Cut;
 use wattle_search::{FinalStates, NoFinals, Observed};
 use wattle_traces::{FinalSearch, prepare};
 
-/// Polls of each in the first turn: about a millisecond, and about ten.
-const FIRST: (u64, u64) = (4, 16);
-/// How much longer every turn is than the one before.
+/// Polls of traces and of the explicit search in the first turn: enough for all but a few tests.
+const FIRST: (u64, u64) = (2, 32);
+/// The same in the second, where one of them is expected to be much better than the other.
+const SECOND: (u64, u64) = (128, 128);
+/// How much longer every later turn is than the one before.
 const MORE: u64 = 8;
 
 /// So many polls.
@@ -52,6 +54,31 @@ impl Pace for Turn {
     }
 }
 
+/// Trace by trace only.
+pub fn by_traces(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    control: &Control<'_>,
+) -> Result<FinalStates, NoFinals> {
+    let found = wattle_traces::final_states(instance, model, observed, control);
+    found.map(complete).map_err(|e| match e {
+        wattle_traces::NoFinals::Fault(fault) => NoFinals::Fault(fault),
+        wattle_traces::NoFinals::Undecided(Reason::Refused(refusal)) => {
+            NoFinals::Undecided(Reason::Other(format!("traces: {}", refusal.why)))
+        }
+        wattle_traces::NoFinals::Undecided(reason) => NoFinals::Undecided(reason),
+    })
+}
+
+fn complete(found: wattle_traces::Finals) -> FinalStates {
+    FinalStates {
+        states: found.states,
+        cut: Cut::Nothing,
+        effort: found.effort,
+    }
+}
+
 pub fn final_states(
     instance: &Instance,
     model: MemoryModel,
@@ -68,13 +95,7 @@ pub fn final_states(
             let turn = Turn::new(few);
             let within = control.stage(Duration::MAX).with_pace(&turn);
             match search.run(&within) {
-                Ok(found) => {
-                    return Ok(FinalStates {
-                        states: found.states,
-                        cut: Cut::Nothing,
-                        effort: found.effort,
-                    });
-                }
+                Ok(found) => return Ok(complete(found)),
                 Err(wattle_traces::NoFinals::Fault(fault)) => return Err(NoFinals::Fault(fault)),
                 Err(wattle_traces::NoFinals::Undecided(Reason::Stopped { stop, .. })) => {
                     if !turn.is_over() {
@@ -97,7 +118,9 @@ pub fn final_states(
             Ok(found) if found.cut != Cut::Nothing => {}
             other => return other,
         }
-        few *= MORE;
-        many *= MORE;
+        (few, many) = match (few, many) == FIRST {
+            true => SECOND,
+            false => (few * MORE, many * MORE),
+        };
     }
 }

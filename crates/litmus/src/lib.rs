@@ -22,6 +22,6 @@ mod answer;
 mod either;
 mod summary;
 
-pub use answer::{Answer, NoAnswer, answer, answer_with, observed_facts};
+pub use answer::{Answer, NoAnswer, answer, answer_by_traces, answer_with, observed_facts};
 pub use either::final_states;
 pub use summary::{Observation, Summary};

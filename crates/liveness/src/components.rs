@@ -1,7 +1,6 @@
 //! Strongly connected components of a part of the graph, and what is wrong or harmless about them.
 
 use crate::graph::{Arc, Graph};
-use rustc_hash::FxHashMap;
 use wattle_evidence::certificate::components::Harmless;
 use wattle_evidence::live::{Fairness, Mover, Set, Trap};
 
@@ -38,13 +37,17 @@ impl Judge {
     }
 }
 
-/// The sums over a strongly connected set of nodes.
+/// A strongly connected set of nodes, sorted, and the sums over it.
 #[derive(Default)]
-struct Sums {
+struct Component {
+    nodes: Vec<u32>,
+    /// Acceptance sets and movers of the arcs inside.
     accepting: u64,
     moved: Set,
+    /// Who cannot move in some state of it, who can in some.
     unable: Set,
     ever: Set,
+    /// Some arc is inside.
     inside: bool,
 }
 
@@ -63,16 +66,17 @@ pub fn look_into(graph: &Graph<'_, '_>, nodes: &[u32]) -> Option<Vec<u32>> {
 pub fn in_traps(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<(usize, Vec<u32>)> {
     let mut all = Vec::new();
     for t in graph.machine.instance.thread_ids() {
-        let mut at: FxHashMap<usize, Vec<u32>> = FxHashMap::default();
+        let locations = graph.machine.instance.thread(t).locations.len();
+        let mut at: Vec<Vec<u32>> = vec![Vec::new(); locations];
         for n in nodes {
             let location = graph.machine.location(graph.state(*n), t);
-            at.entry(location.index()).or_default().push(*n);
+            at[location.index()].push(*n);
         }
         for (i, trap) in graph.judge.traps.iter().enumerate() {
             if trap.thread != t {
                 continue;
             }
-            let here = trap.at.iter().filter_map(|l| at.get(&l.index()));
+            let here = trap.at.iter().map(|l| &at[l.index()]);
             let mut here: Vec<u32> = here.flatten().copied().collect();
             here.sort_unstable();
             if !here.is_empty() {
@@ -90,17 +94,17 @@ fn broken(graph: &Graph<'_, '_>, nodes: Vec<u32>) -> Option<Vec<u32>> {
     let mut work = vec![nodes];
     while let Some(nodes) = work.pop() {
         for component in components(graph, &nodes) {
-            let sums = sums(graph, &component);
-            if !sums.inside || sums.accepting & graph.judge.sets != graph.judge.sets {
+            let sets = graph.judge.sets;
+            if !component.inside || component.accepting & sets != sets {
                 continue;
             }
-            let unfair = graph.judge.unfair(sums.moved, sums.unable, sums.ever);
+            let unfair = component.unfair(&graph.judge);
             if unfair == 0 {
-                return Some(component);
+                return Some(component.nodes);
             }
             if graph.judge.fairness == Fairness::Strong {
-                let rest = component.iter().filter(|n| graph.able(**n) & unfair == 0);
-                let rest: Vec<u32> = rest.copied().collect();
+                let rest = component.nodes.into_iter();
+                let rest: Vec<u32> = rest.filter(|n| graph.able(*n) & unfair == 0).collect();
                 if !rest.is_empty() {
                     work.push(rest);
                 }
@@ -110,81 +114,100 @@ fn broken(graph: &Graph<'_, '_>, nodes: Vec<u32>) -> Option<Vec<u32>> {
     None
 }
 
-fn sums(graph: &Graph<'_, '_>, sorted: &[u32]) -> Sums {
-    let mut sums = Sums::default();
-    for n in sorted {
-        let able = graph.able(*n);
-        sums.unable |= !able;
-        sums.ever |= able;
-        for arc in graph.arcs(*n) {
-            if sorted.binary_search(&arc.target).is_ok() {
-                let label = graph.label(arc);
-                sums.accepting |= label.accepting;
-                sums.moved |= label.moved;
-                sums.inside = true;
-            }
-        }
+impl Component {
+    fn unfair(&self, judge: &Judge) -> Set {
+        judge.unfair(self.moved, self.unable, self.ever)
     }
-    sums
 }
 
-/// Tarjan's components of the graph between these nodes, each sorted; whatever an arc leads to comes
-/// before.
-pub fn components(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<Vec<u32>> {
-    let mut local: FxHashMap<u32, u32> = FxHashMap::default();
+/// Tarjan's components of the graph between these nodes; whatever an arc leads to comes before.
+fn components(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<Component> {
+    let mut place = graph.place.borrow_mut();
+    if place.len() < graph.store.len() {
+        place.resize(graph.store.len(), NOWHERE);
+    }
     for (i, n) in nodes.iter().enumerate() {
-        local.insert(*n, i as u32);
+        place[*n as usize] = i as u32;
     }
     let n = nodes.len();
-    let (mut number, mut low) = (vec![u32::MAX; n], vec![0u32; n]);
-    let mut closed = vec![false; n];
-    let (mut stack, mut next, mut found) = (Vec::new(), 0, Vec::new());
+    let (mut number, mut low) = (vec![NOWHERE; n], vec![0u32; n]);
+    // Which component a node is in, once that is known.
+    let mut of = vec![NOWHERE; n];
+    let (mut stack, mut next) = (Vec::new(), 0);
+    let mut found: Vec<Component> = Vec::new();
+    let mut path: Vec<(u32, u32)> = Vec::new();
     for root in 0..n as u32 {
-        if number[root as usize] != u32::MAX {
-            continue;
+        if number[root as usize] == NOWHERE {
+            path.push((root, 0));
         }
-        let mut path: Vec<(u32, usize)> = vec![(root, 0)];
-        while let Some(&(l, i)) = path.last() {
-            let at = l as usize;
-            if i == 0 {
+        while let Some((l, i)) = path.last_mut() {
+            let at = *l as usize;
+            if *i == 0 {
                 (number[at], low[at]) = (next, next);
                 next += 1;
-                stack.push(l);
+                stack.push(*l);
             }
             let arcs: &[Arc] = graph.arcs(nodes[at]);
-            let ahead = arcs[i.min(arcs.len())..].iter().enumerate();
-            let mut ahead = ahead.filter_map(|(j, a)| Some((i + j, *local.get(&a.target)?)));
-            if let Some((j, target)) = ahead.next() {
-                if let Some(top) = path.last_mut() {
-                    top.1 = j + 1;
+            let mut entered = None;
+            while let Some(arc) = arcs.get(*i as usize) {
+                *i += 1;
+                let target = place[arc.target as usize];
+                if target == NOWHERE {
+                    continue;
                 }
-                if number[target as usize] == u32::MAX {
-                    path.push((target, 0));
-                } else if !closed[target as usize] {
+                if number[target as usize] == NOWHERE {
+                    entered = Some(target);
+                    break;
+                }
+                if of[target as usize] == NOWHERE {
                     low[at] = low[at].min(number[target as usize]);
                 }
+            }
+            if let Some(target) = entered {
+                path.push((target, 0));
                 continue;
             }
             path.pop();
-            if let Some(&(parent, _)) = path.last() {
-                low[parent as usize] = low[parent as usize].min(low[at]);
+            if let Some((parent, _)) = path.last() {
+                low[*parent as usize] = low[*parent as usize].min(low[at]);
             }
             if low[at] == number[at] {
-                let mut component = Vec::new();
+                let mut component = Component::default();
                 while let Some(m) = stack.pop() {
-                    closed[m as usize] = true;
-                    component.push(nodes[m as usize]);
-                    if m == l {
+                    of[m as usize] = found.len() as u32;
+                    component.nodes.push(nodes[m as usize]);
+                    if m as usize == at {
                         break;
                     }
                 }
-                component.sort_unstable();
+                component.nodes.sort_unstable();
                 found.push(component);
             }
         }
     }
+    for (i, node) in nodes.iter().enumerate() {
+        let component = &mut found[of[i] as usize];
+        let able = graph.able(*node);
+        component.unable |= !able;
+        component.ever |= able;
+        for arc in graph.arcs(*node) {
+            let target = place[arc.target as usize];
+            if target != NOWHERE && of[target as usize] == of[i] {
+                let label = graph.label(arc);
+                component.accepting |= label.accepting;
+                component.moved |= label.moved;
+                component.inside = true;
+            }
+        }
+    }
+    for n in nodes {
+        place[*n as usize] = NOWHERE;
+    }
     found
 }
+
+/// No place among the nodes that are looked at.
+const NOWHERE: u32 = u32::MAX;
 
 /// Numbers for a certificate: for each node, trap by trap, the numbers it has there.
 pub struct Numbers {
@@ -222,16 +245,15 @@ impl Numbers {
         for component in components(graph, nodes) {
             let number = self.count;
             self.count += 1;
-            for n in &component {
+            for n in &component.nodes {
                 self.of[*n as usize].push((trap, number));
             }
-            let sums = sums(graph, &component);
-            if !sums.inside {
+            if !component.inside {
                 continue;
             }
-            let missed = graph.judge.sets & !sums.accepting;
-            let idle = graph.judge.movers & !sums.moved & !sums.unable;
-            let without = graph.judge.movers & !sums.moved & sums.ever;
+            let missed = graph.judge.sets & !component.accepting;
+            let idle = graph.judge.movers & !component.moved & !component.unable;
+            let without = graph.judge.movers & !component.moved & component.ever;
             let mover = |set: Set| movers[set.trailing_zeros() as usize];
             let why = if missed != 0 {
                 Harmless::Misses(missed.trailing_zeros())
@@ -239,10 +261,10 @@ impl Numbers {
                 Harmless::Idle(mover(idle))
             } else if graph.judge.fairness == Fairness::Strong && without != 0 {
                 let one = without & without.wrapping_neg();
-                let rest = component.iter().filter(|n| graph.able(**n) & one == 0);
-                let rest: Vec<u32> = rest.copied().collect();
-                self.components
-                    .insert(number, Harmless::Without(mover(without)));
+                let rest = component.nodes.into_iter();
+                let rest: Vec<u32> = rest.filter(|n| graph.able(*n) & one == 0).collect();
+                let why = Harmless::Without(mover(without));
+                self.components.insert(number, why);
                 self.part(graph, movers, trap, &rest)?;
                 continue;
             } else {

@@ -10,6 +10,7 @@ use crate::components::{Judge, look_into};
 use crate::moves::Moves;
 use crate::tableau::MOST_ATOMS;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use wattle_evidence::certificate::components::Automaton;
 use wattle_evidence::live::{LiveTask, Mover, Set};
 use wattle_evidence::{Control, Progress, Stop};
@@ -56,6 +57,8 @@ pub struct Graph<'m, 'i> {
     /// Who can move, as a number of a label with that set.
     able: Vec<u32>,
     row: Vec<u64>,
+    /// To work in: where a node is among those looked at.
+    pub place: RefCell<Vec<u32>>,
 }
 
 /// Why exploring ended.
@@ -138,6 +141,7 @@ impl<'m, 'i> Graph<'m, 'i> {
             label_numbers: FxHashMap::from_iter([(Label::default(), 0)]),
             able: Vec::new(),
             row: Vec::new(),
+            place: RefCell::new(Vec::new()),
         }
     }
 
@@ -269,6 +273,24 @@ impl<'m, 'i> Graph<'m, 'i> {
                 self.roots.push(node);
             }
         }
+        Ok(())
+    }
+
+    /// Explores breadth first until so many nodes are expanded, or all.
+    pub fn widely(&mut self, most: u32, control: &Control<'_>) -> Result<(), Ended> {
+        self.begin()?;
+        let mut next = 0;
+        while next < most && (next as usize) < self.store.len() {
+            if u64::from(next).is_multiple_of(POLL) {
+                let progress = self.progress();
+                control.poll("liveness", progress).map_err(Ended::Stopped)?;
+            }
+            self.expand(next)?;
+            next += 1;
+        }
+        let nodes = self.store.len();
+        self.begins.resize(nodes, (UNSEEN, UNSEEN));
+        self.able.resize(nodes, 0);
         Ok(())
     }
 

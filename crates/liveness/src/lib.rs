@@ -23,7 +23,7 @@ use wattle_memory::compiled::{Found, Reductions, View};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference;
 use wattle_search::Order;
-use wattle_search::question::{self, Manner};
+use wattle_search::question::{self, Explored, Manner};
 use wattle_search::rounds::{Plan, Sizes};
 
 pub const NAME: &str = "liveness";
@@ -119,7 +119,9 @@ fn search(
             }
             Ended::TooMany => return undecided(Reason::Other("too many states".into())),
             Ended::Broken(component) => {
-                let found = lasso::lasso(&mut graph, &component, task.fairness);
+                let near = || Graph::new(task, &machine, &automaton, &movers);
+                let found = nearby(task, near, control)
+                    .or_else(|| lasso::lasso(&mut graph, &component, task.fairness));
                 return match found.and_then(|l| closed(task, l)) {
                     Some(lasso) => Ok((LiveAnswer::Broken(lasso), effort)),
                     None => undecided(Reason::Other("a run could not be rebuilt".into())),
@@ -151,6 +153,24 @@ fn search(
     }
 }
 
+/// A lasso among the states that are nearest to the start: what a depth-first search finds first is
+/// often far away.
+fn nearby<'m, 'i: 'm>(
+    task: &LiveTask<'_>,
+    graph: impl Fn() -> Graph<'m, 'i>,
+    control: &Control<'_>,
+) -> Option<Lasso> {
+    for most in [1 << 8, 1 << 11, 1 << 14, 1 << 16] {
+        let mut near = graph();
+        near.widely(most, control).ok()?;
+        let all: Vec<u32> = (0..near.store.len() as u32).collect();
+        if let Some(component) = components::look_into(&near, &all) {
+            return lasso::lasso(&mut near, &component, task.fairness);
+        }
+    }
+    None
+}
+
 /// A lasso that is closed to the last register: what is dead may differ after the first round, and no
 /// more after the second.
 fn closed(task: &LiveTask<'_>, lasso: Lasso) -> Option<Lasso> {
@@ -174,11 +194,18 @@ fn fault(task: &LiveTask<'_>, control: &Control<'_>) -> LiveAnswer {
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
     let explored = question::explore(&plain, &manner, &mut sizes, control);
-    match explored.map(|(explored, _)| explored) {
-        Ok(question::Explored::Bad(trace)) if trace.end != End::Target => LiveAnswer::Fault(trace),
-        Ok(question::Explored::Stopped(stop)) => LiveAnswer::Undecided(Reason::stopped(stop, NAME)),
-        _ => LiveAnswer::Undecided(Reason::Other(
-            "a fault is reachable; the run to it was not found".into(),
-        )),
+    let lost = || {
+        let why = "a fault is reachable; the run to it was not found";
+        LiveAnswer::Undecided(Reason::Other(why.into()))
+    };
+    let Ok((explored, _)) = explored else {
+        return lost();
+    };
+    match explored {
+        Explored::Bad(trace) if trace.end != End::Target => LiveAnswer::Fault(trace),
+        Explored::Stopped(stop) => LiveAnswer::Undecided(Reason::stopped(stop, NAME)),
+        Explored::Bad(_) | Explored::Closed { .. } | Explored::Cut(_) | Explored::Unclear(_) => {
+            lost()
+        }
     }
 }

@@ -84,13 +84,8 @@
 //! talks to an installed `z3`; the example `second_opinion` compares verdicts on
 //! many random queries.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 mod atom;
 mod cache;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use wattle_model::program::Action;
 
 /// Larger graphs are refused.
-const MAX_NODES: usize = 1 << 17;
+const MAX_NODES: usize = 1 << 14;
 const MAX_DEPTH: usize = 64;
 /// How many instructions the outcome of a `cmpxchg` is remembered.
 const REMEMBERED: u8 = 40;

@@ -244,7 +244,11 @@ impl Emit<'_> {
             // Low bits are the same with and without a sign.
             Bin::And if fixed.is_some_and(|c| c <= mask(w) >> 1) => {
                 let c = Expr::Const(fixed.unwrap_or(0) as i64);
-                binary(Op2::BitAnd, self.read(a, self.natural(a))?, c)
+                let whole = match a {
+                    E::Extract(whole, 0, _) => whole,
+                    a => a,
+                };
+                binary(Op2::BitAnd, self.read(whole, self.natural(whole))?, c)
             }
             Bin::And => binary(Op2::BitAnd, self.read(a, sign)?, self.read(b, sign)?),
             Bin::Or => binary(Op2::BitOr, self.read(a, sign)?, self.read(b, sign)?),
@@ -420,7 +424,7 @@ impl Emit<'_> {
             }],
             Op::Export { to, value } => vec![Action::Assign {
                 register: *to,
-                value: self.outer(value, false)?,
+                value: self.read(value, false)?,
             }],
         })
     }
@@ -450,6 +454,7 @@ pub fn emit(
     let mut registers = BTreeMap::new();
     let edges = || order.iter().flat_map(|n| &graph.nodes[*n].out);
     let used: BTreeSet<VarId> = edges().filter_map(|e| e.op.written()).collect();
+    let early = crate::passes::live_at_entry(graph);
     for v in used {
         let kind = kinds.get(&v).copied().unwrap_or(Kind::Number);
         let ty = type_of(kind, graph.vars.width(v), signs.contains(&v), objects);
@@ -462,9 +467,11 @@ pub fn emit(
                 &mut taken,
             ),
             ty,
-            init: match several {
-                true => Init::All(Expr::Const(-1)),
-                false => Init::default(),
+            init: match (early.contains(&v), several) {
+                // Read before it is written, on some path: anything may be there.
+                (true, _) => Init::Any,
+                (false, true) => Init::All(Expr::Const(-1)),
+                (false, false) => Init::default(),
             },
             span: Span::NONE,
         });

@@ -28,6 +28,7 @@ pub mod markers;
 mod memory;
 mod passes;
 mod signs;
+mod split;
 mod world;
 
 pub use image::Image;

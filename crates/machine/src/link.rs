@@ -2,14 +2,14 @@
 
 use crate::bits::{Base, E, VarId};
 use crate::build::{Builder, Call, Stub};
-use crate::graph::{Graph, Op, Origin, RAX};
+use crate::graph::{Access, Graph, Op, Origin, RAX};
 use crate::image::Image;
 use crate::layout::{self, Seen};
 use crate::listing::Listing;
 use crate::memory::{Fields, Kind, spot};
 use crate::passes::{self, effective};
 use crate::world::{Copies, Object, Refusal, World};
-use crate::{Problem, emit, signs};
+use crate::{Problem, emit, signs, split};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{Expr, Family, Init, Length, Local, Op2, Program, Span, Type, validate};
 use wattle_syntax::Diagnostic;
@@ -56,11 +56,18 @@ pub fn fill(
     for graph in &mut graphs {
         refusals.extend(passes::simplify(graph, &fields, &world.objects));
     }
-    let kinds: Vec<BTreeMap<VarId, Kind>> =
-        graphs.iter().map(|g| kinds(g, &fields, &world)).collect();
-    let mut seen = Vec::new();
-    for (graph, kinds) in graphs.iter().zip(&kinds) {
-        accesses(graph, kinds, &mut seen, &mut refusals);
+    let mut kinds = all_kinds(&graphs, &fields, &world);
+    let mut seen = accesses(&graphs, &kinds, &mut refusals);
+    let parts = split::parts(&seen);
+    if !parts.is_empty() && refusals.is_empty() {
+        for (graph, kinds) in graphs.iter_mut().zip(&kinds) {
+            let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
+            let spot = |at: &Access| spot(&at.address, &of);
+            refusals.extend(split::split(graph, &parts, &spot, &world));
+            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+        }
+        kinds = all_kinds(&graphs, &fields, &world);
+        seen = accesses(&graphs, &kinds, &mut refusals);
     }
     if !refusals.is_empty() {
         return Err(told(&world, refusals));
@@ -72,10 +79,7 @@ pub fn fill(
     let looked = looked_at(&program);
     let bits = passes::narrow(&mut graphs, &|g, at| layout.numbers(at, &kinds[g]), &looked);
     graphs.iter_mut().for_each(passes::finish);
-    let kinds: Vec<BTreeMap<VarId, Kind>> = graphs
-        .iter()
-        .map(|g| self::kinds(g, &fields, &world))
-        .collect();
+    let kinds = all_kinds(&graphs, &fields, &world);
     let signs = signs::signs(&graphs, &|g, at| layout.numbers(at, &kinds[g]));
     layout.settle(signs.regions, &bits, &mut program);
     let listing = Listing::new(&graphs, &world, text);
@@ -381,6 +385,10 @@ fn fields(graphs: &mut [Graph], world: &World) -> Fields {
     }
 }
 
+fn all_kinds(graphs: &[Graph], fields: &Fields, world: &World) -> Vec<BTreeMap<VarId, Kind>> {
+    graphs.iter().map(|g| kinds(g, fields, world)).collect()
+}
+
 fn kinds(graph: &Graph, fields: &Fields, world: &World) -> BTreeMap<VarId, Kind> {
     emit::kinds(graph, &|at, kinds| {
         let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Null);
@@ -396,6 +404,18 @@ fn kinds(graph: &Graph, fields: &Fields, world: &World) -> BTreeMap<VarId, Kind>
 
 /// Every access of shared memory; what points nowhere is refused.
 fn accesses(
+    graphs: &[Graph],
+    kinds: &[BTreeMap<VarId, Kind>],
+    refusals: &mut Vec<Refusal>,
+) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for (graph, kinds) in graphs.iter().zip(kinds) {
+        accesses_of(graph, kinds, &mut seen, refusals);
+    }
+    seen
+}
+
+fn accesses_of(
     graph: &Graph,
     kinds: &BTreeMap<VarId, Kind>,
     seen: &mut Vec<Seen>,

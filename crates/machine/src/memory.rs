@@ -129,7 +129,10 @@ pub fn kind_of(e: &E, of: &impl Fn(VarId) -> Kind) -> Kind {
             },
         },
         E::Ite(_, a, b) => kind_of(a, of).join(kind_of(b, of)),
-        E::Insert(a, _, _) | E::Not(a) => match kind_of(a, of) {
+        // What is left of a pointer when part of it is overwritten is no pointer; whoever needs those
+        // bits is refused when they are written down.
+        E::Insert(..) => Kind::Number,
+        E::Not(a) => match kind_of(a, of) {
             Kind::Pointer(..) | Kind::Mixed => Kind::Mixed,
             _ => Kind::Number,
         },
@@ -204,6 +207,22 @@ pub fn spot(address: &E, of: &impl Fn(VarId) -> Kind) -> Option<Spot> {
             _ => ((**index).clone(), 1),
         },
         _ => ((**index).clone(), 1),
+    };
+    // A sum of a narrower word that cannot wrap around is the same sum of 64 bits.
+    let index = match index {
+        E::Zext(inner, 64) => match *inner {
+            E::Bin(Bin::Add, x, k)
+                if k.as_const().is_some_and(|k| {
+                    let sum = x.most().checked_add(k);
+                    sum.is_some_and(|s| s <= crate::bits::mask(x.width()))
+                }) =>
+            {
+                let k = k.as_const().unwrap_or(0) as i64;
+                x.zext(64).plus(k)
+            }
+            inner => inner.zext(64),
+        },
+        index => index,
     };
     // A constant in the index is part of the offset: addresses are sums up to multiples of 2⁶⁴.
     s.index = Some(match index {

@@ -6,13 +6,8 @@
 //! the grid: these two are the specification. The [`compiled`] machine has the same grid on packed
 //! states of numbers.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod automaton;
 pub mod compiled;

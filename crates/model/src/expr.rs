@@ -350,7 +350,11 @@ impl<A> Expr<A> {
                 let (a, b) = (a.modular(d, leaf)?, b.evaluate(d, leaf)?);
                 Ok(d.modular(*op, a, b)?)
             }
-            other => other.evaluate(d, leaf),
+            other @ (Expr::Const(_)
+            | Expr::Atom(_)
+            | Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::Ite(..)) => other.evaluate(d, leaf),
         }
     }
 

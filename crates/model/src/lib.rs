@@ -5,13 +5,8 @@
 //! and every name resolved to a number: the form that machines and engines read. Nothing here knows
 //! a surface language, a memory model or an engine.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod array;
 pub mod canonical;

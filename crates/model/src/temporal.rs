@@ -64,13 +64,11 @@ impl<A> Formula<A> {
 
     /// Every condition, from left to right.
     pub fn for_each_now<'f>(&'f self, visit: &mut dyn FnMut(&'f A)) {
-        match self {
-            Formula::Now(a) => visit(a),
-            _ => {
-                for part in self.parts() {
-                    part.for_each_now(visit);
-                }
-            }
+        if let Formula::Now(a) = self {
+            visit(a);
+        }
+        for part in self.parts() {
+            part.for_each_now(visit);
         }
     }
 

@@ -39,6 +39,14 @@ impl Proof {
             Proof::Views(p) => p.views.len(),
         }
     }
+
+    /// Claims of the system that were proved as well.
+    pub fn claims(&self) -> &[usize] {
+        match self {
+            Proof::Cubes(p) => &p.claims,
+            Proof::Views(_) => &[],
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -105,6 +105,7 @@ fn of_program(
                 certificate: certificate(system, model, &proof),
                 assumptions,
                 translated: Some(Box::new(translated)),
+                claims: Vec::new(),
             },
             effort: held(proof.size()),
         },
@@ -140,6 +141,7 @@ fn of_system(system: &ArraySystem, model: MemoryModel, control: &Control<'_>) ->
                         .into_iter()
                         .collect(),
                     translated: None,
+                    claims: proof.claims().to_vec(),
                 },
                 effort: held(proof.size()),
             }

@@ -3,13 +3,8 @@
 //! The input is an array-based system ([`wattle_model::array::ArraySystem`]); [`check`](check::check)
 //! decides whether a bad state can be reached for any number of threads under SC, TSO or PSO.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod build;
 pub mod certificate;
@@ -40,6 +35,6 @@ pub mod view;
 
 pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};
-pub use engine::Params;
+pub use engine::{NAME, Params};
 pub use search::Effort;
 pub use small::small_worlds;

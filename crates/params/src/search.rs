@@ -50,6 +50,8 @@ pub struct Proof {
     pub cubes: Vec<Cube>,
     /// For each cube a later one that covers it, if there is one.
     pub under: Vec<Option<u32>>,
+    /// Claims of the system (not about constants alone) that were proved as well.
+    pub claims: Vec<usize>,
 }
 
 impl Proof {
@@ -147,6 +149,7 @@ impl<'c, 'a> Search<'c, 'a> {
             .iter()
             .enumerate()
             .filter(|(i, q)| !system.only_constants(&q.body) && !refuted.contains(i));
+        let claimed: Vec<usize> = claims.clone().map(|(i, _)| i).collect();
         let roots: Vec<_> = claims
             .map(|(i, q)| (Root::Claimed(i), q))
             .chain(system.bad.iter().map(|q| (Root::Bad, q)))
@@ -209,6 +212,7 @@ impl<'c, 'a> Search<'c, 'a> {
         Ok(Finding::Closed(Proof {
             cubes: self.nodes.iter().map(|n| n.cube.clone()).collect(),
             under: self.nodes.iter().map(|n| n.dropped).collect(),
+            claims: claimed,
         }))
     }
 

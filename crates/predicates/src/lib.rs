@@ -4,13 +4,8 @@
 //! runs under SC: buffers become variables (dan-2013 §3, App. A.4). [`Cegar`] proves or breaks that
 //! system with predicates it finds itself from interpolants; it treats unbounded integers.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod cegar;
 pub mod reduce;

@@ -7,15 +7,11 @@
 //! name. Both are valid and canonical, and depend on nothing but the seed and the shape. [`mutate`]
 //! breaks texts for parsers to survive.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 mod constructs;
+mod gallery;
 mod mutate;
 mod program;
 mod property;
@@ -27,6 +23,7 @@ mod trial;
 mod wild;
 
 pub use constructs::{CONSTRUCTS, SUGAR, constructs, question_constructs};
+pub use gallery::{GALLERY, gallery};
 pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;

@@ -189,6 +189,8 @@ pub struct ScopeReport {
     pub buffered_stores: Option<u32>,
     /// What the proof takes for granted: where the verdict is not `holds`, it would be with these.
     pub assumptions: Vec<AssumptionReport>,
+    /// Lines of the file's invariants that were proved together with the property.
+    pub invariants: Vec<u32>,
 }
 
 impl ScopeReport {
@@ -208,6 +210,7 @@ impl From<&Scope> for ScopeReport {
             unbounded: covered.unbounded.clone(),
             buffered_stores: None,
             assumptions: assumptions.map(AssumptionReport::from).collect(),
+            invariants: covered.invariants.clone(),
         }
     }
 }

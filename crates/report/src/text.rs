@@ -65,9 +65,15 @@ pub fn headline(finding: &Finding, style: Style) -> String {
                 (true, Proof::Certificate(_)) => ", and no deadlock",
                 (true, Proof::Witness(_)) | (false, _) => "",
             };
+            let lines = words::all(scope.invariants.iter().map(ToString::to_string));
+            let too = match scope.invariants.len() {
+                0 => String::new(),
+                1 => format!(", and so does the invariant of line {lines}"),
+                _ => format!(", and so do the invariants of lines {lines}"),
+            };
             let fair = fair(finding);
             format!(
-                "{holds} for {}{data}{deadlock}{fair}{assumed} ({how})",
+                "{holds} for {}{data}{deadlock}{fair}{too}{assumed} ({how})",
                 scope.threads
             )
         }
@@ -121,9 +127,10 @@ pub fn audited(unchecked: Option<&Unchecked>) -> String {
     match unchecked {
         None => "audited".into(),
         Some(Unchecked::Off) => "not audited".into(),
-        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_) | Unchecked::Translation(_))) => {
+        Some(why @ (Unchecked::Unable(_) | Unchecked::Stopped(_))) => {
             format!("not audited: {why}")
         }
+        Some(why @ Unchecked::Translation(_)) => format!("audited, but {why}"),
     }
 }
 

@@ -4,13 +4,8 @@
 //! some SC run (calin-2016, 2.3.3). [`attack`] decides that by one search over SC runs extended
 //! with an attack; [`wattle_evidence::happens_before`] re-checks what it finds on a concrete run.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod attack;
 pub mod engine;

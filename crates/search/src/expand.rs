@@ -45,18 +45,26 @@ pub struct Known {
     asleep: Asleep,
     /// Menus of the first threads.
     menus: [u32; HANDED_ON],
+    /// For so many states in a row, up to this one, some events were left out.
+    pub streak: u32,
 }
+
+/// After so many in a row all events are taken: where there is no end of states the others shall have a
+/// chance as well.
+const LONGEST: u32 = 96;
 
 impl Known {
     pub const NOTHING: Known = Known {
         asleep: 0,
         menus: [UNKNOWN; HANDED_ON],
+        streak: 0,
     };
 
     /// What is still known after the menus are gone.
     pub fn without_menus(self) -> Known {
         Known {
             asleep: self.asleep,
+            streak: self.streak,
             ..Known::NOTHING
         }
     }
@@ -206,14 +214,17 @@ impl Expand for Plain {
         machine: &Machine<'_>,
         states: &[u64],
         first: u32,
-        _: &[Known],
+        known: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
     ) -> Result<usize, Cut> {
         let all = batch.whole || !machine.leaves_out();
         for (i, state) in states.chunks_exact(machine.words).enumerate() {
             batch.parent = first + i as u32;
-            let expanded = match all || machine.inside_atomic(state).is_some() {
+            let streak = known[i].streak;
+            let all = all || streak >= LONGEST || machine.inside_atomic(state).is_some();
+            let from = batch.waiting();
+            let expanded = match all {
                 true => {
                     let mut kept = Kept::new(machine, batch, &mut self.kept);
                     machine.expand(state, &mut self.scratch, notes, &mut kept)
@@ -221,6 +232,13 @@ impl Expand for Plain {
                 false => self.choose(machine, state, notes, batch),
             };
             expanded.map_err(|found| (i, found))?;
+            if batch
+                .chosen
+                .last()
+                .is_some_and(|(of, _)| *of == batch.parent)
+            {
+                batch.set_streak(from..batch.waiting(), streak + 1);
+            }
             if batch.waiting() >= ENOUGH {
                 return Ok(i + 1);
             }
@@ -358,7 +376,8 @@ impl<const W: usize, const T: usize> Remembering<W, T> {
         for (s, (row, known)) in self.found.chunks_exact(threads).zip(known).enumerate() {
             let mut asleep = known.asleep;
             let mut chosen = None;
-            if leaves_out && machine.inside_atomic(&states[s]).is_none() {
+            let may = leaves_out && known.streak < LONGEST;
+            if may && machine.inside_atomic(&states[s]).is_none() {
                 self.offers.clear();
                 let offers = row.iter().map(|number| self.menus.menu(*number).offer);
                 self.offers.extend(offers);
@@ -407,10 +426,7 @@ impl<const W: usize, const T: usize> Remembering<W, T> {
     #[inline]
     fn known_after(&self, found: &[u32], at: &Move, delta: &[u64; W], asleep: Asleep) -> Known {
         let t = at.thread as usize;
-        let mut known = Known {
-            asleep: 0,
-            menus: [UNKNOWN; HANDED_ON],
-        };
+        let mut known = Known::NOTHING;
         let mask = &self.menus.menu(found[t]).mask;
         let candidates = asleep | before(t);
         // Which threads are touched is hard to foresee: nothing here branches on it. The thread
@@ -456,9 +472,6 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
         };
         let threads = Self::threads(machine);
         let (done, moves) = self.list(machine, states, &known[..all], batch.whole);
-        for (s, moves) in &self.chosen {
-            batch.chosen.push((first + *s as u32, moves.clone()));
-        }
         let (next, keys, after) = batch.make_room::<W>(moves);
         let moves = &self.moves[..moves];
         let symmetric = machine.is_symmetric();
@@ -477,6 +490,10 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
                 let row = &self.found[s * threads..(s + 1) * threads];
                 *after = self.known_after(row, at, delta, known[s].asleep);
             }
+        }
+        for (s, moves) in &self.chosen {
+            batch.set_streak(moves.clone(), known[*s].streak + 1);
+            batch.chosen.push((first + *s as u32, moves.clone()));
         }
         match found {
             Err(cut) if done == all => Err(cut),

@@ -9,7 +9,8 @@
 //! enough:* let an event be enabled in a state and not among those taken. It stays enabled along the
 //! events that are taken instead, so follow a successor that is expanded later, and again: this ends, as
 //! there are finitely many states, and it ends in one that was expanded with all its events. Successors inside an
-//! atomic block do not count: from there nobody else can move.
+//! atomic block do not count: from there nobody else can move. (Where there is no end of states, breadth-first all
+//! events are taken after some dozens of states in a row, so that every run has its turn.)
 
 use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
 use crate::store::{Key, ROOT, Store, append, hash};
@@ -155,6 +156,13 @@ impl Batch {
     /// Successors waiting.
     pub fn waiting(&self) -> usize {
         self.keys.len()
+    }
+
+    /// These come after so many states of which events were left out.
+    pub fn set_streak(&mut self, waiting: Range<usize>, streak: u32) {
+        self.known[waiting]
+            .iter_mut()
+            .for_each(|k| k.streak = streak);
     }
 
     fn clear(&mut self) {

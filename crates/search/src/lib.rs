@@ -4,13 +4,8 @@
 //! buffers were too small, [`path`] rebuilds runs, [`question`] asks about a task. On these stand the
 //! engine [`Explicit`] and [`final_states`].
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::wildcard_enum_match_arm,
-        clippy::match_wildcard_for_single_variants
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod bench;
 mod clock;

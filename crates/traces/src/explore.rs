@@ -81,8 +81,8 @@ pub enum Found {
 
 /// More moves in one run than this, and its end is not waited for.
 pub const MOST_MOVES: usize = 1 << 12;
-/// Moves between two looks at the control.
-const POLL: u64 = 1 << 12;
+/// Moves made and races looked at between two looks at the control.
+const POLL: u64 = 1 << 13;
 
 /// A move of the run.
 #[derive(Clone, Copy)]
@@ -151,8 +151,8 @@ pub struct Search<'p, 'i> {
     pub record: Option<Record>,
     marks: (Mark, Mark),
     begun: bool,
-    /// At so many moves the control is looked at again.
-    next_poll: u64,
+    /// Work since the control was last looked at.
+    spent: u64,
 }
 
 /// Rows in use.
@@ -162,6 +162,8 @@ struct Scratch {
     sequence: Vec<u64>,
     dense: Vec<u32>,
     cells: u32,
+    rest: Vec<u64>,
+    alive: Vec<Move>,
     candidates: Vec<u32>,
     firm: Vec<u32>,
 }
@@ -238,13 +240,15 @@ impl<'p, 'i> Search<'p, 'i> {
                 sequence: vec![0],
                 dense: vec![NONE; cells],
                 cells: 0,
+                rest: Vec::new(),
+                alive: Vec::new(),
                 candidates: Vec::new(),
                 firm: Vec::new(),
             },
             record: None,
             marks,
             begun: false,
-            next_poll: POLL,
+            spent: 0,
         }
     }
 
@@ -263,7 +267,8 @@ impl<'p, 'i> Search<'p, 'i> {
             .map_or(0, |r| r.bytes.capacity() as u64);
         Progress {
             states: self.work.runs,
-            frontier: self.taken.len() as u64,
+            // Whoever keeps engines in step wants to see something grow.
+            frontier: 0,
             memory: self.forest.bytes() + rows + record,
         }
     }
@@ -286,8 +291,8 @@ impl<'p, 'i> Search<'p, 'i> {
             return Ok(Some(found));
         }
         loop {
-            if self.work.moves >= self.next_poll {
-                self.next_poll = self.work.moves + POLL;
+            if self.spent >= POLL {
+                self.spent = 0;
                 control.poll("traces", self.progress())?;
             }
             match self.advance()? {
@@ -361,20 +366,14 @@ impl<'p, 'i> Search<'p, 'i> {
                 return self.try_move(t, 0, NONE, None);
             }
         }
+        // A thread after the other, and its stores as soon as they can: what races is then near to each
+        // other, and the next run has most in common with this one.
         let mut asleep = false;
-        for t in 0..threads {
-            if self.is_asleep(t) {
-                asleep = true;
-                continue;
-            }
-            match self.try_move(t, 0, NONE, None)? {
-                Step::Ended => {}
-                step @ (Step::Made(_) | Step::Fault(_) | Step::Asleep) => return Ok(step),
-            }
-        }
         for t in self.moves.program.instance.thread_ids() {
-            let n = self.moves.machine.pending(t).len();
-            for i in 0..n {
+            for i in 0..self.moves.machine.pending(t).len() {
+                if !self.moves.machine.is_oldest(t, i) {
+                    continue;
+                }
                 let cell = self.moves.machine.pending(t)[i].cell;
                 let Some(p) = self.moves.buffer(t, cell) else {
                     return Err(Halt::Confused("a buffer that was not expected"));
@@ -387,6 +386,14 @@ impl<'p, 'i> Search<'p, 'i> {
                     Step::Ended => {}
                     step @ (Step::Made(_) | Step::Fault(_) | Step::Asleep) => return Ok(step),
                 }
+            }
+            if self.is_asleep(t.0) {
+                asleep = true;
+                continue;
+            }
+            match self.try_move(t.0, 0, NONE, None)? {
+                Step::Ended => {}
+                step @ (Step::Made(_) | Step::Fault(_) | Step::Asleep) => return Ok(step),
             }
         }
         Ok(if asleep { Step::Asleep } else { Step::Ended })
@@ -429,6 +436,7 @@ impl<'p, 'i> Search<'p, 'i> {
             return Err(Halt::Long);
         }
         self.work.moves += 1;
+        self.spent += 1;
         let of = Move {
             process: p,
             choice,
@@ -684,6 +692,8 @@ impl<'p, 'i> Search<'p, 'i> {
                 let own = self.moves.is_buffer(first.of.process)
                     && !self.moves.is_buffer(p)
                     && self.moves.thread_of(first.of.process) == thread;
+                // A race costs about as much as a move, more in long runs.
+                self.spent += 1 + n as u64 / 64;
                 self.not_after(e);
                 if own || second.made.block || second.made.guard.is_some() {
                     self.ask(e, p)?;
@@ -759,6 +769,7 @@ impl<'p, 'i> Search<'p, 'i> {
     fn ask(&mut self, e: usize, p: Process) -> Result<(), Halt> {
         self.probe.undo_to(self.marks.1);
         let n = self.taken.len();
+        self.spent += n as u64;
         for k in 0..n {
             if k < e || order::has(&self.rows.sequence, k) {
                 let of = self.labels[k];
@@ -886,6 +897,10 @@ impl<'p, 'i> Search<'p, 'i> {
 
     /// Puts the sequence into the tree of the state before `e`, unless runs that begin with it have been
     /// explored or will be. `f` is its last move.
+    ///
+    /// Of the sequence only as much is planned as wakes whatever is asleep: what depends on each sleeping
+    /// move, with all that happens before. Nothing is asleep at the end of the branch, so all that begins
+    /// with it can be explored freely, and nothing else begins with it.
     fn insert(&mut self, e: usize, f: usize) {
         let (from, to) = (
             self.nodes[e].sleep as usize,
@@ -896,37 +911,76 @@ impl<'p, 'i> Search<'p, 'i> {
                 return;
             }
         }
+        let mut alive = std::mem::take(&mut self.rows.alive);
+        alive.clear();
+        alive.extend_from_slice(&self.sleeping[from..to]);
+        alive.push(self.labels[e]);
         let mut above = NONE;
         let mut row = self.nodes[e].tree;
         loop {
             let (mut branch, mut last) = (row, NONE);
             let mut begins = None;
             while branch != NONE {
-                begins = self.may_begin(self.forest.of(branch));
+                let of = self.forest.of(branch);
+                begins = self.may_begin(of);
                 if begins.is_some() {
                     break;
                 }
+                alive.push(of);
                 last = branch;
                 branch = self.forest.next(branch);
             }
             let Some(first) = begins else {
+                self.shorten(&alive);
                 let new = self.chain(f);
                 match (last, above) {
                     (NONE, NONE) => self.nodes[e].tree = new,
                     (NONE, above) => self.forest.set_first(above, new),
                     (last, _) => self.forest.set_next(last, new),
                 }
-                return;
+                break;
             };
             if let Some(k) = first {
                 order::drop(&mut self.rows.sequence, k);
             }
+            let of = self.forest.of(branch);
+            alive.retain(|z| {
+                z.process != of.process && !self.footprints.conflict(z.footprint, of.footprint)
+            });
             above = branch;
             row = self.forest.first(branch);
             if row == NONE {
-                return;
+                break;
             }
         }
+        self.rows.alive = alive;
+    }
+
+    /// Leaves of the sequence only what wakes these moves.
+    fn shorten(&mut self, alive: &[Move]) {
+        let mut rest = std::mem::take(&mut self.rows.rest);
+        rest.clear();
+        rest.extend_from_slice(&self.rows.sequence);
+        self.rows.sequence.fill(0);
+        for z in alive {
+            if self.may_begin(*z).is_none() {
+                continue;
+            }
+            let own = order::first(self.by_process.row(z.process as usize), &rest);
+            let waking = own.or_else(|| {
+                let label = |k: usize| self.labels[k].footprint;
+                order::bits(&rest).find(|k| self.footprints.conflict(z.footprint, label(*k)))
+            });
+            let Some(k) = waking else {
+                continue;
+            };
+            let sequence = &mut self.rows.sequence;
+            for (w, word) in sequence.iter_mut().enumerate() {
+                *word |= self.before.row(k)[w] & rest[w];
+            }
+            order::put(sequence, k);
+        }
+        self.rows.rest = rest;
     }
 
     /// The sequence as a branch without forks, `f` last.

@@ -122,20 +122,12 @@ pub fn check_with(
         Err(InstanceError::Unfixed { .. }) => None,
         Err(e) => return Err(CheckError::Instance(e)),
     };
-    // Whether it can be proved; what breaks it may be found all the same.
-    let untreated = match instance {
-        None => {
-            families::fits_any_number(program)?;
-            untreated(program, options)
-        }
-        Some(_) => None,
-    };
+    if instance.is_none() {
+        families::fits_any_number(program)?;
+    }
     let mut questions: Vec<Turn> = (questions(program, options.deadlock).into_iter())
         .map(Turn::Question)
         .collect();
-    if options.engine.as_deref() == Some(wattle_liveness::NAME) && !program.temporal.is_empty() {
-        questions.clear();
-    }
     questions.extend((0..program.temporal.len()).map(Turn::Demand));
     let asked: Vec<(MemoryModel, Turn)> = options
         .models
@@ -194,14 +186,7 @@ pub fn check_with(
         weaker::answer(program, &mut results);
         results
     });
-    let broken = |f: &Result<Finding, Unsound>| {
-        let verdict = f.as_ref().map(|f| &f.judged.verdict);
-        matches!(verdict, Err(_) | Ok(Verdict::Violated { .. }))
-    };
-    match untreated {
-        Some(why) if !results.iter().any(broken) => Err(why),
-        _ => Ok(Checked { instance, results }),
-    }
+    Ok(Checked { instance, results })
 }
 
 /// What is asked in turn.
@@ -226,22 +211,6 @@ pub fn questions(program: &Program, deadlock: bool) -> Vec<Option<usize>> {
 
 fn is_reachable(program: &Program, question: Option<usize>) -> bool {
     question.is_some_and(|q| program.properties[q].kind == PropertyKind::Reachable)
-}
-
-/// Why nobody treats the program for any number of threads, whatever the property.
-fn untreated(program: &Program, options: &Options) -> Option<CheckError> {
-    let task = OpenTask {
-        of: AnyNumber::Program(program),
-        model: MemoryModel::Sc,
-        question: None,
-        deadlock: false,
-    };
-    let refusal = plan::untreated(&task, options)?;
-    Some(CheckError::AnyNumber {
-        span: refusal.span,
-        message: refusal.why,
-        hint: refusal.hint?,
-    })
 }
 
 /// One question: the plan, then what a person wants to know about its answer.

@@ -65,6 +65,7 @@ impl Engine for Counting {
                         assumptions: certificate.no_wrap.then_some(assumed).into_iter().collect(),
                         certificate: Certificate::Counting(certificate),
                         translated: None,
+                        claims: Vec::new(),
                     },
                     effort: Progress {
                         states,

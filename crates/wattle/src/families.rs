@@ -5,7 +5,11 @@ use crate::input::Subject;
 use crate::options::{Options, ThreadCount};
 use crate::small_worlds::{self, Sampled, sample};
 use std::collections::BTreeMap;
-use wattle_evidence::{AnyNumber, Assumption, Certificate, Control, EvidenceFile, OpenTask, Scope};
+use wattle_auditor::translation::{Translation, validate};
+use wattle_auditor::{Solvers, after_validation};
+use wattle_evidence::{
+    AnyNumber, Assumption, Certificate, Control, EvidenceFile, OpenTask, Scope, Unchecked,
+};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Counts, Init, Instance, InstanceError, Length, Program};
@@ -176,6 +180,37 @@ pub fn assumptions(
     Ok(translated(&program, question)?.assumptions())
 }
 
+/// Whether the system that a file of evidence is about does what the program does, step by step; with the
+/// reason if the translation has to be trusted.
+pub fn validated_again(
+    program: &Program,
+    kept: &EvidenceFile<Certificate>,
+    solvers: &Solvers,
+    control: &Control<'_>,
+) -> Result<Option<Unchecked>, String> {
+    let program = opened(program, &kept.any, &kept.threads)?;
+    let lowered = translated(&program, kept.question)?;
+    let translation = Translation {
+        program: &program,
+        property: kept.question,
+        system: &lowered.system,
+        relation: lowered.relation(),
+        assumptions: &lowered.assumptions(),
+    };
+    let result = validate(solvers, &translation, control).map(|_| ());
+    match after_validation(wattle_params::NAME, result) {
+        Ok(Ok(unchecked)) => Ok(unchecked),
+        Ok(Err(reason)) => Err(wattle_report::text::reason(&reason, 0.0)),
+        Err(unsound) => Err(unsound.what),
+    }
+}
+
+/// What a proof about the system takes for granted: what the file says of its constants.
+pub fn axioms(system: &ArraySystem) -> Vec<Assumption> {
+    let any = (system.assumed.iter()).any(|q| system.only_constants(&q.body));
+    any.then_some(Assumption::Invariants).into_iter().collect()
+}
+
 fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, String> {
     if question.is_some_and(|q| q >= program.properties.len()) {
         return Err("it answers a property which the program lacks".into());
@@ -210,6 +245,7 @@ pub fn scope(task: &OpenTask<'_>, options: &Options) -> Scope {
         data: "finite".into(),
         unbounded: buffers.into_iter().collect(),
         assumptions: Vec::new(),
+        invariants: Vec::new(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Families of programs with a size (calin-2016, chapter 5), in the trencher language.
+//! Families of programs with a size (calin-2016, chapter 5), in the trencher language; what that cannot say
+//! (one compare-and-swap) in Wattle's own.
 
 use std::fmt::Write;
 
@@ -13,10 +14,12 @@ pub enum Family {
     Unwinding,
     /// Fig. 5.12: N threads that put messages into a shared hash table.
     Indexer,
+    /// The same with one compare-and-swap for each try, as in Flanagan and Godefroid.
+    IndexerCas,
 }
 
 impl Family {
-    /// Every family.
+    /// Those in the trencher language.
     pub const ALL: [Family; 4] = [
         Family::Lamport,
         Family::Branching,
@@ -31,6 +34,7 @@ impl Family {
             Family::Branching => "branching",
             Family::Unwinding => "unwinding",
             Family::Indexer => "indexer",
+            Family::IndexerCas => "indexer-cas",
         }
     }
 
@@ -43,6 +47,7 @@ impl Family {
             Family::Branching => branching(&mut out, n),
             Family::Unwinding => unwinding(&mut out, n),
             Family::Indexer => indexer(&mut out, n),
+            Family::IndexerCas => indexer_cas(&mut out, n),
         };
         out
     }
@@ -125,6 +130,26 @@ fn unwinding(out: &mut String, n: u32) -> std::fmt::Result {
         writeln!(out, "transition {line}")?;
     }
     writeln!(out, "end")
+}
+
+fn indexer_cas(out: &mut String, n: u32) -> std::fmt::Result {
+    writeln!(
+        out,
+        "// {n} threads put four messages each into a hash table of 128 cells, one compare-and-swap a try.
+shared table[128]: u16;
+thread p[{n}] {{
+  local m: u4, w: u16, h: u8, ok: bool;
+  while m < 4 {{
+    m = m + 1;
+    w = m * 11 + self + 1;
+    h = (w * 7) % 128;
+    again: ok = cas(table[h], 0, w);
+    if ok == 0 {{ h = (h + 1) % 128; goto again; }}
+  }}
+  done: skip;
+}}
+never table[0] == 999;"
+    )
 }
 
 fn indexer(out: &mut String, n: u32) -> std::fmt::Result {

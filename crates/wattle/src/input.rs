@@ -3,7 +3,7 @@
 
 mod code;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,34 @@ pub struct Source {
     pub mathematical: bool,
     /// Lines of the text that come from compiled code, with the source they were compiled from.
     pub places: BTreeMap<u32, String>,
+}
+
+impl Source {
+    /// The lines of compiled code a message speaks of (`:8`, `line 8`): source line, inlined frames and
+    /// instruction.
+    pub fn code_lines(&self, message: &str) -> String {
+        let mut named = BTreeSet::new();
+        for before in [":", "line "] {
+            for (at, _) in message.match_indices(before) {
+                let rest = &message[at + before.len()..];
+                let end = rest.find(|c: char| !c.is_ascii_digit());
+                let number = rest[..end.unwrap_or(rest.len())].parse::<u32>();
+                named.extend(number.ok().filter(|n| self.places.contains_key(n)));
+            }
+        }
+        let mut out = String::new();
+        for n in named {
+            if let Some(line) = self.text.lines().nth(n as usize - 1) {
+                let word = if out.is_empty() { "code" } else { "" };
+                out.push_str(&format!(
+                    "{word:<5} {:<4} {}\n",
+                    format!(":{n}"),
+                    line.trim()
+                ));
+            }
+        }
+        out
+    }
 }
 
 /// What a text means.

@@ -211,16 +211,6 @@ pub fn willing_named(task: &OpenTask<'_>) -> Vec<&'static str> {
     willing.iter().map(|e| e.engine.name()).collect()
 }
 
-/// Why nobody takes it, by the first who might.
-pub fn untreated(task: &OpenTask<'_>, options: &Options) -> Option<Refusal> {
-    let engines = engines(options);
-    let (willing, mut refusals) = willing(&engines, &Asked::Open(*task), options);
-    match willing.is_empty() && !refusals.is_empty() {
-        true => Some(refusals.remove(0)),
-        false => None,
-    }
-}
-
 /// A judged answer and who gave it.
 #[derive(Clone, Debug)]
 pub struct Outcome {

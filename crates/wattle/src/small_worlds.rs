@@ -21,12 +21,11 @@ use wattle_memory::reference::starts;
 use wattle_memory::{Contents, MemoryModel};
 use wattle_model::graph::Action;
 use wattle_model::{Count, Counts, Expr, Init, Instance, Program, Type};
-use wattle_params::lower::faithful::Limits;
-use wattle_params::lower::inside::outside;
+use wattle_params::lower::inside::{Limits, outside};
 use wattle_params::lower::lower;
 use wattle_search::question::{Explored, Manner, explore};
 use wattle_search::rounds::Sizes;
-use wattle_search::{Explicit, Order, Reductions};
+use wattle_search::{Explicit, Order, Reduce};
 
 /// Most threads in a family.
 pub const THREADS: u32 = 5;
@@ -230,7 +229,6 @@ impl Worlds<'_> {
         let stop = || control.stop().is_some();
         let limits = Limits {
             states: COMPARED,
-            program_states: COMPARED,
             buffer: 2,
         };
         self.numbers(COMPARED_THREADS).iter().find_map(|counts| {
@@ -294,7 +292,8 @@ pub fn run(
     let manner = Manner {
         name: "small worlds",
         contents: &contents,
-        reductions: Reductions::ALL,
+        // How many states there were is told: those of threads that are told apart.
+        reductions: Reduce::Local.reductions(),
         order: Order::BreadthFirst,
         most_buffered: buffered,
     };

@@ -89,8 +89,9 @@ fn basis(
                 t.buffer.is_empty() && initial.any(|q| local_covers(&t.local, &q.certified()))
             })
     };
-    if certificate.basis.iter().any(starts) {
-        return Err(AuditError::MissesInitial);
+    if let Some(part) = certificate.basis.iter().position(starts) {
+        let part = part as u64;
+        return Err(AuditError::HasInitial { part });
     }
     for_each_bad(task, &alone, control, &mut |locals, memory, snapshot| {
         let Some(threads) = listed(roles, locals) else {
@@ -104,9 +105,7 @@ fn basis(
         };
         match cover.covers(&bad) {
             true => Ok(()),
-            false => Err(AuditError::Other(
-                "a bad configuration is not covered".into(),
-            )),
+            false => Err(AuditError::MissesBad),
         }
     })?;
     for (n, config) in certificate.basis.iter().enumerate() {

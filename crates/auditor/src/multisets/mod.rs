@@ -46,8 +46,9 @@ pub fn audit(
     let starts = |c: &MultisetConfig| {
         c.bags.iter().flatten().all(Option::is_none) && alone.may_start(task, &c.locals, &c.memory)
     };
-    if certificate.basis.iter().any(starts) {
-        return Err(AuditError::MissesInitial);
+    if let Some(part) = certificate.basis.iter().position(starts) {
+        let part = part as u64;
+        return Err(AuditError::HasInitial { part });
     }
     for_each_bad(task, &alone, control, &mut |locals, memory, _| {
         let fault = |l: &LocalState| matches!(l, LocalState::At { fault: Some(_), .. });
@@ -65,9 +66,7 @@ pub fn audit(
         };
         match ways.iter().all(|b| cover.covers(b)) {
             true => Ok(()),
-            false => Err(AuditError::Other(
-                "a bad configuration is not covered".into(),
-            )),
+            false => Err(AuditError::MissesBad),
         }
     })?;
     for (n, config) in certificate.basis.iter().enumerate() {

@@ -314,10 +314,10 @@ impl<'t, 'i> Player<'t, 'i> {
                 Touched::Read(_) | Touched::Forwarded(..) | Touched::Put(..) => {}
             }
         }
-        match step.action {
-            Action::Lock | Action::Unlock => done.uses.push(Use::Writes(self.lock_cell())),
-            _ if locked => done.uses.push(Use::Reads(self.lock_cell())),
-            _ => {}
+        if matches!(step.action, Action::Lock | Action::Unlock) {
+            done.uses.push(Use::Writes(self.lock_cell()));
+        } else if locked {
+            done.uses.push(Use::Reads(self.lock_cell()));
         }
         if done.visible {
             done.uses.push(Use::Writes(self.lock_cell() + 1));
@@ -381,9 +381,9 @@ impl<'t, 'i> Player<'t, 'i> {
                     step: s,
                     kind,
                 };
-                match fault.kind {
-                    FaultKind::MachineOverflow => Err(AuditError::Fault { state: 0, fault }),
-                    _ => Ok(Some(fault)),
+                match fault.kind == FaultKind::MachineOverflow {
+                    true => Err(AuditError::Fault { state: 0, fault }),
+                    false => Ok(Some(fault)),
                 }
             }
         }
@@ -556,9 +556,12 @@ impl<'t, 'i> Player<'t, 'i> {
                 .collect();
             let conditions: Vec<&Expr<RegisterId>> = out
                 .iter()
-                .filter_map(|s| match &s.action {
-                    Action::Assume(e) => Some(e),
-                    _ => None,
+                .filter_map(|s| {
+                    if let Action::Assume(e) = &s.action {
+                        Some(e)
+                    } else {
+                        None
+                    }
                 })
                 .collect();
             let exclude = conditions.iter().any(|a| {

@@ -42,6 +42,15 @@ enum End {
     Refused(String),
 }
 
+/// What the system does for the end of a chain.
+enum Matched {
+    /// One of its transitions leads there.
+    Leads,
+    /// Nobody gets there, or the system is bad before.
+    Never,
+    Not,
+}
+
 /// A thread at a location, about to take a chain of steps.
 struct Chains<'t> {
     family: FamilyId,
@@ -73,12 +82,15 @@ impl<'a> Validator<'a> {
             let place = table.location(&mut d, family, &me);
             table.know(eq(place, start.index() as i64));
             let registers = 0..self.program.family(family).registers.len();
-            let before = registers
+            let before: Vec<Term> = registers
                 .map(|r| {
                     let id = Variable::Register(family, RegisterId::new(r));
                     table.value(&mut d, self, id, &me)
                 })
                 .collect();
+            for (r, value) in before.iter().enumerate() {
+                table.know(self.within(family, start, RegisterId::new(r), value));
+            }
             let mut chains = Chains {
                 family,
                 start,
@@ -106,6 +118,7 @@ impl<'a> Validator<'a> {
 
     /// Everything that the steps may do, from the last of them on, is matched.
     fn chain(&mut self, c: &mut Chains<'a>, steps: &mut Vec<StepId>) -> Result<(), AuditError> {
+        self.go_on()?;
         let family = self.program.family(c.family);
         let last = &family.steps[steps[steps.len() - 1].index()];
         let mut open = Vec::new();
@@ -133,10 +146,11 @@ impl<'a> Validator<'a> {
                     continue;
                 }
                 match self.matched(c, &when, &end, last.span)? {
-                    true => {
+                    Matched::Leads => {
                         c.ends.insert(end.location);
                     }
-                    false => rest.push((when, end)),
+                    Matched::Never => {}
+                    Matched::Not => rest.push((when, end)),
                 }
             }
             open = rest;
@@ -397,7 +411,7 @@ impl<'a> Validator<'a> {
             let held = self.named_by(c, &me, guard, ThreadTerm::Param(i as u8));
             let candidates = match held {
                 Some(t) => vec![t],
-                None => c.table.candidates(),
+                None => c.table.candidates(orders(guard)),
             };
             let longer = all.iter().flat_map(|some| {
                 let others = candidates.iter().filter(|t| !some.contains(t));
@@ -444,9 +458,10 @@ impl<'a> Validator<'a> {
         when: &[Formula],
         end: &Reached,
         span: Span,
-    ) -> Result<bool, AuditError> {
+    ) -> Result<Matched, AuditError> {
         let mut query = when.to_vec();
         for t in self.transitions(c) {
+            self.go_on()?;
             for threads in self.names(c, t.params.len(), &t.guard) {
                 let mut view = View {
                     v: self,
@@ -472,11 +487,19 @@ impl<'a> Validator<'a> {
                 }
             }
         }
+        // Where nobody stops, nobody starts.
+        let matched = match query.len() > when.len() {
+            true => Matched::Leads,
+            false => Matched::Never,
+        };
         if self.impossible(&c.table, &c.d, query.clone())? {
-            return Ok(true);
+            return Ok(matched);
         }
         query.extend(self.not_bad(c, end.needs_empty));
-        self.impossible(&c.table, &c.d, query)
+        Ok(match self.impossible(&c.table, &c.d, query)? {
+            true => matched,
+            false => Matched::Not,
+        })
     }
 
     /// Whether a fault breaks the thread in the system, or the state is bad already.
@@ -556,5 +579,23 @@ impl<'a> Validator<'a> {
                     op: Comparison::Eq,
                     right: array::Term::Bool(true),
                 })
+    }
+}
+
+/// Whether the formula compares threads by their order.
+fn orders(f: &array::Formula) -> bool {
+    match f {
+        array::Formula::And(parts) | array::Formula::Or(parts) => parts.iter().any(orders),
+        array::Formula::ForallOther { body, .. } => orders(body),
+        array::Formula::Atom(Literal { left, op, right }) => {
+            let thread = |t: &array::Term| match t {
+                array::Term::Thread(_) => true,
+                array::Term::Bool(_)
+                | array::Term::Constructor(..)
+                | array::Term::Read(_)
+                | array::Term::Sum { .. } => false,
+            };
+            matches!(op, Comparison::Lt | Comparison::Le) && (thread(left) || thread(right))
+        }
     }
 }

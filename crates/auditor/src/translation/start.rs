@@ -204,7 +204,12 @@ impl<'a> Validator<'a> {
             Err(Stuck::Fault(_) | Stuck::Full) => return Ok(Start::Never),
         };
         let held = self.held(id, table.element(id, index));
-        let allowed = table.allowed(held, &value);
+        let entry = self.program.family(family).entry;
+        let within = match id {
+            Variable::Register(f, r) => self.within(f, entry, r, &value),
+            Variable::Region(_) => Formula::True,
+        };
+        let allowed = wattle_logic::and([table.allowed(held, &value), within]);
         if !d.decide(allowed) {
             return Ok(Start::Unrelated);
         }

@@ -2,7 +2,7 @@
 
 use super::super::symbols::Symbols;
 use super::chain::Reached;
-use super::table::Table;
+use super::table::{Table, code};
 use super::{Held, Validator, Variable};
 use wattle_logic::{Formula, Int, Term, and, eq, ge, iff, implies, le, lt, ne, not, or};
 use wattle_model::array::{
@@ -23,6 +23,15 @@ enum Says {
     Value(Variable, u32),
     /// Whether the variable names no thread.
     None(Variable, u32),
+}
+
+/// What a transition writes.
+#[derive(Default)]
+struct Updates {
+    /// What is written, where, and the value.
+    cells: Vec<(Says, Term, Seen)>,
+    /// Elements of counters: the thread (none: every one), and the element.
+    counters: Vec<(RegionId, Option<Term>, bool)>,
 }
 
 /// A term of the system.
@@ -124,18 +133,16 @@ impl View<'_, '_, '_> {
             }
             (Says::Family, [t]) => Seen::FamilyOf(t.clone()),
             (Says::Broken, [_]) => Seen::Truth(Formula::False),
-            (Says::Value(id, element), _) => {
-                let index = self.index(id, element, &threads)?;
-                match self.v.held(id, element) {
-                    Held::Few { .. } | Held::Number { .. } => {
-                        Seen::Number(self.table.value(self.d, self.v, id, &index))
-                    }
-                    Held::Thread { family, .. } => {
-                        Seen::Number(self.table.cell(self.d, self.v, id, &index, *family))
-                    }
-                    Held::Counter { .. } => return Err("counters are not treated".into()),
+            (Says::Value(id, element), _) => match (self.v.held(id, element), &threads[..]) {
+                (Held::Counter { .. }, [t]) => {
+                    let element = self.table.element_of(self.d, self.v, id, t);
+                    Seen::Truth(eq(element, 1))
                 }
-            }
+                _ => {
+                    let index = self.index(id, element, &threads)?;
+                    self.old(id, &index)?.0
+                }
+            },
             (Says::None(id, element), _) => {
                 let index = self.index(id, element, &threads)?;
                 let value = self.table.value(self.d, self.v, id, &index);
@@ -169,9 +176,9 @@ impl View<'_, '_, '_> {
                 let r = self.v.relation;
                 let is = |cell: u16| self.v.system.cell(cell).ty == array::CellType::Declared(*ty);
                 if *ty == r.constants.0 {
-                    let constant = r.constants.1.get(usize::from(*k)).copied().flatten();
-                    let constant = constant.ok_or("an amount of threads")?;
-                    Seen::Number(Term::constant(constant))
+                    let constant = r.constants.1.get(usize::from(*k)).copied();
+                    let constant = constant.ok_or("a constant without a meaning")?;
+                    Seen::Number(code(self.v, constant))
                 } else if r.locations.iter().any(|c| is(*c)) {
                     Seen::Number(Term::constant(i64::from(*k)))
                 } else if r.family.is_some_and(is) {
@@ -260,15 +267,42 @@ impl View<'_, '_, '_> {
         and(all)
     }
 
-    /// A transition's new values: what is written, where, and the value.
-    fn updates(&mut self, t: &Transition) -> Result<Vec<(Says, Term, Seen)>, Unread> {
-        let mut all = Vec::new();
+    /// A transition's new values.
+    fn updates(&mut self, t: &Transition) -> Result<Updates, Unread> {
+        let mut all = Updates::default();
         for u in &t.updates {
             let [branch] = &u.branches[..] else {
                 return Err("an update by cases".into());
             };
             if !branch.condition.is_true() {
                 return Err("an update by cases".into());
+            }
+            let says = self.says(u.cell)?;
+            let value = match &branch.value {
+                array::Value::Term(t) => self.term(t)?,
+                array::Value::Any => Seen::Any,
+            };
+            if let Says::Value(id @ Variable::Region(r), 0) = says
+                && let Held::Counter { .. } = self.v.held(id, 0)
+            {
+                let truth = match value {
+                    Seen::Truth(Formula::True) => true,
+                    Seen::Truth(Formula::False) => false,
+                    Seen::Truth(_)
+                    | Seen::Number(_)
+                    | Seen::FamilyOf(_)
+                    | Seen::Family(_)
+                    | Seen::Any => {
+                        return Err("an element of a counter that is not known".into());
+                    }
+                };
+                let thread = match &u.index[..] {
+                    [UpdateIndex::At(t)] => Some(self.thread(*t)?),
+                    [UpdateIndex::Each(_)] => None,
+                    _ => return Err("a cell with another number of indexes".into()),
+                };
+                all.counters.push((r, thread, truth));
+                continue;
             }
             let mut threads = Vec::new();
             for i in &u.index {
@@ -277,11 +311,6 @@ impl View<'_, '_, '_> {
                     UpdateIndex::Each(_) => return Err("an update of every thread".into()),
                 }
             }
-            let value = match &branch.value {
-                array::Value::Term(t) => self.term(t)?,
-                array::Value::Any => Seen::Any,
-            };
-            let says = self.says(u.cell)?;
             let index = match (says, &threads[..]) {
                 (Says::Location(f), [t]) => self.table.index(f, t),
                 (Says::Value(id, element) | Says::None(id, element), _) => {
@@ -290,7 +319,7 @@ impl View<'_, '_, '_> {
                 (Says::Broken, [t]) => t.clone(),
                 _ => return Err("an update of what never changes".into()),
             };
-            all.push((says, index, value));
+            all.cells.push((says, index, value));
         }
         Ok(all)
     }
@@ -305,11 +334,13 @@ impl View<'_, '_, '_> {
     ) -> Result<Formula, Unread> {
         let allowed = self.table.allowed(held, value);
         let same = match (held, cell, none) {
-            (Held::Few { .. } | Held::Number { .. }, Seen::Number(t), _) => {
-                eq(value.clone(), t.clone())
+            (Held::Few { values, .. }, Seen::Number(t), _) => {
+                let is = |c| and([eq(t.clone(), code(self.v, c)), self.table.is(c, value)]);
+                or(values.iter().map(|c| is(*c)))
             }
+            (Held::Number { .. }, Seen::Number(t), _) => eq(value.clone(), t.clone()),
             (Held::Few { .. } | Held::Number { .. }, Seen::Any, _) => Formula::True,
-            (Held::Thread { family, .. }, cell, Seen::Truth(none)) => {
+            (Held::Thread { family, .. }, cell, none @ (Seen::Truth(_) | Seen::Any)) => {
                 let number = self.table.number(*family, value);
                 let same = match cell {
                     Seen::Number(t) => eq(number, t.clone()),
@@ -317,10 +348,16 @@ impl View<'_, '_, '_> {
                     Seen::Truth(_) | Seen::FamilyOf(_) | Seen::Family(_) => Formula::False,
                 };
                 let nobody = eq(value.clone(), -1);
-                or([
-                    and([nobody.clone(), none.clone()]),
-                    and([not(&nobody), not(none), same]),
-                ])
+                match none {
+                    Seen::Truth(none) => or([
+                        and([nobody.clone(), none.clone()]),
+                        and([not(&nobody), not(none), same]),
+                    ]),
+                    // Whichever it is to be.
+                    Seen::Any | Seen::Number(_) | Seen::FamilyOf(_) | Seen::Family(_) => {
+                        or([nobody, same])
+                    }
+                }
             }
             _ => return Err("a value of another kind".into()),
         };
@@ -333,7 +370,7 @@ impl View<'_, '_, '_> {
         let broken = |(says, index, value): &(Says, Term, Seen)| {
             *says == Says::Broken && *index == actor && matches!(value, Seen::Truth(Formula::True))
         };
-        Ok(self.updates(t)?.iter().any(broken))
+        Ok(self.updates(t)?.cells.iter().any(broken))
     }
 
     /// When the transition leads from the state to one that is related to where the chain leads.
@@ -345,10 +382,13 @@ impl View<'_, '_, '_> {
         before: &[Term],
         end: &Reached,
     ) -> Result<Formula, Unread> {
-        let updates = self.updates(t)?;
         if !self.ordered(t, end) {
             return Ok(Formula::False);
         }
+        let Updates {
+            cells: updates,
+            counters,
+        } = self.updates(t)?;
         let start = Term::constant(end.start.index() as i64);
         let mut all = Vec::new();
         let mut place = start;
@@ -368,6 +408,10 @@ impl View<'_, '_, '_> {
         for (r, after) in end.registers.iter().enumerate() {
             let id = Variable::Register(family, RegisterId::new(r));
             let held = self.v.held(id, 0);
+            all.push(
+                self.v
+                    .within(family, end.location, RegisterId::new(r), after),
+            );
             let written = |says: Says| updates.iter().rev().find(|(s, ..)| *s == says);
             let (cell, none) = (written(Says::Value(id, 0)), written(Says::None(id, 0)));
             if cell.is_none() && none.is_none() && *after == before[r] {
@@ -385,8 +429,11 @@ impl View<'_, '_, '_> {
         }
         all.push(match end.atomic {
             true => self.memory(&updates, end)?,
-            false => self.entry(&updates, end)?,
+            false => self.entry(&updates, &counters, end)?,
         });
+        if end.atomic {
+            all.push(self.counted(&counters, end)?);
+        }
         Ok(and(all))
     }
 
@@ -395,9 +442,13 @@ impl View<'_, '_, '_> {
         let value = self.table.value(self.d, self.v, id, index);
         let element = self.table.element(id, index);
         let cell = match self.v.held(id, element) {
-            Held::Few { .. } | Held::Number { .. } => value.clone(),
+            Held::Few { values, .. } if values.iter().all(|c| c.number().is_some()) => {
+                value.clone()
+            }
+            Held::Few { values, .. } => self.table.constant(self.d, self.v, id, index, values),
+            Held::Number { .. } => value.clone(),
             Held::Thread { family, .. } => self.table.cell(self.d, self.v, id, index, *family),
-            Held::Counter { .. } => return Err("counters are not treated".into()),
+            Held::Counter { .. } => return Err("a counter as a whole".into()),
         };
         Ok((Seen::Number(cell), Seen::Truth(eq(value, -1))))
     }
@@ -418,7 +469,12 @@ impl View<'_, '_, '_> {
     }
 
     /// A buffered store: the transition writes this cell and no other.
-    fn entry(&mut self, updates: &[(Says, Term, Seen)], end: &Reached) -> Result<Formula, Unread> {
+    fn entry(
+        &mut self,
+        updates: &[(Says, Term, Seen)],
+        counters: &[(RegionId, Option<Term>, bool)],
+        end: &Reached,
+    ) -> Result<Formula, Unread> {
         let region = |s: &Says| match s {
             Says::Value(Variable::Region(r), e) | Says::None(Variable::Region(r), e) => {
                 Some((*r, *e))
@@ -434,11 +490,23 @@ impl View<'_, '_, '_> {
             .filter_map(|(s, i, v)| Some((region(s)?, s, i, v)))
             .collect();
         let (r, index, value) = match &end.writes[..] {
-            [] => return Ok(Formula::from(weak.is_empty())),
+            [] => return Ok(Formula::from(weak.is_empty() && counters.is_empty())),
             [one] => one,
             _ => return Err("two stores in one chain".into()),
         };
         let id = Variable::Region(*r);
+        if let Held::Counter { .. } = self.v.held(id, 0) {
+            // Only as a whole: one element that changes says nothing of what a buffer's value is.
+            return Ok(match counters {
+                [(of, None, truth)] if of == r && weak.is_empty() => {
+                    eq(value.clone(), self.all_or_none(*truth))
+                }
+                _ => Formula::False,
+            });
+        }
+        if !counters.is_empty() {
+            return Ok(Formula::False);
+        }
         let element = self.table.element(id, index);
         let mut all = Vec::new();
         for ((of, e), _, i, _) in &weak {
@@ -466,6 +534,54 @@ impl View<'_, '_, '_> {
         Ok(and(all))
     }
 
+    fn all_or_none(&self, truth: bool) -> Term {
+        match truth {
+            true => self.table.total.clone(),
+            false => Term::constant(0),
+        }
+    }
+
+    /// Counters after an atomic chain: each is as many threads as have a true element then.
+    fn counted(
+        &mut self,
+        counters: &[(RegionId, Option<Term>, bool)],
+        end: &Reached,
+    ) -> Result<Formula, Unread> {
+        let mut all = Vec::new();
+        for r in 0..self.v.program.regions.len() {
+            let (r, id) = (RegionId::new(r), Variable::Region(RegionId::new(r)));
+            let Some(Held::Counter { .. }) = self.v.relation.regions[r.index()].first() else {
+                continue;
+            };
+            let written = end.writes.iter().rev().find(|(s, ..)| *s == r);
+            let own: Vec<_> = counters.iter().filter(|(s, ..)| *s == r).collect();
+            if written.is_none() && own.is_empty() {
+                continue;
+            }
+            let old = self.table.value(self.d, self.v, id, &Term::constant(0));
+            let after = written.map_or_else(|| old.clone(), |(_, _, v)| v.clone());
+            all.push(match &own[..] {
+                [] => eq(after, old),
+                [(_, None, truth)] => eq(after, self.all_or_none(*truth)),
+                [(_, Some(t), truth)] => {
+                    let element = self.table.element_of(self.d, self.v, id, t);
+                    let same = eq(element, i64::from(*truth));
+                    let more = if *truth {
+                        old.clone() + 1
+                    } else {
+                        old.clone() - 1
+                    };
+                    or([
+                        and([same.clone(), eq(after.clone(), old)]),
+                        and([not(&same), eq(after, more)]),
+                    ])
+                }
+                _ => return Err("several elements of a counter".into()),
+            });
+        }
+        Ok(and(all))
+    }
+
     /// Memory after an atomic chain: every cell that the chain or the transition writes.
     fn memory(&mut self, updates: &[(Says, Term, Seen)], end: &Reached) -> Result<Formula, Unread> {
         let mut touched: Vec<(RegionId, u32, Term)> = Vec::new();
@@ -474,7 +590,11 @@ impl View<'_, '_, '_> {
                 touched.push((r, e, i.clone()));
             }
         };
-        for (r, i, _) in &end.writes {
+        let counter = |r: RegionId| {
+            let held = self.v.relation.regions[r.index()].first();
+            matches!(held, Some(Held::Counter { .. }))
+        };
+        for (r, i, _) in end.writes.iter().filter(|(r, ..)| !counter(*r)) {
             add(*r, self.table.element(Variable::Region(*r), i), i);
         }
         for (s, i, _) in updates {

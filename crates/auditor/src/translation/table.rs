@@ -1,12 +1,17 @@
 //! The variables that stand for a related pair of states, and what the relation says of them.
 //!
 //! A variable for each thing that was asked about: a register or a cell by the index of its thread or
-//! element, a thread's location, and what a cell for threads holds in the system (anything, where the
-//! program has none). Two indexes that turn out equal name one thing.
+//! element, a thread's location, and what a cell holds in the system where the program's value does not
+//! say it: a thread (anything, where the program has none), an amount of threads, an element of a
+//! counter. Two indexes that turn out equal name one thing. There are at most 2³¹ − 1 threads.
+//!
+//! A counter is as many threads as have a true element. Of that only this is used: with one true element
+//! it is at least 1, with two at least 2; if it is at least 1 some thread has a true element, if at least
+//! 2 another has one too; and the same for false elements and what is left of all threads.
 
 use super::super::symbols::Symbols;
-use super::{Held, Validator, Variable};
-use wattle_logic::{Formula, Term, Var, and, eq, ge, implies, le, lt, or};
+use super::{Constant, Held, Validator, Variable};
+use wattle_logic::{Formula, Int, Term, Var, and, eq, ge, implies, le, lt, ne, or};
 use wattle_model::{Count, FamilyId, Length, Program};
 
 pub struct Table<'a> {
@@ -18,6 +23,9 @@ pub struct Table<'a> {
     facts: Vec<Formula>,
     values: Vec<(Variable, Term, Var)>,
     cells: Vec<(Variable, Term, Var)>,
+    /// Elements of counters, by the number of their thread; and which of these have a name of their own.
+    elements: Vec<(Variable, Term, Var)>,
+    witnesses: Vec<(Variable, Term)>,
     locations: Vec<(FamilyId, Term, Var)>,
     /// Thread numbers that have a name.
     named: Vec<Term>,
@@ -34,7 +42,7 @@ impl<'a> Table<'a> {
                 Count::Fixed(n) => Term::constant(i64::from(n)),
                 Count::Any => {
                     let n = d.fresh();
-                    facts.push(ge(n, 0));
+                    facts.push(and([ge(n, 0), le(n, MOST_THREADS)]));
                     n.into()
                 }
             };
@@ -50,6 +58,8 @@ impl<'a> Table<'a> {
             facts,
             values: Vec::new(),
             cells: Vec::new(),
+            elements: Vec::new(),
+            witnesses: Vec::new(),
             locations: Vec::new(),
             named: Vec::new(),
         }
@@ -92,9 +102,13 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Threads that may be meant where none is named: those met, and the ends of families.
-    pub fn candidates(&self) -> Vec<Term> {
+    /// Threads that may be meant where none is named: those met, and where their order matters the ends
+    /// of families and the next ones.
+    pub fn candidates(&self, ordered: bool) -> Vec<Term> {
         let mut all = self.named.clone();
+        if !ordered {
+            return all;
+        }
         for (base, count) in self.bases.iter().zip(&self.counts) {
             all.push(base.clone());
             all.push(base + count - 1);
@@ -131,7 +145,12 @@ impl<'a> Table<'a> {
             d.range(var, lo, hi);
         }
         match held {
-            Held::Few { values, .. } => d.few(var, values.clone()),
+            Held::Few { values, .. } => {
+                let numbers = values.iter().map(|c| c.number());
+                if let Some(numbers) = numbers.collect::<Option<Vec<i64>>>() {
+                    d.few(var, numbers);
+                }
+            }
             Held::Thread { family, .. } => self.name(self.number(*family, &var.into())),
             Held::Number {
                 bounds: (Some(lo), Some(hi)),
@@ -142,6 +161,82 @@ impl<'a> Table<'a> {
         let same = same(&self.values, id, index, var);
         self.facts.extend(same);
         self.values.push((id, index.clone(), var));
+        if let Held::Counter { .. } = held {
+            self.witnesses_of(d, v, id, &var.into());
+        }
+        var.into()
+    }
+
+    /// Threads with a true element, as far as the counter says that there are, and with a false one.
+    fn witnesses_of(&mut self, d: &mut Symbols, v: &Validator<'_>, id: Variable, value: &Term) {
+        for truth in [true, false] {
+            let many = match truth {
+                true => value.clone(),
+                false => &self.total - value,
+            };
+            let mut before: Option<Term> = None;
+            for least in [1, 2] {
+                let thread = Term::from(d.fresh());
+                self.witnesses.push((id, thread.clone()));
+                let element = self.element_of(d, v, id, &thread);
+                let is = eq(element, i64::from(truth));
+                let other = before.map_or(Formula::True, |t| ne(t, thread.clone()));
+                let there = and([self.is_thread(&thread), is, other]);
+                self.know(implies(&ge(many.clone(), least), &there));
+                self.name(thread.clone());
+                before = Some(thread);
+            }
+        }
+    }
+
+    fn is_thread(&self, number: &Term) -> Formula {
+        and([
+            ge(number.clone(), 0),
+            lt(number.clone(), self.total.clone()),
+        ])
+    }
+
+    /// The element of a counter at a thread's number: 0 or 1.
+    pub fn element_of(
+        &mut self,
+        d: &mut Symbols,
+        v: &Validator<'_>,
+        id: Variable,
+        thread: &Term,
+    ) -> Term {
+        let value = self.value(d, v, id, &Term::constant(0));
+        let known = self.elements.iter();
+        let mut known = known.filter(|(i, t, _)| *i == id && t == thread);
+        if let Some((_, _, var)) = known.next() {
+            return (*var).into();
+        }
+        let var = d.fresh();
+        d.few(var, vec![0, 1]);
+        self.know(and([ge(var, 0), le(var, 1)]));
+        let left = &self.total - &value;
+        let here = self.is_thread(thread);
+        let one = |truth: i64, many: &Term| {
+            let is = and([here.clone(), eq(var, truth)]);
+            implies(&is, &ge(many.clone(), 1))
+        };
+        let mut facts = vec![one(1, &value), one(0, &left)];
+        // Two threads of which nothing is known but that they are some need not be compared.
+        let named = |t: &Term| self.named.contains(t) || self.witnesses.contains(&(id, t.clone()));
+        let others = self.elements.iter().filter(|(i, ..)| *i == id);
+        for (_, t, w) in others.filter(|(_, t, _)| named(t) || named(thread)) {
+            let different = and([
+                here.clone(),
+                self.is_thread(t),
+                ne(t.clone(), thread.clone()),
+            ]);
+            for (truth, many) in [(1, &value), (0, &left)] {
+                let both = and([different.clone(), eq(var, truth), eq(*w, truth)]);
+                facts.push(implies(&both, &ge(many.clone(), 2)));
+            }
+            facts.push(implies(&eq(t.clone(), thread.clone()), &eq(var, *w)));
+        }
+        self.facts.extend(facts);
+        self.elements.push((id, thread.clone(), var));
         var.into()
     }
 
@@ -161,7 +256,7 @@ impl<'a> Table<'a> {
     /// What the relation says of a value.
     pub fn allowed(&self, held: &Held, value: &Term) -> Formula {
         match held {
-            Held::Few { values, .. } => or(values.iter().map(|c| eq(value.clone(), *c))),
+            Held::Few { values, .. } => or(values.iter().map(|c| self.is(*c, value))),
             Held::Number {
                 bounds: (lo, hi), ..
             } => {
@@ -174,6 +269,46 @@ impl<'a> Table<'a> {
                 and([ge(value.clone(), 0), le(value.clone(), self.total.clone())])
             }
         }
+    }
+
+    /// The value is what the constant says.
+    pub fn is(&self, constant: Constant, value: &Term) -> Formula {
+        match constant {
+            Constant::Number(n) => eq(value.clone(), n),
+            Constant::SomeThreads => {
+                and([ge(value.clone(), 1), lt(value.clone(), self.total.clone())])
+            }
+            Constant::AllThreads => and([
+                eq(value.clone(), self.total.clone()),
+                ge(self.total.clone(), 1),
+            ]),
+        }
+    }
+
+    /// What the system's cell of a variable with amounts of threads holds, as a [`code`].
+    pub fn constant(
+        &mut self,
+        d: &mut Symbols,
+        v: &Validator<'_>,
+        id: Variable,
+        index: &Term,
+        values: &[Constant],
+    ) -> Term {
+        let known = self.cells.iter().find(|(i, t, _)| *i == id && t == index);
+        if let Some((_, _, var)) = known {
+            return (*var).into();
+        }
+        let value = self.value(d, v, id, index);
+        let var = d.fresh();
+        let all = values
+            .iter()
+            .map(|c| and([eq(var, code(v, *c)), self.is(*c, &value)]));
+        let one = or(all);
+        self.know(one);
+        let same = same(&self.cells, id, index, var);
+        self.facts.extend(same);
+        self.cells.push((id, index.clone(), var));
+        var.into()
     }
 
     /// What the system's cell for a thread holds: that thread's number, or anything for none.
@@ -214,6 +349,20 @@ impl<'a> Table<'a> {
         self.locations.push((family, index.clone(), var));
         var.into()
     }
+}
+
+/// Nobody has more threads.
+const MOST_THREADS: i64 = (1 << 31) - 1;
+
+/// A number for each constant: its own, and for amounts of threads numbers that no constant has.
+pub fn code(v: &Validator<'_>, constant: Constant) -> Term {
+    let numbers = v.relation.constants.1.iter().filter_map(|c| c.number());
+    let above = |n: i64| Int::from(i128::from(numbers.clone().max().unwrap_or(0)) + i128::from(n));
+    Term::constant(match constant {
+        Constant::Number(n) => Int::from(n),
+        Constant::SomeThreads => above(1),
+        Constant::AllThreads => above(2),
+    })
 }
 
 /// Equal indexes name one thing.

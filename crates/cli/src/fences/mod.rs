@@ -240,12 +240,20 @@ fn decide(
 ) -> Result<Vec<Answer>, Failure> {
     let files = &arguments.files;
     let (source, subject, warnings) = subject::load(name, files.language, files.mathematical)?;
-    let (Subject::Program(program), InputLanguage::Program(language)) = (subject, source.language)
-    else {
-        return Err(Failure::input(
-            "fences cannot be put into array-based systems yet",
-        ));
+    let (program, language) = match (subject, source.language) {
+        (Subject::Program(program), InputLanguage::Program(language)) => (program, language),
+        (Subject::Program(program), InputLanguage::Code) => (program, Language::Wtl),
+        (Subject::Program(_), InputLanguage::Cubicle) | (Subject::System(_), _) => {
+            return Err(Failure::input(
+                "fences cannot be put into array-based systems yet",
+            ));
+        }
     };
+    if arguments.write.is_some() && !source.places.is_empty() {
+        return Err(Failure::input(
+            "fences of compiled code go into its source; without --write they are named",
+        ));
+    }
     if program.families.is_empty() {
         return Err(Failure::input("the program has no threads"));
     }
@@ -275,6 +283,8 @@ fn decide(
             *model,
             &control.stage(share),
         )?;
+        let named = source.code_lines(&answer.text);
+        answer.text.push_str(&named);
         if i == 0 {
             answer.notes.insert_str(0, &warnings.concat());
         }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `expect 2` is about the second property. A note in parentheses is what the engine named gives
-//! instead, because it cannot do better; no engine may ever contradict the answer itself. Evidence is
+//! instead, because it cannot do better; no engine may ever contradict the answer itself. A line
+//! `assume: no-wrap` says that the answer takes for granted that numbers do not wrap around. Evidence is
 //! replayed and audited on the way: a result whose evidence does not check fails here.
 
 use crate::support::root;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wattle::input::{self, InputLanguage, Subject};
 use wattle::{MemoryModel, Options, Run, Verdict};
-use wattle_evidence::Progress;
+use wattle_evidence::{Fairness, Progress};
 
 /// States after which an engine is told to stop: a deterministic stand-in for a time limit.
 const MAX_STATES: u64 = 400_000;
@@ -117,8 +118,16 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
         engine: engine.map(String::from),
         threads: threads.collect(),
         deadlock: source.text.contains("deadlock: yes"),
-        // What the files say of counters for any number of threads is said for as long as they last.
-        assume_no_wrap: true,
+        fairness: match source
+            .text
+            .lines()
+            .find_map(|l| l.strip_prefix("// fairness: "))
+        {
+            Some("none") => Fairness::None,
+            Some("strong") => Fairness::Strong,
+            _ => Fairness::Weak,
+        },
+        assume_no_wrap: source.text.contains("assume: no-wrap"),
         explain: engine.is_none(),
         ..Options::default()
     };

@@ -145,7 +145,7 @@ fn what_exact_cannot_have() {
     for (text, place) in [(cells, "1"), (number, "3"), (total, "3")] {
         let file = s.file("refused.wtl", text);
         let r = run(&[&["check", &file][..], &by_exact].concat());
-        assert_eq!(r.code, 2, "{}{}", r.out, r.err);
+        assert_eq!(r.code, 3, "{}{}", r.out, r.err);
         let place = format!("refused.wtl:{place}");
         assert!(r.err.contains(&place), "{place}: {}", r.err);
     }
@@ -254,8 +254,8 @@ fn what_any_number_cannot_have() {
         let s = Scratch::new();
         let file = s.file("refused.wtl", text);
         let r = run(&["check", &file, "--threads", "t=*", "--engine", "params"]);
-        assert_eq!(r.code, 2, "{}{}", r.out, r.err);
-        assert!(r.err.contains("any number of threads"), "{}", r.err);
+        assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+        assert!(r.out.contains("no engine accepts"), "{}", r.out);
         assert!(r.err.contains("refused.wtl"), "{} {word}", r.err);
     }
 }
@@ -308,7 +308,7 @@ fn refusals_as_they_are_printed() {
         let s = Scratch::new();
         let file = s.file("refused.wtl", text);
         let r = run(&["check", &file, "--engine", "params"]);
-        assert_eq!(r.code, 2, "{}{}", r.out, r.err);
+        assert_eq!(r.code, 3, "{}{}", r.out, r.err);
         wanted.assert_eq(&r.err.replace(&file, "refused.wtl"));
     };
     // Indexed in a way that cannot be treated.
@@ -398,7 +398,7 @@ fn refusals_are_told_once() {
     let text = "shared x: 0..1;\nthread t[*] {\n    lock;\n    x = 1;\n    unlock;\n    here: skip;\n}\nnever t[i]@here && t[j]@here;\n";
     let file = s.file("refused.wtl", text);
     let r = run(&["check", &file, "--engine", "params"]);
-    assert_eq!(r.code, 2, "{}{}", r.out, r.err);
-    let last = r.err.lines().last().unwrap_or_default();
-    assert_eq!(last.matches("any number of threads").count(), 1, "{last}");
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    let first = r.out.lines().next().unwrap_or_default();
+    assert_eq!(first.matches("any number of threads").count(), 1, "{first}");
 }

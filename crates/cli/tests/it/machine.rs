@@ -105,3 +105,191 @@ fn c_locks_at_o2() {
 fn c_locks_of_clang() {
     check("locks.c", "clang", &["-O2", "-g", "-c"]);
 }
+
+#[test]
+fn broken_c_locks() {
+    for level in ["-O1", "-O2"] {
+        check("broken.c", "gcc", &[level, "-g", "-c"]);
+    }
+}
+
+#[test]
+fn rust_locks() {
+    for level in ["1", "2"] {
+        let level = format!("opt-level={level}");
+        let kind = ["--edition", "2024", "--crate-type", "lib", "--emit", "obj"];
+        let how = ["-C", &level, "-g", "-C", "panic=abort"];
+        let flags: Vec<&str> = kind.into_iter().chain(how).collect();
+        check("rust_locks.rs", "rustc", &flags);
+    }
+}
+
+/// A C text, compiled, with a harness beside it; `None` without a compiler.
+fn with_code(code: &str, harness: &str) -> Option<(Scratch, String, String)> {
+    let scratch = Scratch::new();
+    let source = scratch.file("code.c", code);
+    let object = scratch.path("code.o");
+    let include = root().join("crates/machine/include").display().to_string();
+    let flags = ["-O2", "-g", "-c", "-I", &include];
+    if !compiled("gcc", &flags, Path::new(&source), &object) {
+        return None;
+    }
+    let file = scratch.file("code.wtl", format!("object \"code.o\";\n{harness}"));
+    Some((scratch, file, object))
+}
+
+const STORE_BUFFERING: &str = "
+#include <stdatomic.h>
+struct b { atomic_uint w, r; };
+#define store(p, v) atomic_store_explicit(p, v, memory_order_release)
+#define load(p) atomic_load_explicit(p, memory_order_acquire)
+void r_lock(struct b *l) { for (;;) {
+    store(&l->r, 1);
+    if (!load(&l->w)) return;
+    store(&l->r, 0); } }
+void r_unlock(struct b *l) { store(&l->r, 0); }
+void w_lock(struct b *l) { for (;;) {
+    store(&l->w, 1);
+    if (!load(&l->r)) return;
+    store(&l->w, 0); } }
+void w_unlock(struct b *l) { store(&l->w, 0); }
+";
+
+#[test]
+fn fences_name_the_source() {
+    let harness = "shared l: struct b;
+        thread r { loop { call r_lock(&l); critical: skip; call r_unlock(&l); } }
+        thread w { loop { call w_lock(&l); critical: skip; call w_unlock(&l); } }
+        never r@critical && w@critical;";
+    let Some((_scratch, file, _)) = with_code(STORE_BUFFERING, harness) else {
+        return;
+    };
+    let ran = run(&["check", &file]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("code.c:7: mov dword ptr"), "{}", ran.out);
+    let ran = run(&["fences", &file]);
+    assert!(ran.out.starts_with("2 fences"), "{}{}", ran.out, ran.err);
+    for line in ["code.c:8", "code.c:13"] {
+        assert!(ran.out.contains(line), "{}", ran.out);
+    }
+    let ran = run(&["fences", &file, "--write", "/dev/null"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn marks_in_c() {
+    let code = "
+        #include <stdatomic.h>
+        #include <stdlib.h>
+        #include \"wattle.h\"
+        static atomic_int taken;
+        static int inside;
+        void wattle_threads_t(void) {
+            for (;;) {
+                while (atomic_exchange(&taken, 1)) ;
+                WATTLE_LABEL(critical);
+                if (inside++ != 0) abort();
+                inside--;
+                atomic_store_explicit(&taken, 0, memory_order_release);
+            }
+        }";
+    let Some((_scratch, _, object)) = with_code(code, "") else {
+        return;
+    };
+    let ran = run(&["check", &object]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("never t[i]@critical"), "{}", ran.out);
+}
+
+#[test]
+fn refusals_say_where() {
+    let code = "
+        double half(double x) { return x / 2; }
+        int twice(int n) { return n ? twice(n - 1) + n * (n & 3) : 0; }
+        void other(int *); void calls(int *x) { other(x); other(x); }";
+    for (call, words) in [
+        ("half()", "code.c:2"),
+        ("calls(&x)", "`other` is called but not defined"),
+        ("calls(3)", "`other` is called but not defined"),
+        ("nobody()", "there is no function `nobody`"),
+    ] {
+        let harness = format!("shared x: object(4);\nthread t {{ call {call}; }}\nnever x == 1;");
+        let Some((_scratch, file, _)) = with_code(code, &harness) else {
+            return;
+        };
+        let ran = run(&["check", &file]);
+        assert_eq!(ran.code, 2, "{call}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(words), "{call}: {}", ran.err);
+    }
+}
+
+#[test]
+fn files_that_are_no_objects() {
+    let scratch = Scratch::new();
+    let harness = scratch.file(
+        "h.wtl",
+        "object \"x.o\"; shared x: object(4); thread t { call f(&x); } never x == 1;",
+    );
+    for bytes in [
+        &b""[..],
+        b"hello",
+        b"\x7fELF\x02\x01\x01",
+        b"!<arch>\nbroken",
+    ] {
+        scratch.file("x.o", bytes);
+        let ran = run(&["check", &harness]);
+        assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains("x.o"), "{}", ran.err);
+    }
+}
+
+/// The path of docs/languages/from-a-rust-lock.md: from an empty crate to a proved spin lock.
+#[test]
+fn cargo_wattle() {
+    let scratch = Scratch::new();
+    let marks = root().join("crates/marks").canonicalize().unwrap();
+    let manifest = format!(
+        "[package]\nname = \"my-lock\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [target.'cfg(wattle)'.dependencies]\nwattle-marks = {{ path = {marks:?} }}\n\n[workspace]\n"
+    );
+    scratch.file("Cargo.toml", manifest);
+    let code = |order: &str| {
+        format!(
+            "use std::sync::atomic::{{AtomicBool, Ordering::*}};
+            pub struct Spin(AtomicBool);
+            impl Spin {{
+                pub const fn new() -> Spin {{ Spin(AtomicBool::new(false)) }}
+                pub fn lock(&self) {{ while {order} {{ std::hint::spin_loop(); }} }}
+                pub fn unlock(&self) {{ self.0.store(false, Release); }}
+            }}
+            #[cfg(wattle)]
+            mod checks {{
+                static LOCK: super::Spin = super::Spin::new();
+                #[unsafe(no_mangle)]
+                pub extern \"C\" fn wattle_threads_t() {{
+                    loop {{
+                        LOCK.lock();
+                        wattle_marks::label!(critical);
+                        LOCK.unlock();
+                    }}
+                }}
+            }}"
+        )
+    };
+    let right = "self.0.swap(true, Acquire)";
+    let wrong = "{ let taken = self.0.load(Acquire); self.0.store(true, Release); taken }";
+    for (order, exit) in [(right, 0), (wrong, 1)] {
+        scratch.file("src/lib.rs", code(order));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-wattle"));
+        let done = command
+            .arg("wattle")
+            .current_dir(scratch.path(""))
+            .env("NO_COLOR", "1")
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
+            .output();
+        let ran = super::support::ran(done);
+        assert_eq!(ran.code, exit, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("never t[i]@critical"), "{}", ran.out);
+    }
+}

@@ -165,6 +165,11 @@ fn rounds_of_a_for_are_one_place() {
         "{}",
         r.out
     );
+    assert!(
+        r.out.contains("q          fence after line 12\n"),
+        "{}",
+        r.out
+    );
     assert!(r.out.contains(&format!("+++ {out}\n")), "{}", r.out);
     let written = std::fs::read_to_string(&out).expect("the fenced program");
     let expected = ROUNDS
@@ -173,7 +178,7 @@ fn rounds_of_a_for_are_one_place() {
     assert_eq!(written, expected);
     // Whoever reads the words under a trace reads the same.
     let r = run(&["check", &file]);
-    assert!(r.out.contains("A fence after line 5"), "{}", r.out);
+    assert!(r.out.contains("A fence after line 12"), "{}", r.out);
 }
 
 /// A queue of waiters behind a locked word, as qspinlock has it, for two contenders: the fence stays out of

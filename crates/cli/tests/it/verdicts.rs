@@ -254,6 +254,34 @@ fn systems_have_the_number_of_threads_that_is_given() {
     assert!(r.out.contains("the invariant of line"), "{}", r.out);
 }
 
+/// What a file says of its own system is proved, and then named, or taken for granted, and then said.
+#[test]
+fn invariants_that_were_proved_are_named() {
+    let cub = "type t = X | Y | Z
+array A[proc] : t
+var L : bool
+init (z) { A[z] = X && L = False }
+invariant (a) { A[a] = Z }
+invariant (a b) { A[a] = Y && A[b] = Y }
+unsafe (a b) { A[a] = Y && A[b] = Y && L = True }
+transition t (i) requires { A[i] = X && L = False } { A[i] := Y; L := True; }
+transition u (i) requires { A[i] = Y } { A[i] := X; L := False; }
+";
+    let r = asked("check", "named.cub", cub, &["--model", "sc"]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let told = "and so do the invariants of lines 5 and 6 (proved by params, audited)";
+    assert!(first(&r).contains(told), "{}", r.out);
+    let r = asked("check", "named.cub", cub, &["--model", "sc", "--json"]);
+    let v: serde_json::Value = serde_json::from_str(&r.out).expect("JSON");
+    assert_eq!(v["scope"]["invariants"], serde_json::json!([5, 6]), "{v:#}");
+    // One that is not so is neither used nor named.
+    let wrong = cub.replace("invariant (a) { A[a] = Z }", "invariant (a) { A[a] = Y }");
+    let r = asked("check", "wrong.cub", &wrong, &["--model", "sc"]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let told = "and so does the invariant of line 6 (proved by params, audited)";
+    assert!(first(&r).contains(told), "{}", r.out);
+}
+
 /// Whoever reads only the exit code must not take a lost answer for one.
 #[test]
 #[cfg(target_os = "linux")]
@@ -281,4 +309,30 @@ fn what_is_reachable_with_more_threads_is_no_violation() {
         "{}",
         r.out
     );
+}
+
+/// One run for each trace: what it proves is audited, what it breaks is replayed.
+#[test]
+fn traces_prove_and_break() {
+    let text = |fence: &str| {
+        let thread = |p: &str, mine: &str, other: &str| {
+            format!("thread {p} {{ local r; {mine} = 1; {fence} r = {other}; }}\n")
+        };
+        let threads = thread("p", "x", "y") + &thread("q", "y", "x");
+        format!("shared x, y;\n{threads}finally !(p.r == 0 && q.r == 0);\n")
+    };
+    for more in [["--engine", "traces"], ["--reduce", "traces"]] {
+        let r = check(&text("fence;"), &more);
+        assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+        assert!(
+            first(&r).contains("(proved by traces, audited)"),
+            "{}",
+            r.out
+        );
+        let r = check(&text(""), &more);
+        assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    }
+    let spins = "shared x;\nthread p { local r; while r == 0 { r = x; } }\nnever x == 1;\n";
+    let r = check(spins, &["--engine", "traces"]);
+    assert_eq!(r.code, 3, "{}", r.out);
 }

@@ -29,6 +29,7 @@ pub struct Components {
     /// How many numbers there are.
     pub count: u32,
     /// Why numbers are harmless. The others are of components without an edge from them to themselves.
+    #[serde(with = "pairs")]
     pub components: BTreeMap<u32, Harmless>,
     /// For every state in order: how many nodes; for each its state of the automaton and, for every
     /// trap it is in, how many numbers and these.
@@ -109,6 +110,27 @@ impl Automaton {
             }],
             initial: 0,
         }
+    }
+}
+
+/// A map with numbers for keys, as a list of pairs: JSON has no such maps.
+mod pairs {
+    use super::Harmless;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::collections::BTreeMap;
+
+    pub fn serialize<S: Serializer>(
+        map: &BTreeMap<u32, Harmless>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<u32, Harmless>, D::Error> {
+        let pairs = Vec::<(u32, Harmless)>::deserialize(deserializer)?;
+        Ok(pairs.into_iter().collect())
     }
 }
 

@@ -99,7 +99,9 @@ impl Lasso {
         for event in &events {
             match big.machine.apply(&state, event) {
                 reference::Outcome::Next(next) => state = next,
-                _ => return Err(LassoError::Other("an event has no next state")),
+                reference::Outcome::Fault(_) | reference::Outcome::Full(_) => {
+                    return Err(LassoError::Other("an event has no next state"));
+                }
             }
             exact.push(state.clone());
         }

@@ -17,6 +17,8 @@ const MOST_NODES: usize = 1500;
 
 pub struct Judge {
     pub fault: bool,
+    /// Some run is none of the program's.
+    pub discards: bool,
     /// Locations, truth of atoms, who can move; discarded ones have no edges.
     states: Vec<(Vec<LocationId>, Vec<bool>, Set)>,
     edges: Vec<Vec<(usize, Set)>>,
@@ -278,6 +280,7 @@ fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
     let starts = list.len();
     let mut judge = Judge {
         fault: false,
+        discards: false,
         states: Vec::new(),
         edges: Vec::new(),
         movers: n,
@@ -300,6 +303,7 @@ fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
         judge
             .states
             .push((state.locations.clone(), now.ok()?, moves.able));
+        judge.discards |= moves.discarded;
         let mut edges = Vec::new();
         for m in moves.moves {
             edges.push((add(m.target, &mut list), m.moved));

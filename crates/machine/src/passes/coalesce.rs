@@ -21,12 +21,13 @@ pub fn coalesce(graph: &mut Graph) {
                 _ => None,
             });
         let Some((v, t)) = copy else { return };
-        // Neither is needed where the other gets a value, but for copies of one into the other.
+        // Neither is needed where the other gets a value, but for copies of one into the other: after
+        // those both are the same until one of them gets a value again.
         let apart = order.iter().flat_map(|at| &graph.nodes[*at].out).all(|e| {
             let copied = matches!(&e.op, Op::Assign(a, E::Var(b, _)) if (*a, *b) == (v, t) || (*a, *b) == (t, v));
             match e.op.written() {
-                Some(w) if w == v => !live[e.to].contains(&t) || (copied && !live[e.to].contains(&t)),
-                Some(w) if w == t => !live[e.to].contains(&v),
+                Some(w) if w == v => copied || !live[e.to].contains(&t),
+                Some(w) if w == t => copied || !live[e.to].contains(&v),
                 _ => true,
             }
         });

@@ -35,11 +35,17 @@ pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<R
     refusals
 }
 
+/// Variables that may be read before they are written.
+pub fn live_at_entry(graph: &Graph) -> std::collections::BTreeSet<crate::bits::VarId> {
+    live::live(graph).swap_remove(graph.entry)
+}
+
 /// The last touches, once variables and memory are cut to the bits they need.
 pub fn finish(graph: &mut Graph) {
     live::drop_dead(graph);
     coalesce::coalesce(graph);
     live::drop_dead(graph);
     tidy::fences(graph);
+    tidy::single_loads(graph);
     tidy::contract(graph);
 }

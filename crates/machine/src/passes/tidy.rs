@@ -1,6 +1,8 @@
 //! Nothing is no step: edges that do nothing are drawn together.
 
 use crate::graph::{Graph, Node, Op};
+use wattle_model::Section;
+use wattle_model::program::Action;
 
 /// Draws edges that do nothing together. A node with a label stays apart from what comes after, unless
 /// nothing else leads there; an endless loop of nothing keeps one edge.
@@ -96,6 +98,36 @@ pub fn fences(graph: &mut Graph) {
             {
                 graph.nodes[at].out[k].op = Op::Fence;
                 graph.nodes[to].out[0].op = Op::Nop;
+            }
+        }
+    }
+}
+
+/// A load that is alone in a block that waits for no buffer needs no block.
+pub fn single_loads(graph: &mut Graph) {
+    contract(graph);
+    let mut incoming = vec![0usize; graph.nodes.len()];
+    for at in graph.reached() {
+        for e in &graph.nodes[at].out {
+            incoming[e.to] += 1;
+        }
+    }
+    let begin = Op::Model(Action::AtomicBegin(Section::Buffered));
+    let alone = |graph: &Graph, n: usize| incoming[n] == 1 && graph.nodes[n].out.len() == 1;
+    for at in 0..graph.nodes.len() {
+        for k in 0..graph.nodes[at].out.len() {
+            let first = graph.nodes[at].out[k].to;
+            if graph.nodes[at].out[k].op != begin || !alone(graph, first) {
+                continue;
+            }
+            let load = &graph.nodes[first].out[0];
+            let second = load.to;
+            if !matches!(load.op, Op::Load { .. }) || !alone(graph, second) {
+                continue;
+            }
+            if graph.nodes[second].out[0].op == Op::Model(Action::AtomicEnd) {
+                graph.nodes[at].out[k].op = Op::Nop;
+                graph.nodes[second].out[0].op = Op::Nop;
             }
         }
     }

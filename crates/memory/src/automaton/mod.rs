@@ -227,15 +227,13 @@ impl Automata {
     ) -> Result<i64, crate::FaultKind> {
         use wattle_model::Op2;
         let part = |e: &Expr<Fact>| self.modular(locals, memory, e);
-        Ok(match e {
-            Expr::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
-                op.apply_modular(part(a)?, part(b)?)?
-            }
-            Expr::Binary(op @ Op2::Shl, a, b) => {
-                op.apply_modular(part(a)?, self.evaluate(locals, memory, b)?)?
-            }
-            other => self.evaluate(locals, memory, other)?,
-        })
+        if let Expr::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) = e {
+            return Ok(op.apply_modular(part(a)?, part(b)?)?);
+        }
+        if let Expr::Binary(op @ Op2::Shl, a, b) = e {
+            return Ok(op.apply_modular(part(a)?, self.evaluate(locals, memory, b)?)?);
+        }
+        self.evaluate(locals, memory, e)
     }
 
     fn fact(

@@ -176,15 +176,13 @@ impl Code {
 
     /// What is about to be cut to its low bits; see `Op2::apply_modular`.
     fn modular(&self, state: &[u64], cells: &[Field]) -> Result<i64, Box<Flaw>> {
-        Ok(match self {
-            Code::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) => {
-                op.apply_modular(a.modular(state, cells)?, b.modular(state, cells)?)?
-            }
-            Code::Binary(op @ Op2::Shl, a, b) => {
-                op.apply_modular(a.modular(state, cells)?, b.eval(state, cells)?)?
-            }
-            other => other.eval(state, cells)?,
-        })
+        if let Code::Binary(op @ (Op2::Add | Op2::Sub | Op2::Mul), a, b) = self {
+            return Ok(op.apply_modular(a.modular(state, cells)?, b.modular(state, cells)?)?);
+        }
+        if let Code::Binary(op @ Op2::Shl, a, b) = self {
+            return Ok(op.apply_modular(a.modular(state, cells)?, b.eval(state, cells)?)?);
+        }
+        self.eval(state, cells)
     }
 
     /// `&&`, `||` and `?:` look only at what they need.

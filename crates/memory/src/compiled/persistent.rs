@@ -12,7 +12,8 @@
 //!
 //! - no thread other than the member's can write, outside of the set, what the member touches next, nor
 //!   touch, outside of the set, what it writes next;
-//! - a thread that waits for its buffer to be empty, with something pending, comes with its buffer.
+//! - a thread that waits for its buffer to be empty, with something pending, comes with its buffer; so does
+//!   one whose store has no room (buffers have so many slots, and a search with too few says so).
 //!
 //! What a thread can do *outside* of the set: its steps if the thread is no member, and drains if its
 //! buffer is none. A buffer that is a member keeps its oldest entry until the set moves. Under TSO nothing of that
@@ -130,6 +131,8 @@ struct Here {
     computed: Vec<(usize, bool)>,
     /// A step waits for the buffer to be empty.
     waits: bool,
+    /// A step is a store into the buffer, and waits where that has no room.
+    puts: bool,
     /// All its steps are nobody else's business.
     choice: bool,
     later: Touched,
@@ -240,7 +243,7 @@ impl Persistent {
                 here.waits |= !sc && waits(edge);
                 match &edge.op {
                     // Nobody notices until it drains.
-                    Op::Put(..) => {}
+                    Op::Put(..) => here.puts = true,
                     Op::Load {
                         place: Place::Computed { .. },
                         ..
@@ -370,6 +373,7 @@ impl Persistent {
             }
         }
         let buffer = &thread.buffer;
+        unit.waits |= here.puts && buffer.len(state) == buffer.which.len();
         for i in 0..buffer.len(state) {
             let bit = self.bits[buffer.cells[buffer.which[i].index(state)] as usize];
             unit.pends = true;

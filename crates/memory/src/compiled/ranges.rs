@@ -263,13 +263,16 @@ impl Guess {
             let corners = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
             corners.into_iter().all(|(x, y)| f(x, y).is_some())
         };
-        let fits = match op {
-            Op2::Add => fits(i64::checked_add),
-            Op2::Sub => fits(i64::checked_sub),
-            Op2::Mul => fits(i64::checked_mul),
-            _ => fits(|x, y| Op2::Shl.apply(x, y).ok()),
+        let exact: fn(i64, i64) -> Option<i64> = if *op == Op2::Add {
+            i64::checked_add
+        } else if *op == Op2::Sub {
+            i64::checked_sub
+        } else if *op == Op2::Mul {
+            i64::checked_mul
+        } else {
+            |x, y| Op2::Shl.apply(x, y).ok()
         };
-        fits.then(|| a.binary(*op, b))
+        fits(exact).then(|| a.binary(*op, b))
     }
 
     fn eval(&self, t: usize, e: &Expr<RegisterId>) -> Interval {

@@ -6,16 +6,57 @@
 //! known here. States in which a thread is in the middle of what the system does in one step are left
 //! out.
 
-use super::Lowered;
 use super::amount::Amount;
-use super::faithful::{Limits, closure};
-use super::variables::{Holds, Variable, constant};
-use std::collections::BTreeMap;
+use super::variables::{Holds, Variable, Variables, constant};
+use super::{Lowered, Lowering};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use wattle_evidence::related::{Excludes, Met, Stored};
 use wattle_memory::content::Exact;
 use wattle_memory::layout::{Layout, Pso, Sc, Tso};
 use wattle_memory::{MemoryModel, reference};
-use wattle_model::{CellId, FamilyId, Init, Instance, Length, Program, RegionId, RegisterId};
+use wattle_model::{
+    CellId, FamilyId, Init, Instance, Length, LocationId, Program, RegionId, RegisterId,
+};
+
+/// How the system's cells say what the program's variables hold.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    variables: Variables,
+    broken: Option<u16>,
+    family: Option<u16>,
+    /// For each family, where a thread stops whatever it did before.
+    stops: Vec<BTreeSet<LocationId>>,
+}
+
+impl Reader {
+    pub(super) fn of(lowering: &Lowering<'_>) -> Self {
+        let families = 0..lowering.program.families.len();
+        let stops = families.map(|f| lowering.stops(FamilyId::new(f)));
+        Reader {
+            variables: lowering.variables.clone(),
+            broken: lowering.broken,
+            family: lowering.family_cell(),
+            stops: stops.collect(),
+        }
+    }
+}
+
+impl Lowering<'_> {
+    fn stops(&self, f: FamilyId) -> BTreeSet<LocationId> {
+        let family = &self.program.families[f.index()];
+        let all = (0..family.locations.len()).map(LocationId::new);
+        all.filter(|l| self.always_stops(f, *l)).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub states: usize,
+    /// Pending stores of a thread.
+    pub buffer: usize,
+}
 
 /// What a cell of the system stands for.
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +97,14 @@ pub fn outside(
 }
 
 fn stands(program: &Program, lowered: &Lowered) -> BTreeMap<u16, Stands> {
-    let meaning = &lowered.meaning;
+    let reader = &lowered.reader;
     let mut out = BTreeMap::new();
     for f in 0..program.families.len() {
         out.insert(f as u16, Stands::At(FamilyId::new(f)));
     }
-    out.extend(meaning.family.map(|c| (c, Stands::Family)));
-    out.extend(meaning.broken.map(|c| (c, Stands::Broken)));
-    for (id, first) in &meaning.variables.cells {
+    out.extend(reader.family.map(|c| (c, Stands::Family)));
+    out.extend(reader.broken.map(|c| (c, Stands::Broken)));
+    for (id, first) in &reader.variables.cells {
         let elements = match id {
             Variable::Register(..) => 1,
             Variable::Region(r) => match program.region(*r).length {
@@ -71,7 +112,7 @@ fn stands(program: &Program, lowered: &Lowered) -> BTreeMap<u16, Stands> {
                 Length::Scalar | Length::PerThread(_) => 1,
             },
         };
-        let wide = matches!(meaning.variables.of(*id), Holds::Threads(_));
+        let wide = matches!(reader.variables.of(*id), Holds::Threads(_));
         for element in 0..elements {
             let step = if wide { 2 } else { 1 };
             let cell = first + (element * step) as u16;
@@ -107,7 +148,7 @@ impl Reading<'_> {
             return (None, 0);
         };
         let starts = starts.iter().map(|s| machine.initial(s)).collect();
-        let (states, _) = closure(starts, limits.program_states, stop, |s, next| {
+        let (states, _) = closure(starts, limits.states, stop, |s, next| {
             for event in machine.events(s) {
                 if let reference::Outcome::Next(t) = machine.apply(s, &event) {
                     let pending = |b| L::entries::<Exact>(b).len() <= limits.buffer;
@@ -119,7 +160,7 @@ impl Reading<'_> {
         });
         let mut met = 0;
         for s in states.iter().filter(|s| machine.inside_atomic(s).is_none()) {
-            let stops = &self.lowered.meaning.stops;
+            let stops = &self.lowered.reader.stops;
             let threads = self.instance.threads.iter().zip(&s.locations);
             if !threads
                 .clone()
@@ -181,7 +222,7 @@ impl Reading<'_> {
         let base = self.instance.cells.iter().position(first)?;
         let element = cell.index() - base;
         let id = Variable::Region(region);
-        let variables = &self.lowered.meaning.variables;
+        let variables = &self.lowered.reader.variables;
         let at = variables.cells.get(&id)?;
         let wide = matches!(variables.of(id), Holds::Threads(_));
         let (at, of) = match self.program.region(region).length {
@@ -209,7 +250,7 @@ impl Reading<'_> {
     }
 
     fn encoded(&self, id: Variable, value: i64, none: bool) -> Option<i64> {
-        let variables = &self.lowered.meaning.variables;
+        let variables = &self.lowered.reader.variables;
         match variables.of(id) {
             Holds::Counter => None,
             Holds::Numbers => Some(value),
@@ -270,5 +311,33 @@ impl Reading<'_> {
             Init::All(e) => self.encoded(id, constant(e)?, none),
             Init::Each(_) | Init::Any => None,
         }
+    }
+}
+
+/// All states reachable, up to a number of them, and whether these are all.
+fn closure<S: Clone + Eq + Hash>(
+    starts: Vec<S>,
+    limit: usize,
+    stop: &dyn Fn() -> bool,
+    mut successors: impl FnMut(&S, &mut Vec<S>),
+) -> (Vec<S>, bool) {
+    let mut known: FxHashSet<S> = FxHashSet::default();
+    let mut states: Vec<S> = Vec::new();
+    let mut next = starts;
+    let mut at = 0;
+    loop {
+        for s in next.drain(..) {
+            if known.insert(s.clone()) {
+                states.push(s);
+            }
+        }
+        if at == states.len() {
+            return (states, true);
+        }
+        if states.len() > limit || (at.is_multiple_of(256) && stop()) {
+            return (states, false);
+        }
+        successors(&states[at], &mut next);
+        at += 1;
     }
 }

@@ -12,11 +12,12 @@
 
 mod access;
 mod amount;
+mod compare;
 mod counter;
 mod emit;
 mod expr;
-pub mod faithful;
 pub mod inside;
+mod interval;
 mod mixed;
 mod paths;
 mod property;
@@ -30,7 +31,8 @@ mod tests;
 
 use crate::compile::Unsupported;
 use amount::Amount;
-use ranges::Interval;
+use interval::Interval;
+use ranges::{Ranges, without_outer_casts};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use variables::{Variable, Variables};
@@ -48,7 +50,7 @@ pub struct Lowered {
     /// Variables whose numbers may wrap around in the program; in the system they do not. A proof
     /// assumes that they never do.
     pub may_wrap: Vec<String>,
-    meaning: faithful::Meaning,
+    reader: inside::Reader,
     relation: wattle_evidence::related::Relation,
 }
 
@@ -75,13 +77,17 @@ pub(crate) fn refuse(span: Span, message: impl Into<String>, hint: impl Into<Str
 
 /// The array-based system of a program for one of its properties (or its assertions alone).
 pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
-    let variables = Variables::infer(program)?;
+    let program = &without_outer_casts(program);
+    let ranges = Ranges::infer(program);
+    let program = &ranges.without_idle_casts(program);
+    let variables = Variables::infer(program, ranges)?;
     let mut lowering = Lowering {
         program,
         variables,
         system: ArraySystem::default(),
         may_wrap: RefCell::default(),
         observed: Vec::new(),
+        absent: BTreeSet::new(),
         indices: Vec::new(),
         broken: None,
         few: BTreeMap::new(),
@@ -97,7 +103,7 @@ pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refu
     }
     lowering.bad(property)?;
     Ok(Lowered {
-        meaning: faithful::Meaning::of(&lowering),
+        reader: inside::Reader::of(&lowering),
         relation: lowering.relation(),
         system: lowering.system,
         may_wrap: lowering.may_wrap.into_inner().into_iter().collect(),
@@ -111,6 +117,9 @@ struct Lowering<'p> {
     may_wrap: RefCell<BTreeSet<String>>,
     /// Labels the property speaks of.
     observed: Vec<String>,
+    /// Families of which the property wants some label's absence: whatever a thread does on the way to
+    /// the next label is then looked at.
+    absent: BTreeSet<FamilyId>,
     /// The families of the property's index variables.
     indices: Vec<FamilyId>,
     /// The flag that records that a counter left 0..N, if some may.

@@ -148,6 +148,7 @@ impl Lowering<'_> {
             | Action::Unlock => false,
         };
         labels.iter().any(|l| self.observed.contains(l))
+            || self.absent.contains(&f)
             || steps.peek().is_none()
             || !steps.all(|s| local(&s.action))
     }

@@ -4,11 +4,13 @@ use super::expr::{Identity, Linear, Val};
 use super::paths::ME;
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
+use std::collections::BTreeSet;
 use wattle_model::array::{Formula, Quantified, Term, ThreadTerm};
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
 use wattle_model::{
-    Expr, FamilyId, Length, Observation, PropertyKind, RegisterId, Span, ThreadIndex, ThreadRef,
+    Expr, FamilyId, Length, Observation, Op1, Op2, PropertyKind, RegisterId, Span, ThreadIndex,
+    ThreadRef,
 };
 
 impl Lowering<'_> {
@@ -24,6 +26,10 @@ impl Lowering<'_> {
         }
         self.observed = labels;
         let property = property.and_then(|i| self.program.properties.get(i));
+        if let Some(p) = property {
+            let violated_if = matches!(p.kind, PropertyKind::Never | PropertyKind::Reachable);
+            absent(&p.condition.expr, violated_if, &mut self.absent);
+        }
         let indices = property.iter().flat_map(|p| &p.condition.indices);
         self.indices = indices.map(|v| v.family).collect();
     }
@@ -130,7 +136,6 @@ impl Lowering<'_> {
         positive: bool,
         span: Span,
     ) -> Result<Option<Formula>, Refused> {
-        use wattle_model::{Op1, Op2};
         Ok(match e {
             Expr::Atom(Observation::At(t, label)) => Some(self.at(t, label, positive, span)?),
             Expr::Unary(Op1::Not, a) => self.whole(a, !positive, span)?,
@@ -271,5 +276,25 @@ impl Lowering<'_> {
                 "name the region",
             )),
         }
+    }
+}
+
+/// Families of which a violation may want a label's absence.
+fn absent(e: &Expr<Observation>, wanted: bool, found: &mut BTreeSet<FamilyId>) {
+    match e {
+        Expr::Atom(Observation::At(t, _)) if !wanted => {
+            found.insert(t.family);
+        }
+        Expr::Const(_) | Expr::Atom(_) => {}
+        Expr::Unary(Op1::Not, a) => absent(a, !wanted, found),
+        Expr::Binary(Op2::And | Op2::Or, a, b) => {
+            absent(a, wanted, found);
+            absent(b, wanted, found);
+        }
+        Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => e.for_each_atom(&mut |o| {
+            if let Observation::At(t, _) = o {
+                found.insert(t.family);
+            }
+        }),
     }
 }

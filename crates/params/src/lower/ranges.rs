@@ -1,184 +1,162 @@
-//! Between which bounds the numbers of registers and regions lie, whatever the order of steps: which
-//! wrap-around variables may wrap around, and which casts change nothing.
+//! Between which bounds the numbers of registers and regions lie: which wrap-around variables may wrap
+//! around, and which casts change nothing.
 //!
-//! Every step is run over intervals, without regard to order and conditions, until nothing changes; a
-//! bound that still moves after some rounds is taken to be none. What a variable stores lies in its
-//! type: outside a range is a fault, and a wrap-around type either holds the value as it is or is on
-//! the list of those that may wrap.
+//! Every step is run over intervals until nothing changes: registers at each location, with the
+//! conditions on the way; regions whatever the order of steps. A bound that still moves after some rounds
+//! is taken to be none. What a variable stores lies in its type: outside a range is a fault, and a
+//! wrap-around type either holds the value as it is or is on the list of those that may wrap. Nothing here
+//! is trusted: the bounds are part of the relation that the auditor checks.
 
+use super::interval::{Interval, of_type, value};
 use super::variables::Variable;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
-use wattle_model::{Expr, FamilyId, Init, Op1, Op2, Place, Program, RegionId, RegisterId, Type};
-
-/// Both ends included; no end is no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    pub lo: Option<i128>,
-    pub hi: Option<i128>,
-}
+use wattle_model::{
+    Expr, FamilyId, Init, LocationId, Op1, Op2, Place, Program, RegionId, RegisterId, Type,
+};
 
 /// Rounds before bounds that move are given up.
 const ROUNDS: usize = 40;
-/// Bounds beyond this are none; sums and products of what is within fit the machine.
-const LARGE: i128 = 1 << 63;
 
-impl Interval {
-    pub const ALL: Interval = Interval { lo: None, hi: None };
-
-    pub fn of(lo: i64, hi: i64) -> Self {
-        Interval {
-            lo: Some(i128::from(lo)),
-            hi: Some(i128::from(hi)),
-        }
-    }
-
-    fn new(lo: Option<i128>, hi: Option<i128>) -> Self {
-        let small = |v: &i128| v.abs() <= LARGE;
-        Interval {
-            lo: lo.filter(small),
-            hi: hi.filter(small),
-        }
-    }
-
-    fn join(self, other: Interval) -> Self {
-        Interval {
-            lo: self.lo.zip(other.lo).map(|(a, b)| a.min(b)),
-            hi: self.hi.zip(other.hi).map(|(a, b)| a.max(b)),
-        }
-    }
-
-    /// Whether all of it lies within.
-    pub fn inside(self, other: Interval) -> bool {
-        let low = other.lo.is_none_or(|b| self.lo.is_some_and(|a| a >= b));
-        let high = other.hi.is_none_or(|b| self.hi.is_some_and(|a| a <= b));
-        low && high
-    }
-
-    /// What lies within; all of the other if nothing does.
-    fn within(self, other: Interval) -> Self {
-        let both = |a: Option<i128>, b: Option<i128>, f: fn(i128, i128) -> i128| match (a, b) {
-            (Some(a), Some(b)) => Some(f(a, b)),
-            (a, b) => a.or(b),
-        };
-        let cut = Interval {
-            lo: both(self.lo, other.lo, i128::max),
-            hi: both(self.hi, other.hi, i128::min),
-        };
-        match (cut.lo, cut.hi) {
-            (Some(a), Some(b)) if a > b => other,
-            _ => cut,
-        }
-    }
-
-    pub fn plus(self, other: Interval) -> Self {
-        let add = |a: Option<i128>, b: Option<i128>| a.zip(b).map(|(a, b)| a + b);
-        Interval::new(add(self.lo, other.lo), add(self.hi, other.hi))
-    }
-
-    fn negated(self) -> Self {
-        Interval::new(self.hi.map(|v| -v), self.lo.map(|v| -v))
-    }
-
-    pub fn times(self, k: i64) -> Self {
-        let k = i128::from(k);
-        let by = |v: Option<i128>| v.and_then(|v| v.checked_mul(k));
-        match k {
-            0 => Interval::of(0, 0),
-            k if k > 0 => Interval::new(by(self.lo), by(self.hi)),
-            _ => Interval::new(by(self.hi), by(self.lo)),
-        }
-    }
-
-    fn ends(self) -> Option<(i128, i128)> {
-        self.lo.zip(self.hi)
-    }
-}
-
-/// What a type can store.
-pub fn of_type(ty: Type) -> Interval {
-    ty.bounds()
-        .map_or(Interval::ALL, |(lo, hi)| Interval::of(lo, hi))
-}
+/// The registers of a thread.
+type Registers = Vec<Interval>;
 
 /// The bounds of all variables, and those wrap-around ones of which it is not known that what they
 /// store fits.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    of: BTreeMap<Variable, Interval>,
+    regions: Vec<Interval>,
+    /// For each family and location; nothing where no thread gets.
+    at: Vec<Vec<Option<Registers>>>,
     pub may_wrap: BTreeSet<Variable>,
+    types: BTreeMap<Variable, Type>,
 }
 
 impl Ranges {
     pub fn infer(program: &Program) -> Self {
         let mut ranges = Ranges::default();
-        let mut types = BTreeMap::new();
-        for (r, region) in program.regions.iter().enumerate() {
-            types.insert(Variable::Region(RegionId::new(r)), region.ty);
-        }
-        for (f, family) in program.families.iter().enumerate() {
-            for (r, register) in family.registers.iter().enumerate() {
-                let id = Variable::Register(FamilyId::new(f), RegisterId::new(r));
-                types.insert(id, register.ty);
-            }
-        }
         for (r, region) in program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
-            ranges.start(id, region.ty, &region.init);
+            ranges.types.insert(id, region.ty);
+            let first = ranges.admitted(id, start(region.ty, &region.init));
+            ranges.regions.push(first);
         }
         for (f, family) in program.families.iter().enumerate() {
-            let f = FamilyId::new(f);
+            let mut entry = Vec::new();
             for (r, register) in family.registers.iter().enumerate() {
-                let id = Variable::Register(f, RegisterId::new(r));
-                ranges.start(id, register.ty, &register.init);
+                let id = Variable::Register(FamilyId::new(f), RegisterId::new(r));
+                ranges.types.insert(id, register.ty);
+                entry.push(ranges.admitted(id, start(register.ty, &register.init)));
             }
+            let mut at = vec![None; family.locations.len()];
+            at[family.entry.index()] = Some(entry);
+            ranges.at.push(at);
         }
         for round in 0.. {
-            let before = ranges.of.clone();
+            let before = (ranges.regions.clone(), ranges.at.clone());
             for (f, family) in program.families.iter().enumerate() {
                 for s in &family.steps {
-                    ranges.step(FamilyId::new(f), &s.action, &types);
+                    let Some(registers) = ranges.at[f][s.source.index()].clone() else {
+                        continue;
+                    };
+                    let next = ranges.step(FamilyId::new(f), registers, &s.action);
+                    let target = &mut ranges.at[f][s.target.index()];
+                    *target = either(target.take(), next);
                 }
             }
-            if ranges.of == before {
+            if (&ranges.regions, &ranges.at) == (&before.0, &before.1) {
                 break;
             }
             if round >= ROUNDS {
-                for (id, now) in &mut ranges.of {
-                    let then = before.get(id).copied().unwrap_or(*now);
-                    *now = Interval {
-                        lo: now.lo.filter(|_| now.lo == then.lo),
-                        hi: now.hi.filter(|_| now.hi == then.hi),
-                    };
-                    let ty = types.get(id).copied().unwrap_or(Type::Int);
-                    *now = now.within(of_type(ty));
-                }
+                ranges.widen(&before.0, &before.1);
             }
         }
         ranges
     }
 
-    pub fn get(&self, id: Variable) -> Interval {
-        self.of.get(&id).copied().unwrap_or(Interval::ALL)
-    }
-
-    fn start(&mut self, id: Variable, ty: Type, init: &Init) {
-        let none = |_: &Local| Interval::ALL;
-        let all = match init {
-            Init::Any => of_type(ty),
-            Init::All(e) => value(e, &none),
-            Init::Each(list) => {
-                let each = list.iter().map(|e| value(e, &none));
-                each.reduce(Interval::join).unwrap_or(Interval::ALL)
-            }
+    /// Bounds that still move are none.
+    fn widen(&mut self, regions: &[Interval], at: &[Vec<Option<Registers>>]) {
+        let still = |now: &mut Interval, then: Interval, ty: Option<&Type>| {
+            *now = Interval {
+                lo: now.lo.filter(|_| now.lo == then.lo),
+                hi: now.hi.filter(|_| now.hi == then.hi),
+            };
+            *now = now.within(ty.map_or(Interval::ALL, |ty| of_type(*ty)));
         };
-        self.store(id, ty, all);
+        for (r, now) in self.regions.iter_mut().enumerate() {
+            let id = Variable::Region(RegionId::new(r));
+            still(now, regions[r], self.types.get(&id));
+        }
+        for (f, (family, then)) in self.at.iter_mut().zip(at).enumerate() {
+            for (now, then) in family.iter_mut().zip(then) {
+                let (Some(now), Some(then)) = (now, then) else {
+                    continue;
+                };
+                for (r, (now, then)) in now.iter_mut().zip(then).enumerate() {
+                    let id = Variable::Register(FamilyId::new(f), RegisterId::new(r));
+                    still(now, *then, self.types.get(&id));
+                }
+            }
+        }
     }
 
-    fn store(&mut self, id: Variable, ty: Type, what: Interval) {
+    /// The bounds of a variable, wherever its thread is.
+    pub fn get(&self, id: Variable) -> Interval {
+        match id {
+            Variable::Region(r) => self.regions[r.index()],
+            Variable::Register(f, r) => {
+                let all = self.at[f.index()].iter().flatten();
+                let all = all.map(|registers| registers[r.index()]);
+                all.reduce(Interval::join).unwrap_or(Interval::ALL)
+            }
+        }
+    }
+
+    /// The bounds of a register at a location.
+    pub fn at(&self, f: FamilyId, location: LocationId, r: RegisterId) -> Interval {
+        let here = self.at[f.index()][location.index()].as_ref();
+        here.map_or(Interval::ALL, |registers| registers[r.index()])
+    }
+
+    /// The program without casts that change nothing.
+    pub fn without_idle_casts(&self, program: &Program) -> Program {
+        let mut program = program.clone();
+        for (f, family) in program.families.iter_mut().enumerate() {
+            for s in &mut family.steps {
+                let Some(registers) = &self.at[f][s.source.index()] else {
+                    continue;
+                };
+                let leaf = |l: &Local| leaf(registers, l);
+                let (place, own) = match &mut s.action {
+                    Action::Assign { value, .. } => (None, Some(value)),
+                    Action::Assume(e) | Action::Assert { condition: e, .. } => (None, Some(e)),
+                    Action::Load { place, .. } => (Some(place), None),
+                    Action::Store { place, value } => (Some(place), Some(value)),
+                    Action::Skip
+                    | Action::Havoc { .. }
+                    | Action::Fence(_)
+                    | Action::AtomicBegin(_)
+                    | Action::AtomicEnd
+                    | Action::Lock
+                    | Action::Unlock => (None, None),
+                };
+                let index = place.map(|place| match place {
+                    Place::Region(_, e) | Place::Memory(e) => e,
+                });
+                for e in own.into_iter().chain(index) {
+                    *e = without_casts(e, &leaf);
+                }
+            }
+        }
+        program
+    }
+
+    /// What a variable holds after it was given this.
+    fn admitted(&mut self, id: Variable, what: Interval) -> Interval {
+        let ty = self.types.get(&id).copied().unwrap_or(Type::Int);
         let holds = of_type(ty);
-        let what = match ty {
+        match ty {
             Type::Wrap { .. } if !what.inside(holds) => {
                 self.may_wrap.insert(id);
                 holds
@@ -186,152 +164,238 @@ impl Ranges {
             Type::Int | Type::Range { .. } | Type::Wrap { .. } | Type::Thread(_) => {
                 what.within(holds)
             }
-        };
-        let old = self.of.get(&id).copied();
-        self.of.insert(id, old.map_or(what, |old| old.join(what)));
+        }
     }
 
+    fn store(&mut self, region: RegionId, what: Interval) {
+        let what = self.admitted(Variable::Region(region), what);
+        let old = &mut self.regions[region.index()];
+        *old = old.join(what);
+    }
+
+    /// The registers after the step, if it can be taken.
     fn step(
         &mut self,
         f: FamilyId,
+        mut registers: Registers,
         action: &Action<Local, Place>,
-        types: &BTreeMap<Variable, Type>,
-    ) {
-        let ty = |id: Variable| types.get(&id).copied().unwrap_or(Type::Int);
-        match action {
-            Action::Assign { register, value: e } => {
-                let id = Variable::Register(f, *register);
-                let what = self.value(f, e);
-                self.store(id, ty(id), what);
-            }
+    ) -> Option<Registers> {
+        let of = |e: &Expr<Local>, registers: &Registers| value(e, &|l| leaf(registers, l));
+        let (register, what) = match action {
+            Action::Assign { register, value } => (*register, of(value, &registers)),
             Action::Havoc { register, range } => {
-                let id = Variable::Register(f, *register);
-                let what = range.map_or(of_type(ty(id)), |(lo, hi)| Interval::of(lo, hi));
-                self.store(id, ty(id), what);
+                let ty = self.types.get(&Variable::Register(f, *register));
+                let all = ty.map_or(Interval::ALL, |ty| of_type(*ty));
+                (
+                    *register,
+                    range.map_or(all, |(lo, hi)| Interval::of(lo, hi)),
+                )
             }
             Action::Load { register, place } => {
-                let id = Variable::Register(f, *register);
                 let what = match place {
-                    Place::Region(r, _) => self.get(Variable::Region(*r)),
+                    Place::Region(r, _) => self.regions[r.index()],
                     Place::Memory(_) => Interval::ALL,
                 };
-                self.store(id, ty(id), what);
+                (*register, what)
             }
-            Action::Store { place, value: e } => {
-                let what = self.value(f, e);
+            Action::Store { place, value } => {
+                let what = of(value, &registers);
                 match place {
-                    Place::Region(r, _) => {
-                        let id = Variable::Region(*r);
-                        self.store(id, ty(id), what);
-                    }
+                    Place::Region(r, _) => self.store(*r, what),
                     // It may be anywhere.
                     Place::Memory(_) => {
-                        let regions: Vec<Variable> = types.keys().copied().collect();
-                        for id in regions {
-                            if matches!(id, Variable::Region(_)) {
-                                self.store(id, ty(id), Interval::ALL);
-                            }
+                        for r in 0..self.regions.len() {
+                            self.store(RegionId::new(r), Interval::ALL);
                         }
                     }
                 }
+                return Some(registers);
+            }
+            Action::Assume(e) | Action::Assert { condition: e, .. } => {
+                return where_true(registers, e, true);
             }
             Action::Skip
-            | Action::Assume(_)
-            | Action::Assert { .. }
             | Action::Fence(_)
             | Action::AtomicBegin(_)
             | Action::AtomicEnd
             | Action::Lock
-            | Action::Unlock => {}
-        }
-    }
-
-    fn value(&self, f: FamilyId, e: &Expr<Local>) -> Interval {
-        let leaf = |l: &Local| match l {
-            Local::Register(r) => self.get(Variable::Register(f, *r)),
-            Local::SelfIndex | Local::Count(_) => Interval {
-                lo: Some(0),
-                hi: None,
-            },
-            Local::AddressOf(_) => Interval::ALL,
+            | Action::Unlock => return Some(registers),
         };
-        value(e, &leaf)
+        registers[register.index()] = self.admitted(Variable::Register(f, register), what);
+        Some(registers)
     }
 }
 
-/// Bounds of an expression.
-fn value<A>(e: &Expr<A>, leaf: &dyn Fn(&A) -> Interval) -> Interval {
-    let of = |e: &Expr<A>| value(e, leaf);
+fn start(ty: Type, init: &Init) -> Interval {
+    let none = |_: &Local| Interval::ALL;
+    match init {
+        Init::Any => of_type(ty),
+        Init::All(e) => value(e, &none),
+        Init::Each(list) => {
+            let each = list.iter().map(|e| value(e, &none));
+            each.reduce(Interval::join).unwrap_or(Interval::ALL)
+        }
+    }
+}
+
+fn leaf(registers: &Registers, l: &Local) -> Interval {
+    match l {
+        Local::Register(r) => registers[r.index()],
+        Local::SelfIndex | Local::Count(_) => Interval {
+            lo: Some(0),
+            hi: None,
+        },
+        Local::AddressOf(_) => Interval::ALL,
+    }
+}
+
+/// What holds on one of two ways.
+fn either(a: Option<Registers>, b: Option<Registers>) -> Option<Registers> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.into_iter().zip(b).map(|(x, y)| x.join(y)).collect()),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The registers where the condition is true, or false; nothing if it cannot be.
+fn where_true(mut registers: Registers, e: &Expr<Local>, wanted: bool) -> Option<Registers> {
     match e {
-        Expr::Const(c) => Interval::of(*c, *c),
-        Expr::Atom(a) => leaf(a),
-        Expr::Unary(op, a) => match op {
-            Op1::Neg => of(a).negated(),
-            Op1::Not => Interval::of(0, 1),
-            // ~x = −x − 1
-            Op1::BitNot => of(a).negated().plus(Interval::of(-1, -1)),
-            Op1::Wrap { bits, signed } => {
-                let (bits, signed) = (*bits, *signed);
-                let (what, all) = (of(a), of_type(Type::Wrap { bits, signed }));
-                if what.inside(all) { what } else { all }
-            }
+        Expr::Const(c) => ((*c != 0) == wanted).then_some(registers),
+        Expr::Unary(Op1::Not, a) => where_true(registers, a, !wanted),
+        Expr::Binary(op @ (Op2::And | Op2::Or), a, b) => match (*op == Op2::And) == wanted {
+            true => where_true(where_true(registers, a, wanted)?, b, wanted),
+            false => either(
+                where_true(registers.clone(), a, wanted),
+                where_true(registers, b, wanted),
+            ),
         },
-        Expr::Binary(op, a, b) => binary(*op, of(a), of(b)),
-        Expr::Ite(_, a, b) => of(a).join(of(b)),
+        Expr::Binary(op, a, b) => {
+            let of = |e: &Expr<Local>, registers: &Registers| value(e, &|l| leaf(registers, l));
+            let (left, right) = (of(a, &registers), of(b, &registers));
+            for (side, own, op, other) in [(a, left, *op, right), (b, right, turned(*op), left)] {
+                let Expr::Atom(Local::Register(r)) = &**side else {
+                    continue;
+                };
+                let now = compared(own, op, other, wanted);
+                if now.is_empty() {
+                    return None;
+                }
+                registers[r.index()] = now;
+            }
+            Some(registers)
+        }
+        Expr::Atom(_) | Expr::Unary(..) | Expr::Ite(..) => Some(registers),
     }
 }
 
-fn binary(op: Op2, a: Interval, b: Interval) -> Interval {
-    let natural = |v: Interval| v.lo.is_some_and(|lo| lo >= 0);
+/// The comparison with its sides exchanged.
+fn turned(op: Op2) -> Op2 {
     match op {
-        Op2::Add => a.plus(b),
-        Op2::Sub => a.plus(b.negated()),
-        Op2::Mul => match a.ends().zip(b.ends()) {
-            Some(((a, b), (c, d))) => {
-                let all = [(a, c), (a, d), (b, c), (b, d)];
-                let all = all.map(|(x, y)| x.checked_mul(y));
-                let known = |v: Option<i128>| v.filter(|_| all.iter().all(Option::is_some));
-                let each = || all.iter().flatten().copied();
-                Interval::new(known(each().min()), known(each().max()))
+        Op2::Lt => Op2::Gt,
+        Op2::Le => Op2::Ge,
+        Op2::Gt => Op2::Lt,
+        Op2::Ge => Op2::Le,
+        Op2::Eq
+        | Op2::Ne
+        | Op2::Add
+        | Op2::Sub
+        | Op2::Mul
+        | Op2::Div
+        | Op2::Rem
+        | Op2::BitAnd
+        | Op2::BitOr
+        | Op2::BitXor
+        | Op2::Shl
+        | Op2::Shr
+        | Op2::And
+        | Op2::Or => op,
+    }
+}
+
+/// What of the left side makes the comparison come out as wanted.
+fn compared(own: Interval, op: Op2, other: Interval, wanted: bool) -> Interval {
+    match (op, wanted) {
+        (Op2::Eq, true) | (Op2::Ne, false) => own.below(other, false).above(other, false),
+        (Op2::Eq, false) | (Op2::Ne, true) => own.without(other),
+        (Op2::Lt, true) | (Op2::Ge, false) => own.below(other, true),
+        (Op2::Le, true) | (Op2::Gt, false) => own.below(other, false),
+        (Op2::Gt, true) | (Op2::Le, false) => own.above(other, true),
+        (Op2::Ge, true) | (Op2::Lt, false) => own.above(other, false),
+        (
+            Op2::Add
+            | Op2::Sub
+            | Op2::Mul
+            | Op2::Div
+            | Op2::Rem
+            | Op2::BitAnd
+            | Op2::BitOr
+            | Op2::BitXor
+            | Op2::Shl
+            | Op2::Shr
+            | Op2::And
+            | Op2::Or,
+            _,
+        ) => own,
+    }
+}
+
+fn without_casts(e: &Expr<Local>, leaf: &dyn Fn(&Local) -> Interval) -> Expr<Local> {
+    let of = |e: &Expr<Local>| without_casts(e, leaf);
+    match e {
+        Expr::Const(_) | Expr::Atom(_) => e.clone(),
+        Expr::Unary(Op1::Wrap { bits, signed }, a) => {
+            let (bits, signed) = (*bits, *signed);
+            match value(a, leaf).inside(of_type(Type::Wrap { bits, signed })) {
+                true => of(a),
+                false => Expr::unary(Op1::Wrap { bits, signed }, of(a)),
             }
-            None => Interval::ALL,
-        },
-        // Towards zero: nothing grows.
-        Op2::Div => match a.ends() {
-            Some((lo, hi)) => {
-                let most = lo.abs().max(hi.abs());
-                Interval::new(
-                    Some(if natural(a) && natural(b) { 0 } else { -most }),
-                    Some(most),
-                )
-            }
-            None => Interval::ALL,
-        },
-        Op2::Rem => match b.ends() {
-            Some((lo, hi)) => {
-                let most = (lo.abs().max(hi.abs()) - 1).max(0);
-                Interval::new(Some(if natural(a) { 0 } else { -most }), Some(most))
-            }
-            None => Interval::ALL,
-        },
-        Op2::BitAnd if natural(a) && natural(b) => {
-            let hi = match (a.hi, b.hi) {
-                (Some(x), Some(y)) => Some(x.min(y)),
-                (x, y) => x.or(y),
+        }
+        Expr::Unary(op, a) => Expr::unary(*op, of(a)),
+        Expr::Binary(op, a, b) => Expr::binary(*op, of(a), of(b)),
+        Expr::Ite(c, a, b) => Expr::ite(of(c), of(a), of(b)),
+    }
+}
+
+/// The same program without casts of what is assigned or stored to the type of where it goes: a
+/// wrap-around variable keeps the same low bits either way.
+pub fn without_outer_casts(program: &Program) -> Program {
+    let mut program = program.clone();
+    let regions: Vec<Type> = program.regions.iter().map(|r| r.ty).collect();
+    for family in &mut program.families {
+        for step in &mut family.steps {
+            let (value, ty) = match &mut step.action {
+                Action::Assign { register, value } => {
+                    (value, family.registers[register.index()].ty)
+                }
+                Action::Store {
+                    place: Place::Region(region, _),
+                    value,
+                } => (value, regions[region.index()]),
+                Action::Store {
+                    place: Place::Memory(_),
+                    ..
+                }
+                | Action::Skip
+                | Action::Havoc { .. }
+                | Action::Assume(_)
+                | Action::Assert { .. }
+                | Action::Load { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd
+                | Action::Lock
+                | Action::Unlock => continue,
             };
-            Interval::new(Some(0), hi)
-        }
-        Op2::BitOr | Op2::BitXor if natural(a) && natural(b) => {
-            let all = a.hi.zip(b.hi).and_then(|(x, y)| {
-                let wide = u128::try_from(x.max(y)).ok()?;
-                i128::try_from(wide.checked_add(1)?.checked_next_power_of_two()? - 1).ok()
-            });
-            Interval::new(Some(0), all)
-        }
-        Op2::Shr if natural(a) => Interval::new(Some(0), a.hi),
-        Op2::BitAnd | Op2::BitOr | Op2::BitXor | Op2::Shl | Op2::Shr => Interval::ALL,
-        Op2::Eq | Op2::Ne | Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge | Op2::And | Op2::Or => {
-            Interval::of(0, 1)
+            while let Expr::Unary(Op1::Wrap { bits, signed }, inner) = value
+                && ty
+                    == (Type::Wrap {
+                        bits: *bits,
+                        signed: *signed,
+                    })
+            {
+                *value = (**inner).clone();
+            }
         }
     }
+    program
 }

@@ -44,9 +44,9 @@ pub struct Variables {
 const FEW: usize = 12;
 
 impl Variables {
-    pub fn infer(program: &Program) -> Result<Self, Refused> {
+    pub fn infer(program: &Program, ranges: Ranges) -> Result<Self, Refused> {
         let mut v = Variables {
-            ranges: Ranges::infer(program),
+            ranges,
             ..Variables::default()
         };
         for (r, region) in program.regions.iter().enumerate() {

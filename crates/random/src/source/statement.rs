@@ -261,11 +261,13 @@ impl Writer {
         let name = format!("n{}", self.labels);
         self.labels += 1;
         self.constants.push((name.clone(), 1));
-        // No labels inside: each round would have its own.
+        // Each round has labels of its own, which nobody outside can name.
+        let labels = self.families[self.own].labels.len();
         let atomic = std::mem::replace(&mut self.atomic, true);
         let guarded = std::mem::replace(&mut self.guarded, true);
         let body = self.statement(depth.max(1) + 1);
         (self.atomic, self.guarded) = (atomic, guarded);
+        self.families[self.own].labels.truncate(labels);
         self.constants.pop();
         format!("for {name} in 0..1 {{ {body} }}")
     }

@@ -1,10 +1,14 @@
-//! The search loop: breadth first, so that the attack found is a shortest one.
+//! The search loop: breadth first, so that the attack found is a short one. Some attacks are deep (a loop has to
+//! be run to its end, and again), and there are far more states before them than on the way. So now and then, when
+//! the states have become eight times as many, a *dive* looks depth first, from the start, for one attack: the
+//! first thread first, stores delayed before they are not. It may see as many states as were seen by then and is otherwise
+//! forgotten; that there is no attack only the search breadth first can say.
 
 use super::Options;
 use super::excluded::{Excluded, Sequence};
 use super::plan::Plan;
 use super::state::{Shape, Store, Values, Work};
-use super::steps::{Label, Next, Steps};
+use super::steps::{Kind, Label, Next, Steps};
 use super::witness::{self, Attack};
 use wattle_evidence::{Control, Progress, Reason};
 use wattle_memory::{Exact, MemoryModel, Start, Tso, reference};
@@ -18,7 +22,7 @@ pub enum Finding {
     Free {
         effort: Progress,
     },
-    /// A shortest attack, replayed and re-checked.
+    /// An attack, replayed and re-checked: a shortest one, if there are not very many states before it.
     Found {
         attack: Box<Attack>,
         effort: Progress,
@@ -101,19 +105,28 @@ pub fn search_many(
         excluded: Excluded::new(excluded),
         overflow: false,
     };
-    let mut store: Store<Label> = Store::new(shape.clone());
-    // States without a parent, with the start each stands for.
-    let mut roots: Vec<(usize, &Start)> = Vec::new();
-    for start in &starts {
-        let work = initial(&mut steps, start);
-        if store.insert(&work, None) {
-            roots.push((store.len() - 1, start));
-        }
-    }
+    let (mut store, roots) = begin(&mut steps, &shape, &starts);
     let mut unconfirmed = 0u64;
     let mut out = Vec::new();
     let mut next = 0;
+    let mut dive_at = FIRST_DIVE;
     while next < store.len() {
+        if next >= dive_at && wanted == 1 && attacks.is_empty() {
+            dive_at = dive_at.saturating_mul(8);
+            let overflow = steps.overflow;
+            let found = dive(&mut steps, &shape, &starts, options, next, control);
+            // What a dive met, the search may never meet.
+            steps.overflow = overflow;
+            if let Ok(Some((attack, states))) = found {
+                effort.states = (store.len() + states) as u64;
+                attacks.push(attack);
+                return Attacks {
+                    attacks,
+                    unfinished: None,
+                    effort,
+                };
+            }
+        }
         if next % 1024 == 0 {
             effort = Progress {
                 states: store.len() as u64,
@@ -139,8 +152,7 @@ pub fn search_many(
                 }
                 Next::Success(label) => {
                     let (labels, root) = path(&store, next, label);
-                    let start = roots.iter().rev().find(|(r, _)| *r <= root);
-                    let start = start.map_or(&starts[0], |(_, s)| s);
+                    let start = start_of(&starts, &roots, root);
                     match witness::build(instance, options, start, &labels) {
                         Some(attack) => {
                             effort.states = store.len() as u64;
@@ -186,6 +198,86 @@ pub fn search_many(
         unfinished,
         effort,
     }
+}
+
+/// States without a parent, with the start each stands for.
+type Roots<'s> = Vec<(usize, &'s Start)>;
+
+/// A store with the initial states.
+fn begin<'s>(
+    steps: &mut Steps<'_, '_>,
+    shape: &Shape,
+    starts: &'s [Start],
+) -> (Store<Label>, Roots<'s>) {
+    let mut store: Store<Label> = Store::new(shape.clone());
+    let mut roots = Vec::new();
+    for start in starts {
+        let work = initial(steps, start);
+        if store.insert(&work, None) {
+            roots.push((store.len() - 1, start));
+        }
+    }
+    (store, roots)
+}
+
+fn start_of<'s>(starts: &'s [Start], roots: &Roots<'s>, root: usize) -> &'s Start {
+    let start = roots.iter().rev().find(|(r, _)| *r <= root);
+    start.map_or(&starts[0], |(_, s)| *s)
+}
+
+/// So many states are seen before the first dive.
+const FIRST_DIVE: usize = 1 << 12;
+
+/// Looks for an attack depth first, among at most so many states; how many there were.
+fn dive(
+    steps: &mut Steps<'_, '_>,
+    shape: &Shape,
+    starts: &[Start],
+    options: Options,
+    most: usize,
+    control: &Control<'_>,
+) -> Result<Option<(Attack, usize)>, wattle_evidence::Stop> {
+    let (mut store, roots) = begin(steps, shape, starts);
+    let mut stack: Vec<usize> = (0..store.len()).rev().collect();
+    let mut out = Vec::new();
+    let mut new = Vec::new();
+    let mut seen = 0usize;
+    while let Some(state) = stack.pop() {
+        seen += 1;
+        if seen.is_multiple_of(1024) {
+            control.go_on()?;
+        }
+        if store.len() > most || steps.overflow || steps.values.full {
+            return Ok(None);
+        }
+        out.clear();
+        steps.successors(&store.get(state), &mut out);
+        // Stable: threads stay in order.
+        out.sort_by_key(|next| match next {
+            Next::Success(_) => 0,
+            Next::Go(_, label) if label.kind != Kind::Plain => 1,
+            Next::Go(..) => 2,
+        });
+        for successor in out.drain(..) {
+            match successor {
+                Next::Go(work, label) => {
+                    if store.insert(&work, Some((state as u32, label))) {
+                        new.push(store.len() - 1);
+                    }
+                }
+                Next::Success(label) => {
+                    let (labels, root) = path(&store, state, label);
+                    let start = start_of(starts, &roots, root);
+                    let instance = steps.plan.instance;
+                    if let Some(attack) = witness::build(instance, options, start, &labels) {
+                        return Ok(Some((attack, store.len())));
+                    }
+                }
+            }
+        }
+        stack.extend(new.drain(..).rev());
+    }
+    Ok(None)
 }
 
 fn initial(steps: &mut Steps<'_, '_>, start: &Start) -> Work {

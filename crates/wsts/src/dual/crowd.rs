@@ -46,6 +46,7 @@ pub fn decide(
                 certificate,
                 assumptions: Vec::new(),
                 translated: None,
+                claims: Vec::new(),
             },
             effort,
         },

@@ -1,4 +1,4 @@
-// Locks in Rust, over `std::sync::atomic`. Compile with: rustc -O -g --crate-type lib --emit obj locks.rs
+// Locks in Rust, over `std::sync::atomic`. Compile with: rustc -O -g --crate-type lib --emit obj rust_locks.rs
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
@@ -24,6 +24,12 @@ impl<T> Mutex<T> {
 
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let free = self.locked.compare_exchange(false, true, Acquire, Relaxed);
+        free.is_ok().then(|| Guard(self))
+    }
+
+    /// Broken: the guard is made before it is known whether it is wanted, and unlocks when dropped.
+    pub fn try_lock_eager(&self) -> Option<Guard<'_, T>> {
+        let free = self.locked.compare_exchange(false, true, Acquire, Relaxed);
         free.is_ok().then_some(Guard(self))
     }
 }
@@ -42,6 +48,11 @@ pub extern "C" fn spin_lock(m: &Mutex<u32>) {
 #[unsafe(no_mangle)]
 pub extern "C" fn spin_try(m: &Mutex<u32>) -> bool {
     m.try_lock().map(std::mem::forget).is_some()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn spin_try_eager(m: &Mutex<u32>) -> bool {
+    m.try_lock_eager().map(std::mem::forget).is_some()
 }
 
 #[unsafe(no_mangle)]

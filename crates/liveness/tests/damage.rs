@@ -1,0 +1,218 @@
+//! Certificates that were damaged where it matters are refused.
+
+mod judge;
+
+use judge::demand;
+use wattle_auditor::audit_components;
+use wattle_evidence::certificate::components::{Components, Harmless, put, take};
+use wattle_evidence::certificate::{ClosedStates, Corrupt};
+use wattle_evidence::live::{Fairness, LiveTask};
+use wattle_evidence::{Control, LiveAnswer};
+use wattle_liveness::run;
+use wattle_memory::MemoryModel;
+use wattle_random::{Loops, Rng, Shape, program};
+
+/// For every state its nodes, each with the automaton's state and, trap by trap, its numbers.
+type Nodes = Vec<Vec<(u32, Vec<Vec<u32>>)>>;
+
+/// The states and nodes of a certificate, taken apart.
+struct Apart {
+    rows: Vec<Vec<i64>>,
+    nodes: Nodes,
+}
+
+fn apart(task: &LiveTask<'_>, c: &Components) -> Apart {
+    let mut rows = Vec::new();
+    let all: Result<(), Corrupt> = c.states.for_each_row(|r| {
+        rows.push(r.to_vec());
+        Ok(())
+    });
+    assert_eq!(all, Ok(()));
+    let mut rest = c.nodes.as_slice();
+    let traps = task.traps();
+    let nodes = rows.iter().map(|row| {
+        // The first numbers of a row are the locations.
+        let at: Vec<_> = row[..task.instance.threads.len()]
+            .iter()
+            .map(|l| wattle_model::LocationId::new(*l as usize))
+            .collect();
+        let held = match task.formula() {
+            Some(_) => 1,
+            None => traps.iter().filter(|t| t.holds(&at)).count(),
+        };
+        let mut read = || take(&mut rest).unwrap();
+        (0..read())
+            .map(|_| {
+                let q = read();
+                let numbers = (0..held).map(|_| (0..read()).map(|_| read()).collect());
+                (q, numbers.collect())
+            })
+            .collect()
+    });
+    let nodes = nodes.collect();
+    assert!(rest.is_empty());
+    Apart { rows, nodes }
+}
+
+fn together(c: &Components, apart: &Apart) -> Components {
+    let mut states = ClosedStates::new(c.states.model);
+    apart.rows.iter().for_each(|r| states.push(r));
+    let mut nodes = Vec::new();
+    for here in &apart.nodes {
+        put(&mut nodes, here.len() as u64);
+        for (q, numbers) in here {
+            put(&mut nodes, u64::from(*q));
+            for mine in numbers {
+                put(&mut nodes, mine.len() as u64);
+                mine.iter().for_each(|n| put(&mut nodes, u64::from(*n)));
+            }
+        }
+    }
+    Components {
+        states: states.finish(),
+        nodes,
+        ..c.clone()
+    }
+}
+
+/// Damages the certificate in one place; nothing if this kind of damage does not apply.
+fn damage(
+    task: &LiveTask<'_>,
+    c: &Components,
+    rng: &mut Rng,
+) -> Option<(&'static str, Components)> {
+    let mut a = apart(task, c);
+    let looped: Vec<u32> = c.components.keys().copied().collect();
+    Some(match rng.below(9) {
+        0 => {
+            let i = rng.below(a.rows.len());
+            a.rows.remove(i);
+            a.nodes.remove(i);
+            ("a state taken out", together(c, &a))
+        }
+        1 => {
+            let i = rng.below(a.nodes.len());
+            let j = rng.below(a.nodes[i].len());
+            a.nodes[i].remove(j);
+            ("a node taken out", together(c, &a))
+        }
+        2 => {
+            // A node of a component with edges gets a number below all of its component's.
+            let n = *looped.get(rng.below(looped.len().max(1)))?;
+            let first = |m: &Vec<u32>| m.first() == Some(&n);
+            let members: Vec<(usize, usize, usize)> = (0..a.nodes.len())
+                .flat_map(|i| {
+                    let here = &a.nodes[i];
+                    (0..here.len()).flat_map(move |j| (0..here[j].1.len()).map(move |k| (i, j, k)))
+                })
+                .filter(|(i, j, k)| first(&a.nodes[*i][*j].1[*k]))
+                .collect();
+            if n == 0 || members.len() < 2 {
+                return None;
+            }
+            let (i, j, k) = members[rng.below(members.len())];
+            a.nodes[i][j].1[k] = vec![0];
+            ("a number too small", together(c, &a))
+        }
+        3 => {
+            let n = *looped.get(rng.below(looped.len().max(1)))?;
+            let mut damaged = c.clone();
+            damaged.components.remove(&n);
+            ("a reason taken out", damaged)
+        }
+        4 => {
+            let n = *looped.get(rng.below(looped.len().max(1)))?;
+            let mut damaged = c.clone();
+            damaged
+                .components
+                .insert(n, Harmless::Misses(c.automaton.untils.len() as u32));
+            ("a set that there is not", damaged)
+        }
+        5 => {
+            let mut damaged = c.clone();
+            damaged
+                .automaton
+                .states
+                .iter_mut()
+                .for_each(|s| s.edges.clear());
+            ("an automaton without edges", damaged)
+        }
+        6 => {
+            let mut damaged = c.clone();
+            let state = &mut damaged.automaton.states[c.automaton.initial as usize];
+            let i = rng.below(state.edges.len().max(1));
+            if state.edges.is_empty() {
+                return None;
+            }
+            state.edges.remove(i);
+            ("an edge taken out", damaged)
+        }
+        7 => {
+            let n = a.nodes.len();
+            let i = rng.below(n);
+            let j = rng.below(a.nodes[i].len());
+            let k = a.nodes[i][j].1.len();
+            if k == 0 {
+                return None;
+            }
+            a.nodes[i][j].1[rng.below(k)] = Vec::new();
+            ("numbers taken out", together(c, &a))
+        }
+        _ => {
+            let fairness = match c.fairness {
+                Fairness::None => Fairness::Weak,
+                Fairness::Weak | Fairness::Strong => Fairness::None,
+            };
+            let mut damaged = c.clone();
+            damaged.fairness = fairness;
+            ("another fairness", damaged)
+        }
+    })
+}
+
+#[test]
+fn damaged_certificates_are_refused() {
+    let shape = Shape {
+        threads: 2,
+        statements: 4,
+        regions: 2,
+        registers: 2,
+        greatest: 1,
+        loops: Loops::Fenced,
+        properties: false,
+        ..Shape::default()
+    };
+    let (mut refused, mut seed) = (0, 77_000);
+    while refused < 500 {
+        seed += 1;
+        let mut instance = program(seed, &shape).instance().unwrap();
+        let mut rng = Rng::new(seed);
+        instance.demands = vec![demand(&mut rng, &instance)];
+        let model = *rng.pick(&MemoryModel::ALL);
+        let fairness = *rng.pick(&[Fairness::Weak, Fairness::Strong, Fairness::None]);
+        let task = LiveTask {
+            instance: &instance,
+            model,
+            demand: 0,
+            fairness,
+        };
+        let (LiveAnswer::Holds(c), _) = run(&task, &Control::unlimited()) else {
+            continue;
+        };
+        let audit = |c: &Components| audit_components(&task, c, &Control::unlimited());
+        assert!(audit(&c).is_ok());
+        let whole = apart(&task, &c);
+        assert_eq!(together(&c, &whole), c);
+        for _ in 0..4 {
+            let Some((what, damaged)) = damage(&task, &c, &mut rng) else {
+                continue;
+            };
+            // States nobody comes to need not be there, and what follows one from which no run counts
+            // need not have numbers: such damage is none if all states but these are as before.
+            match audit(&damaged) {
+                Err(_) => refused += 1,
+                Ok(_) => panic!("seed {seed}, {model}, {fairness}: {what} was not noticed"),
+            }
+        }
+    }
+}

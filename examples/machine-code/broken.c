@@ -1,0 +1,101 @@
+// The locks of locks.c with one mistake each. Compile with: gcc -O2 -g -c broken.c
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define relax() __builtin_ia32_pause()
+#define load(p) atomic_load_explicit(p, memory_order_acquire)
+#define store(p, v) atomic_store_explicit(p, v, memory_order_release)
+
+// The test and the set are two steps.
+struct flag { atomic_bool taken; };
+void tas_lock(struct flag *l) {
+    while (load(&l->taken)) relax();
+    store(&l->taken, true);
+}
+void tas_unlock(struct flag *l) { store(&l->taken, false); }
+
+// The ticket is drawn in two steps.
+struct ticket { atomic_uint next, owner; };
+void ticket_lock(struct ticket *l) {
+    unsigned me = load(&l->next);
+    store(&l->next, me + 1);
+    while (load(&l->owner) != me) relax();
+}
+void ticket_unlock(struct ticket *l) { store(&l->owner, load(&l->owner) + 1); }
+
+// The tail is read and written in two steps.
+struct node { _Atomic(struct node *) next; atomic_int waits; };
+struct mcs { _Atomic(struct node *) tail; };
+void mcs_lock(struct mcs *l, struct node *me) {
+    store(&me->next, NULL);
+    store(&me->waits, 1);
+    struct node *before = load(&l->tail);
+    store(&l->tail, me);
+    if (before == NULL) return;
+    store(&before->next, me);
+    while (load(&me->waits)) relax();
+}
+void mcs_unlock(struct mcs *l, struct node *me) {
+    struct node *after = load(&me->next);
+    if (after == NULL) {
+        struct node *last = me;
+        if (atomic_compare_exchange_strong(&l->tail, &last, NULL)) return;
+        while ((after = load(&me->next)) == NULL) relax();
+    }
+    store(&after->waits, 0);
+}
+
+// The count is looked at, then changed.
+struct semaphore { atomic_int free; };
+void semaphore_down(struct semaphore *s) {
+    while (load(&s->free) <= 0) relax();
+    atomic_fetch_sub(&s->free, 1);
+}
+void semaphore_up(struct semaphore *s) { atomic_fetch_add(&s->free, 1); }
+
+// Release stores: right under SC, broken on x86.
+struct peterson { atomic_int wants[2], turn; };
+void peterson_lock(struct peterson *l, unsigned me) {
+    store(&l->wants[me & 1], 1);
+    store(&l->turn, 1 - (me & 1));
+    while (load(&l->wants[1 - (me & 1)]) && load(&l->turn) == 1 - (int)(me & 1)) relax();
+}
+void peterson_unlock(struct peterson *l, unsigned me) { store(&l->wants[me & 1], 0); }
+
+struct dekker { atomic_int here[2]; };
+bool dekker_try0(struct dekker *l) { store(&l->here[0], 1); return !load(&l->here[1]); }
+bool dekker_try1(struct dekker *l) { store(&l->here[1], 1); return !load(&l->here[0]); }
+void dekker_leave0(struct dekker *l) { store(&l->here[0], 0); }
+void dekker_leave1(struct dekker *l) { store(&l->here[1], 0); }
+
+// The version is not made odd while the halves are written.
+struct seq { atomic_uint version; atomic_uint a, b; };
+void seq_write(struct seq *s, unsigned v) {
+    unsigned n = load(&s->version);
+    store(&s->a, v);
+    store(&s->b, v);
+    store(&s->version, n + 2);
+}
+bool seq_read(struct seq *s) {
+    unsigned n = load(&s->version);
+    unsigned a = load(&s->a), b = load(&s->b);
+    return (n & 1) || load(&s->version) != n || a == b;
+}
+
+// The slot is filled after it is handed over.
+struct ring { atomic_uint head, tail; unsigned slot[4]; };
+bool ring_put(struct ring *r, unsigned v) {
+    unsigned t = load(&r->tail);
+    if (t - load(&r->head) == 4) return false;
+    store(&r->tail, t + 1);
+    *(volatile unsigned *)&r->slot[t & 3] = v;
+    return true;
+}
+bool ring_get(struct ring *r, unsigned *v) {
+    unsigned h = load(&r->head);
+    if (load(&r->tail) == h) return false;
+    *v = r->slot[h & 3];
+    store(&r->head, h + 1);
+    return true;
+}
