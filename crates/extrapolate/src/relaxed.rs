@@ -53,6 +53,7 @@ struct Lifting {
 const MOST_SHORT: usize = 8;
 
 /// What buffers of one length gave.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum At {
     Answer(Answer),
     /// A buffer can be too short.

@@ -223,9 +223,7 @@ impl<'m, 'i> Graph<'m, 'i> {
                 Err(flaw) => return Err(Ended::NoValue(*flaw)),
             }
         }
-        self.moves
-            .expand(&state, false)
-            .map_err(|found| Ended::Found(found))?;
+        self.moves.expand(&state, false).map_err(Ended::Found)?;
         let found = std::mem::take(&mut self.moves.found.states);
         let list = std::mem::take(&mut self.moves.found.list);
         let able = Label {
@@ -266,7 +264,7 @@ impl<'m, 'i> Graph<'m, 'i> {
         for start in &starts {
             let mut notes = self.machine.notes();
             let begun = self.machine.begin(start, &mut state, &mut notes, &mut Last);
-            begun.map_err(|found| Ended::Found(found))?;
+            begun.map_err(Ended::Found)?;
             let q = self.initial_state;
             let node = self.node(&state, q);
             if !self.roots.contains(&node) {

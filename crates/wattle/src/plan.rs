@@ -375,6 +375,7 @@ fn fixed<'t>(
 }
 
 /// What an engine says: a proof is audited already.
+#[expect(clippy::large_enum_variant, reason = "one for each engine")]
 enum Said<'t> {
     Answer(Task<'t>, Answer),
     Judged(Box<Result<Outcome, Unsound>>),

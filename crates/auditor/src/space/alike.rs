@@ -319,7 +319,11 @@ fn words(
                             Expr::Binary(inner, a, b) if inner == op => {
                                 work.extend([&**a, &**b]);
                             }
-                            other => all.push(part(other)?),
+                            other @ (Expr::Const(_)
+                            | Expr::Atom(_)
+                            | Expr::Unary(..)
+                            | Expr::Binary(..)
+                            | Expr::Ite(..)) => all.push(part(other)?),
                         }
                     }
                     all.sort();

@@ -161,13 +161,11 @@ pub fn local(
             let free = |s: &StepId| {
                 independent(model, t as u32, thread.step(*s), view, sharing) && unseen(s)
             };
-            let perhaps = |s: &StepId| match &thread.step(*s).action {
-                Action::Load { place, .. } | Action::Store { place, .. } => {
-                    matches!(place, Address::Computed { .. })
-                        && !sharing.may_be_locked_out(t as u32)
-                        && unseen(s)
-                }
-                _ => false,
+            let perhaps = |s: &StepId| {
+                let place = thread.step(*s).action.place();
+                matches!(place, Some(Address::Computed { .. }))
+                    && !sharing.may_be_locked_out(t as u32)
+                    && unseen(s)
             };
             let waits = |s: &StepId| thread.step(*s).action == Action::Fence(Fence::Full);
             match (deterministic(thread, out), thread.atomic[l]) {

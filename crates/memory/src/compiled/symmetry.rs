@@ -223,7 +223,11 @@ fn words(
             while let Some(e) = work.pop() {
                 match e {
                     Expr::Binary(same, a, b) if same == op => work.extend([&**a, &**b]),
-                    other => operands.push(part(other)?),
+                    other @ (Expr::Const(_)
+                    | Expr::Atom(_)
+                    | Expr::Unary(..)
+                    | Expr::Binary(..)
+                    | Expr::Ite(..)) => operands.push(part(other)?),
                 }
             }
             operands.sort();

@@ -137,6 +137,7 @@ fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
 }
 
 /// How a search ended; a run is told as `R`.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Outcome<R> {
     Reached(R, Progress),
     Unreachable(Certificate, Progress),

@@ -267,8 +267,14 @@ impl Parser<'_, '_> {
         }
         // It is not there, and the error says so.
         let _ = self.expect("{");
+        // It nests like a block.
+        if self.blocks >= MAX_BLOCKS {
+            return Err(self.unexpected("`{`"));
+        }
+        self.blocks += 1;
         let mut statements = Vec::new();
         self.statement_into(&mut statements);
+        self.blocks -= 1;
         let close = self.last_span();
         Ok(Block { statements, close })
     }
