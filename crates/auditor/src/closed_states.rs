@@ -74,6 +74,7 @@ pub fn write_down(
         | Certificate::Multisets(_)
         | Certificate::Cubes(_)
         | Certificate::Views(_)
+        | Certificate::Counting(_)
         | Certificate::Components(_)
         | Certificate::Inductive(_) => certificate.clone(),
     }

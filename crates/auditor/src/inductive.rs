@@ -9,8 +9,8 @@
 //! if all others lie inside. Every "unsatisfiable" of the solver is taken only with a proof
 //! that checks.
 
-mod buffer;
-mod machine;
+pub(super) mod buffer;
+pub(super) mod machine;
 mod ranges;
 
 use super::{AuditError, Audited, Solvers};
@@ -85,7 +85,7 @@ fn run<const MODEL: usize>(
         queries,
         task,
         certificate,
-        machine: Machine::new(task.instance, keeps, certificate)?,
+        machine: Machine::new(task.instance, keeps, &certificate.ranges)?,
         formulas,
         checked: 0,
     };

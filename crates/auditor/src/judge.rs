@@ -139,6 +139,16 @@ pub fn judge_open(
     control: &Control<'_>,
 ) -> Result<Judged, Unsound> {
     let (certificate, translated) = (proof.certificate, proof.translated.as_deref());
+    let mut assumptions = proof.assumptions;
+    // What the certificate itself takes for granted is told, whatever the engine says.
+    let told = |a: &Assumption| matches!(a, Assumption::NoWrap { .. });
+    if let (Certificate::Counting(c), AnyNumber::Program(program)) = (&certificate, task.of)
+        && c.no_wrap
+        && !assumptions.iter().any(told)
+    {
+        let (_, variables) = program.with_wraps_as_faults();
+        assumptions.push(Assumption::NoWrap { variables });
+    }
     // What a system claims of itself and was proved beside is audited like what it must not do.
     let claiming = match task.of {
         AnyNumber::Program(_) => None,
@@ -170,7 +180,7 @@ pub fn judge_open(
                         property: task.question,
                         system: &t.system,
                         relation: &t.relation,
-                        assumptions: &proof.assumptions,
+                        assumptions: &assumptions,
                     };
                     let result = validate(&own, &translation, control);
                     after_validation(engine, result.map(|_| ()))?
@@ -191,7 +201,7 @@ pub fn judge_open(
         }),
     };
     // What may wrap around in the program did not in the proof; the first line has to say so.
-    Ok(judged.assuming(proof.assumptions, accepted))
+    Ok(judged.assuming(assumptions, accepted))
 }
 
 /// The same for demands on runs: lassos are replayed, certificates audited.

@@ -10,6 +10,7 @@ mod bad;
 mod closed_states;
 mod coherent;
 mod components;
+pub mod counting;
 mod cubes;
 mod inductive;
 mod judge;
@@ -26,6 +27,7 @@ mod views;
 
 pub use closed_states::write_down;
 pub use components::audit_components;
+pub use counting::audit_counting;
 pub use judge::{AuditPolicy, after_audit, after_validation, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use solvers::Solvers;
@@ -203,6 +205,9 @@ pub fn audit_open(
         (Certificate::LoadBuffers(basis), AnyNumber::Program(program), _) => {
             audit_crowd(program, model, task.question, basis, control)
         }
+        (Certificate::Counting(facts), AnyNumber::Program(program), _) => {
+            audit_counting(solvers, program, model, task.question, facts, control)
+        }
         (_, AnyNumber::System(system), _) => {
             audit_system(solvers, system, model, certificate, control)
         }
@@ -233,6 +238,7 @@ pub fn audit_system(
         | Certificate::Multisets(_)
         | Certificate::Robust(_)
         | Certificate::Components(_)
+        | Certificate::Counting(_)
         | Certificate::Traces(_)
         | Certificate::Inductive(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
@@ -249,9 +255,11 @@ pub fn audit_with(
 ) -> Result<Audited, AuditError> {
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
-        Certificate::Cubes(_) | Certificate::Views(_) => Err(AuditError::Refused(
-            "it is about any number of threads, and this is one instance".into(),
-        )),
+        Certificate::Cubes(_) | Certificate::Views(_) | Certificate::Counting(_) => {
+            Err(AuditError::Refused(
+                "it is about any number of threads, and this is one instance".into(),
+            ))
+        }
         Certificate::Components(_) => Err(AuditError::Refused(
             "it is about whole runs, and single states are asked about".into(),
         )),

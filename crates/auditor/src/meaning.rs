@@ -53,6 +53,7 @@ impl<'a> Meaning<'a> {
             | Certificate::LoadBuffers(_)
             | Certificate::Multisets(_)
             | Certificate::Robust(_)
+            | Certificate::Counting(_)
             | Certificate::Components(_)
             | Certificate::Inductive(_) => Ok(None),
         }

@@ -4,7 +4,7 @@
 use super::AuditError;
 use std::cell::{Cell, RefCell};
 use wattle_evidence::control::Control;
-use wattle_logic::{Answer, Formula, Limits, Native, Solver, Z3, proof};
+use wattle_logic::{Answer, Formula, Limits, Model, Native, Solver, Z3, proof};
 
 /// The solvers that are asked, and how often they were.
 #[derive(Debug, Default)]
@@ -53,14 +53,24 @@ impl Solvers {
         work: u64,
         control: &Control<'_>,
     ) -> Result<bool, AuditError> {
+        Ok(self.model(query, work, control)?.is_none())
+    }
+
+    /// How the conditions hold together, if they can.
+    pub(super) fn model(
+        &self,
+        query: &[Formula],
+        work: u64,
+        control: &Control<'_>,
+    ) -> Result<Option<Model>, AuditError> {
         self.asked.set(self.asked.get() + 1);
         let limits = Limits {
             work,
             ..Limits::default()
         };
-        let impossible =
+        let model =
             match Native::with_limits(limits).check_while(query, &|| control.stop().is_none()) {
-                Answer::Sat(_) => false,
+                Answer::Sat(model) => Some(model),
                 Answer::Unknown(why) => {
                     if let Some(stop) = control.stop() {
                         return Err(stop.into());
@@ -74,13 +84,13 @@ impl Solvers {
                         let why = "the solver's proof does not check";
                         return Err(AuditError::Other(why.into()));
                     }
-                    true
+                    None
                 }
             };
         if let Some(z3) = &self.second {
-            second_opinion(&mut z3.borrow_mut(), query, impossible, control)?;
+            second_opinion(&mut z3.borrow_mut(), query, model.is_none(), control)?;
         }
-        Ok(impossible)
+        Ok(model)
     }
 }
 

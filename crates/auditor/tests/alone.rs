@@ -67,6 +67,7 @@ fn no_engine_is_near_the_auditor() {
         "predicates",
         "extrapolate",
         "params",
+        "counting",
         "liveness",
     ] {
         let on = &all[&format!("wattle-{engine}")];

@@ -1,4 +1,5 @@
-//! The plan beside every engine alone, on every example: processor time, and the worst ratio.
+//! The plan beside every engine alone, on every example and on the suites of harder programs: processor
+//! time, and the worst ratio.
 //!
 //! If the plan took T, an engine alone that has no answer after T/3 cannot show it to be more than
 //! three times slower, so no engine gets more: all of them together cost little more than the plan.
@@ -30,12 +31,22 @@ const LONG: Duration = Duration::from_millis(600);
 /// How many rows are shown unless all are.
 const SHOWN: usize = 15;
 
+/// Suites beside the examples.
+const SUITES: [&str; 4] = ["scale", "families", "integers", "soundness"];
+
 /// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
 /// are wanted the worst are shown, after the others.
-pub fn run(examples: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
+pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
     let mut table = Table::default();
-    let folder = examples.display().to_string();
-    let (files, errors) = input::expand(std::slice::from_ref(&folder));
+    let mut folders = vec![examples.display().to_string()];
+    for suite in SUITES {
+        let folder = suites.join(suite);
+        match folder.is_dir() {
+            true => folders.push(folder.display().to_string()),
+            false => line(&format!("skipped: the {suite} suite is not here")),
+        }
+    }
+    let (files, errors) = input::expand(&folders);
     for (name, error) in &errors {
         line(&format!("{name}: {}", error.reason));
     }
@@ -49,7 +60,8 @@ pub fn run(examples: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
             table.unread += 1;
             continue;
         };
-        let shown = file.strip_prefix(&folder).unwrap_or(&file);
+        let shown = folders.iter().find_map(|f| file.strip_prefix(f.as_str()));
+        let shown = shown.unwrap_or(&file);
         let shown = shown.trim_start_matches('/');
         each(&subject, &mut |asked, note| {
             if engines(&asked).len() < 2 {
@@ -223,9 +235,9 @@ impl Row {
     fn measured(name: String, asked: Asked<'_>) -> Row {
         let auto = measure(&asked, None, LIMIT);
         let limit = match auto.by {
-            // The plan gave up: nobody should know better.
-            None if auto.took < LIMIT => LIMIT,
-            _ => auto.took / FACTOR,
+            // The plan has no answer: nobody should know better.
+            None => LIMIT,
+            Some(_) => auto.took / FACTOR,
         };
         let nobody = auto.by.is_some() && auto.took <= FLOOR;
         let engines = if nobody { Vec::new() } else { engines(&asked) };

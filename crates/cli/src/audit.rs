@@ -9,7 +9,7 @@ use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_auditor::{
-    AuditError, Solvers, audit_components, audit_crowd, audit_system, audit_with,
+    AuditError, Solvers, audit_components, audit_counting, audit_crowd, audit_system, audit_with,
 };
 use wattle_evidence::{Assumption, Certificate, Control, Scope};
 use wattle_model::PropertyKind;
@@ -23,7 +23,7 @@ pub struct Arguments {
     certificate: String,
     #[command(flatten)]
     budget: Budget,
-    /// Who answers the queries of certificates made of formulas (kinds `inductive` and `cubes`)
+    /// Who answers the queries of certificates made of formulas (kinds `inductive`, `cubes` and `counting`)
     #[arg(long, value_enum, default_value_t = Opinion::Own)]
     solver: Opinion,
     /// Take for granted what a proof could not do without: that no number wraps around
@@ -119,6 +119,18 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             kept.is_about_crowd(&crowd)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
             audit_crowd(program, kept.model, kept.question, basis, control)
+        }
+        (Certificate::Counting(facts), _, Some(program)) => {
+            let crowd = program.counted_crowd(kept.question);
+            let crowd = crowd.map_err(|n| fail(n.message, Exit::Input))?;
+            kept.is_about_crowd(&crowd.crowd)
+                .map_err(|e| fail(e.to_string(), Exit::Input))?;
+            if facts.no_wrap {
+                let (_, variables) = program.with_wraps_as_faults();
+                scope.assumptions.push(Assumption::NoWrap { variables });
+            }
+            let (model, question) = (kept.model, kept.question);
+            audit_counting(&solvers, program, model, question, facts, control)
         }
         (Certificate::Components(components), Subject::Program(program), _) => {
             let instance = arguments.file.demanded(program, &kept)?;

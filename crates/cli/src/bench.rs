@@ -31,7 +31,7 @@ enum Suite {
     Growth,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,
-    /// The plan beside every engine alone, on every example
+    /// The plan beside every engine alone, on every example and the suites of harder programs
     Auto,
     /// Fences for integer programs by `cegar`, beside abdulla-2012's Table 1; PSO too
     Abdulla,
@@ -68,7 +68,8 @@ pub fn run(arguments: &Arguments) -> Exit {
         });
     }
     if wanted(Suite::Auto) {
-        let fine = wattle_bench::auto::run(&arguments.examples, arguments.all, &mut |line| {
+        let (examples, suites) = (&arguments.examples, &arguments.suites);
+        let fine = wattle_bench::auto::run(examples, suites, arguments.all, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
         expect(fine, "auto: an engine alone is much better than the plan");

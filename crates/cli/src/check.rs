@@ -29,7 +29,7 @@ pub struct Arguments {
     /// The memory model
     #[arg(long, short, value_enum, default_value_t = Model::Tso)]
     model: Model,
-    /// The engine; `auto` runs a plan (for any number of threads: `params` and `exact`)
+    /// The engine; `auto` runs a plan (for any number of threads: `params`, `exact`, `counting` and `small`)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     engine: String,
     /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number
@@ -560,7 +560,10 @@ fn keep(
     }
     if let Some(path) = &arguments.certificate {
         let mut text = None;
-        if let Some((f, c)) = checked.findings().find_map(|f| Some((f, certificate(f)?))) {
+        // A proof that answers for a stronger model is about a weaker one, where it is found too.
+        let own = |f: &&Finding| f.proved_under.is_none();
+        let mut own = checked.findings().filter(own);
+        if let Some((f, c)) = own.find_map(|f| Some((f, certificate(f)?))) {
             text = match (c, &checked.instance) {
                 _ if families::is_open(subject, options) => {
                     Some(families::kept(subject, options, f, c)?.to_json())

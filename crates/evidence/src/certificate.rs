@@ -5,6 +5,7 @@ mod as_base64;
 mod closed_states;
 mod coherent;
 pub mod components;
+pub mod counting;
 pub mod cubes;
 mod encoding;
 mod explored;
@@ -18,6 +19,7 @@ pub mod views;
 pub use closed_states::{ClosedStates, Corrupt, Shortened};
 pub use coherent::Coherent;
 pub use components::Components;
+pub use counting::Counting;
 pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
@@ -52,6 +54,8 @@ pub enum Certificate {
     Cubes(Cubes),
     /// Views of two threads, for any number of them.
     Views(Views),
+    /// How many threads are where, for any number of them.
+    Counting(Counting),
     /// Numbers for the states of all runs, by which every fair run ends among harmless ones.
     Components(Components),
     /// The program is robust, so SC answers for TSO.
@@ -71,6 +75,11 @@ impl Certificate {
             }
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
+            Certificate::Counting(c) => format!(
+                "{} facts about how many threads are at each of {} places",
+                c.facts.len(),
+                c.places.len()
+            ),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Components(c) => {
                 format!("{} components of {} states", c.count, c.states.len())

@@ -10,7 +10,8 @@
 
 pub mod array;
 pub mod canonical;
-pub mod crowd;
+pub mod counted;
+mod crowd;
 mod dataflow;
 pub mod domain;
 pub mod expr;
@@ -26,6 +27,7 @@ pub mod ty;
 pub mod validate;
 pub mod waiting;
 
+pub use counted::CountedCrowd;
 pub use crowd::{Crowd, NotAlike, Roles};
 pub use domain::{Domain, NoValue, Numbers, Valued};
 pub use expr::{ArithmeticError, Expr, Op1, Op2};

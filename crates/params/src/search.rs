@@ -2,7 +2,7 @@
 //! initial state does.
 
 use crate::build::simplify_numbers;
-use crate::compile::{Compiled, Unsupported};
+use crate::compile::{Compiled, Kind, Unsupported};
 use crate::cover::covers;
 use crate::cube::{Consistent, Contradiction, Cube};
 use crate::drain::drains;
@@ -21,7 +21,6 @@ pub struct Node {
     /// The cube it leads to and the step that does.
     pub step: Option<(u32, Step)>,
     pub root: Root,
-    signature: u64,
     /// The larger cube that took its place.
     dropped: Option<u32>,
 }
@@ -77,9 +76,26 @@ pub enum Finding {
     Stopped,
 }
 
+/// A cube that none took the place of: what can be seen of it at a glance.
+#[derive(Clone, Copy)]
+struct Glance {
+    signature: u128,
+    threads: usize,
+    node: u32,
+}
+
+impl Glance {
+    /// Whether its cube may cover the other's.
+    fn may_cover(&self, other: &Glance) -> bool {
+        self.signature & !other.signature == 0 && self.threads <= other.threads
+    }
+}
+
 pub struct Search<'c, 'a> {
     compiled: &'c Compiled<'a>,
     nodes: Vec<Node>,
+    /// Side by side in memory: most cubes are told apart here.
+    live: Vec<Glance>,
     queue: BinaryHeap<Reverse<(usize, usize, usize, u32)>>,
     /// Excluded by axioms on constants.
     axioms: Vec<Cube>,
@@ -108,6 +124,7 @@ impl<'c, 'a> Search<'c, 'a> {
         Ok(Search {
             compiled,
             nodes: Vec::new(),
+            live: Vec::new(),
             queue: BinaryHeap::new(),
             axioms,
             bounds: Vec::new(),
@@ -123,6 +140,7 @@ impl<'c, 'a> Search<'c, 'a> {
         stop: &dyn Fn(usize) -> bool,
     ) -> Result<Finding, Unsupported> {
         self.nodes.clear();
+        self.live.clear();
         self.queue.clear();
         self.bounds.clear();
         let system = self.compiled.system;
@@ -211,19 +229,18 @@ impl<'c, 'a> Search<'c, 'a> {
         if !self.bounds.is_empty() && strengthen(&mut cube, &self.bounds).is_err() {
             return None;
         }
-        let signature = signature(&cube);
         let kinds = &self.compiled.kinds;
-        let covered = |n: &Node| {
-            n.dropped.is_none() && n.signature & !signature == 0 && covers(kinds, &n.cube, &cube)
+        let glance = self.glance(&cube);
+        let covered = |n: &Glance| {
+            n.may_cover(&glance) && covers(kinds, &self.nodes[n.node as usize].cube, &cube)
         };
-        if self.nodes.iter().any(covered) || self.axioms.iter().any(|a| covers(kinds, a, &cube)) {
+        if self.live.iter().any(covered) || self.axioms.iter().any(|a| covers(kinds, a, &cube)) {
             return None;
         }
         let node = Node {
             cube,
             step,
             root,
-            signature,
             dropped: None,
         };
         if let Some(start) = initial_part(self.compiled, &node.cube) {
@@ -234,7 +251,6 @@ impl<'c, 'a> Search<'c, 'a> {
         {
             effort.guesses += 1;
             self.insert(Node {
-                signature: self::signature(&guess),
                 cube: guess,
                 step: None,
                 root: Root::Guess(number),
@@ -249,14 +265,17 @@ impl<'c, 'a> Search<'c, 'a> {
     fn insert(&mut self, node: Node) {
         let kinds = &self.compiled.kinds;
         let number = self.nodes.len() as u32;
-        for n in &mut self.nodes {
-            if n.dropped.is_none()
-                && node.signature & !n.signature == 0
-                && covers(kinds, &node.cube, &n.cube)
-            {
-                n.dropped = Some(number);
+        let glance = self.glance(&node.cube);
+        let nodes = &mut self.nodes;
+        self.live.retain(|n| {
+            let old = &mut nodes[n.node as usize];
+            let covered = glance.may_cover(n) && covers(kinds, &node.cube, &old.cube);
+            if covered {
+                old.dropped = Some(number);
             }
-        }
+            !covered
+        });
+        self.live.push(glance);
         let c = &node.cube;
         let key = (
             c.threads(),
@@ -266,6 +285,15 @@ impl<'c, 'a> Search<'c, 'a> {
         );
         self.queue.push(Reverse(key));
         self.nodes.push(node);
+    }
+
+    /// The cube at a glance, as the next node.
+    fn glance(&self, cube: &Cube) -> Glance {
+        Glance {
+            signature: signature(&self.compiled.kinds, cube),
+            threads: cube.threads(),
+            node: self.nodes.len() as u32,
+        }
     }
 
     fn path(&self, node: Node, start: Cube) -> Finding {
@@ -278,10 +306,16 @@ impl<'c, 'a> Search<'c, 'a> {
     }
 }
 
-/// One bit for each array a cube constrains: a cube covers only cubes that constrain all of its.
-fn signature(cube: &Cube) -> u64 {
+/// One bit for each array a cube constrains: a cube covers only cubes that constrain all of its. And one for
+/// each array and value, where it must be this one value: then the same must be so in what it covers.
+fn signature(kinds: &[Kind], cube: &Cube) -> u128 {
     let mut bits = 0;
-    for (s, _) in &cube.doms {
+    for (s, mask) in &cube.doms {
+        let of_data = s.is_cell() && matches!(kinds[usize::from(s.array())], Kind::Finite(_));
+        if of_data && mask.count_ones() == 1 {
+            let value = u64::from(mask.trailing_zeros()) + 64 * u64::from(s.array());
+            bits |= 1 << (64 + value.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 61);
+        }
         let array = match (s.as_read(), s.as_pending()) {
             (Some((e, p)), _) => cube.memory.events[e].parts[p].cell.array(),
             (_, Some(k)) => cube.memory.pending[k].cell.array(),

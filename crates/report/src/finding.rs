@@ -32,6 +32,8 @@ pub struct Finding {
     pub why: Option<Why>,
     /// How far small instances were run, for proofs about any number of threads.
     pub small_worlds: Option<SmallWorlds>,
+    /// The weaker memory model that the proof is about, where that answers for this one.
+    pub proved_under: Option<MemoryModel>,
     /// Sentences a person should know before believing the verdict.
     pub warnings: Vec<String>,
 }

@@ -42,7 +42,11 @@ pub fn headline(finding: &Finding, style: Style) -> String {
     match &finding.judged.verdict {
         Verdict::Holds { scope, proof } | Verdict::HoldsIf { scope, proof } => {
             let how = match proof {
-                Proof::Certificate(_) => format!("proved by {}, {audited}", finding.engine),
+                Proof::Certificate(_) => {
+                    let under = finding.proved_under.map(|m| format!(" under {m}"));
+                    let under = under.unwrap_or_default();
+                    format!("proved by {}{under}, {audited}", finding.engine)
+                }
                 Proof::Witness(_) => format!("a run found by {}, replayed", finding.engine),
             };
             let data = match scope.data.as_str() {

@@ -1,7 +1,7 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, families, plan, resources, runs, vacuity};
+use crate::{explain, families, plan, resources, runs, vacuity, weaker};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -183,6 +183,7 @@ pub fn check_with(
                 f
             }));
         }
+        weaker::answer(program, &mut results);
         results
     });
     Ok(Checked { instance, results })
@@ -261,6 +262,7 @@ fn tell(
         shown: shown.clone(),
         why: None,
         small_worlds: outcome.small_worlds,
+        proved_under: None,
         warnings: outcome.warnings,
         judged: outcome.judged,
     };

@@ -71,9 +71,15 @@ pub fn kept(
         .collect();
     let (model, question) = (finding.model, finding.question);
     let counts = options.counts();
-    if let (Certificate::LoadBuffers(_), Subject::Program(program)) = (proof, subject) {
+    let counted = matches!(proof, Certificate::Counting(_));
+    let crowds = counted || matches!(proof, Certificate::LoadBuffers(_));
+    if let (true, Subject::Program(program)) = (crowds, subject) {
         let program = opened(program, &any, &counts.0)?;
-        let crowd = program.crowd(question).map_err(|n| n.message)?;
+        let crowd = match counted {
+            true => program.counted_crowd(question).map(|c| c.crowd),
+            false => program.crowd(question),
+        };
+        let crowd = crowd.map_err(|n| n.message)?;
         let proof = proof.clone();
         return Ok(EvidenceFile::of_crowd(
             &crowd, &counts, any, model, question, proof,

@@ -65,7 +65,9 @@
 
 #![deny(missing_docs)]
 
+mod breaker;
 pub mod check;
+mod counting;
 pub mod existing;
 pub mod expect;
 mod explain;
@@ -82,6 +84,7 @@ pub mod resources;
 pub mod runs;
 mod small_worlds;
 mod vacuity;
+mod weaker;
 
 pub use check::{CheckError, Checked, check, check_with};
 pub use options::{Options, Order, Reduce, Run, ThreadCount};

@@ -8,6 +8,8 @@
 mod open;
 pub(crate) mod race;
 
+use crate::breaker::Small;
+use crate::counting::Counting;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
@@ -77,6 +79,9 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
         open(500, entry(false, [500, 500, 500], Params)),
         open(700, entry(true, [450, 1200, 45], Exact)),
+        open(1000, entry(false, [1000, 1000, 1000], Counting)),
+        // One part in four: it mostly finds nothing.
+        open(2400, entry(false, [600, 600, 600], Small)),
         integers(entry(true, [600, 380, 800], cegar(options))),
         integers(entry(true, [300, 180, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
@@ -273,7 +278,9 @@ fn willing<'e>(
 fn not_open(name: &str, task: &OpenTask<'_>) -> Refusal {
     Refusal::new(match task.of {
         AnyNumber::Program(_) => {
-            format!("`{name}` is for a fixed number of threads; there are params and exact")
+            format!(
+                "`{name}` is for a fixed number of threads; there are params, exact, counting and small"
+            )
         }
         AnyNumber::System(_) => {
             format!("`{name}` reads programs; array-based systems are for params")

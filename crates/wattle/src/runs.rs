@@ -83,6 +83,7 @@ pub fn one(
         shown: None,
         why: None,
         small_worlds: None,
+        proved_under: None,
         warnings: Vec::new(),
         judged,
     })

@@ -34,7 +34,7 @@ pub const STATES: u64 = 100_000;
 /// States with longer buffers than the first ones.
 const STATES_LONGER: u64 = 30_000;
 /// Pending stores of a thread that may store without end, at first and then.
-const BUFFERED: [u32; 2] = [2, 6];
+pub const BUFFERED: [u32; 2] = [2, 6];
 /// States of an instance, and threads in a family, that are compared with what a certificate stands for.
 const COMPARED: usize = 2_000;
 const COMPARED_THREADS: u32 = 3;
@@ -105,25 +105,27 @@ pub struct Shown {
 }
 
 /// Ends a search after so many states.
-struct AtMost {
+struct AtMost<'c> {
     states: u64,
     seen: Mutex<u64>,
+    /// Whoever runs beside it keeps its pace.
+    outer: &'c Control<'c>,
 }
 
-impl Pace for AtMost {
-    fn tick(&self, _: &'static str, progress: Progress) -> Result<(), Stop> {
+impl Pace for AtMost<'_> {
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
         if let Ok(mut seen) = self.seen.lock() {
             *seen = (*seen).max(progress.states);
         }
         match progress.states > self.states {
             true => Err(Stop::Memory),
-            false => Ok(()),
+            false => self.outer.poll(worker, progress),
         }
     }
 
     /// States are counted by ticks alone.
     fn is_over(&self) -> bool {
-        false
+        self.outer.stop() == Some(Stop::Cancelled)
     }
 }
 
@@ -209,6 +211,9 @@ impl Worlds<'_> {
     /// A state of a small instance that the certificate does not stand for. Where the proof takes for
     /// granted that numbers do not wrap around there is nothing to compare.
     fn outside(&self, certificate: &Certificate, control: &Control<'_>) -> Option<String> {
+        if let Certificate::Counting(facts) = certificate {
+            return crate::counting::outside(self.program, self.task, facts, control);
+        }
         if !matches!(certificate, Certificate::Cubes(_) | Certificate::Views(_)) {
             return None;
         }
@@ -237,31 +242,36 @@ impl Worlds<'_> {
 
     /// Numbers of threads for the open families, those with fewer threads first.
     fn numbers(&self, threads: u32) -> Vec<Counts> {
-        let families = self.program.families.iter();
-        let open: Vec<&str> = families
-            .filter(|f| f.count == Count::Any)
-            .map(|f| f.name.as_str())
-            .collect();
-        let mut all: Vec<Vec<u32>> = vec![Vec::new()];
-        for _ in &open {
-            let longer = |row: Vec<u32>| {
-                (1..=threads).map(move |n| row.iter().copied().chain([n]).collect::<Vec<u32>>())
-            };
-            all = all.into_iter().flat_map(longer).take(MOST_WORLDS).collect();
-        }
-        all.sort_by_key(|row| (row.iter().max().copied(), row.iter().sum::<u32>()));
-        let counts = |row: Vec<u32>| {
-            let named = open.iter().map(|name| (*name).to_string());
-            Counts(named.zip(row).collect())
-        };
-        all.into_iter().map(counts).collect()
+        numbers(self.program, threads)
     }
+}
+
+/// Numbers of threads for the open families, those with fewer threads first.
+pub fn numbers(program: &Program, threads: u32) -> Vec<Counts> {
+    let families = program.families.iter();
+    let open: Vec<&str> = families
+        .filter(|f| f.count == Count::Any)
+        .map(|f| f.name.as_str())
+        .collect();
+    let mut all: Vec<Vec<u32>> = vec![Vec::new()];
+    for _ in &open {
+        let longer = |row: Vec<u32>| {
+            (1..=threads).map(move |n| row.iter().copied().chain([n]).collect::<Vec<u32>>())
+        };
+        all = all.into_iter().flat_map(longer).take(MOST_WORLDS).collect();
+    }
+    all.sort_by_key(|row| (row.iter().max().copied(), row.iter().sum::<u32>()));
+    let counts = |row: Vec<u32>| {
+        let named = open.iter().map(|name| (*name).to_string());
+        Counts(named.zip(row).collect())
+    };
+    all.into_iter().map(counts).collect()
 }
 
 /// Combinations of numbers of threads that are looked at.
 const MOST_WORLDS: usize = 4_096;
 
-fn run(
+pub fn run(
     task: &Task<'_>,
     buffered: u32,
     states: u64,
@@ -274,6 +284,7 @@ fn run(
     let pace = AtMost {
         states,
         seen: Mutex::new(0),
+        outer: control,
     };
     let few = control.stage(std::time::Duration::MAX).with_pace(&pace);
     let (threads, cells) = (task.instance.threads.len(), task.instance.cells.len());
@@ -299,6 +310,7 @@ fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explo
     let pace = AtMost {
         states,
         seen: Mutex::new(0),
+        outer: control,
     };
     let few = control.stage(std::time::Duration::MAX).with_pace(&pace);
     let answer = Explicit::default().run(task, &few);
@@ -316,7 +328,7 @@ fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explo
 }
 
 /// The program with a few values for each choice among too many, and whether there was one.
-fn fewer_choices(program: &Program) -> (Program, bool) {
+pub fn fewer_choices(program: &Program) -> (Program, bool) {
     let mut program = program.clone();
     let mut fewer = false;
     let wide = |ty: Type| match ty {

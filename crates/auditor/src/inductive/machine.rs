@@ -4,8 +4,8 @@ use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
 use super::buffer::{Buffer, Keep, Keeping, PerThread};
 use super::ranges::Ranges;
-use wattle_evidence::certificate::{ControlState, Corrupt, Inductive, Predicate, Quantity};
-use wattle_logic::{Formula, Int, Term, and, divides, eq, ge, le};
+use wattle_evidence::certificate::{ControlState, Corrupt, Predicate, Quantity};
+use wattle_logic::{Formula, Int, Term, Var, and, divides, eq, ge, le};
 use wattle_memory::reference::{self, evaluate_in};
 use wattle_memory::rules::Stuck;
 use wattle_memory::{Bounds, Content, FaultKind, MemoryModel};
@@ -21,6 +21,8 @@ pub struct Way<'k> {
     pub when: Vec<Formula>,
     /// `None` is a fault.
     pub to: Option<State<'k>>,
+    /// The step whose fault is a value outside its range.
+    pub outside: Option<StepId>,
 }
 
 pub struct Machine<'i, 'k, const MODEL: usize> {
@@ -41,7 +43,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
     pub fn new(
         instance: &'i Instance,
         keeps: &'k [Option<Keep>],
-        certificate: &Inductive,
+        ranges: &[(Quantity, Option<i64>, Option<i64>)],
     ) -> Result<Self, AuditError> {
         let model = MemoryModel::ALL[MODEL];
         let keep = |keep: &'k Option<Keep>| Keeping {
@@ -56,9 +58,14 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             instance,
             rules: reference::Machine::without_choices(instance, bounds),
             keepings,
-            ranges: Ranges::new(instance, &certificate.ranges)?,
+            ranges: Ranges::new(instance, ranges)?,
             symbols: Symbols::default(),
         })
+    }
+
+    /// A variable for something outside of states.
+    pub fn fresh(&mut self) -> Var {
+        self.symbols.fresh()
     }
 
     /// The control state with a variable for everything, and what the types say about them.
@@ -111,14 +118,21 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         let mut ways = Vec::new();
         let instance = self.instance;
         for t in instance.thread_ids() {
-            if !self.rules.may_act(state, t) {
-                continue;
-            }
-            for &s in instance.thread(t).outgoing(state.locations[t.index()]) {
-                self.step(state, t, s, &mut ways)?;
-            }
-            self.drains(state, t, &mut ways)?;
+            ways.extend(self.ways_of(state, t)?);
         }
+        Ok(ways)
+    }
+
+    /// Everything that the thread can do in the state.
+    pub fn ways_of(&mut self, state: &State<'k>, t: ThreadId) -> Result<Vec<Way<'k>>, AuditError> {
+        let mut ways = Vec::new();
+        if !self.rules.may_act(state, t) {
+            return Ok(ways);
+        }
+        for &s in self.instance.thread(t).outgoing(state.locations[t.index()]) {
+            self.step(state, t, s, &mut ways)?;
+        }
+        self.drains(state, t, &mut ways)?;
         Ok(ways)
     }
 
@@ -158,6 +172,10 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             })
         })?;
         for Path { when, then } in paths {
+            let outside = match &then {
+                Some(Err(Stuck::Fault(FaultKind::ValueOutOfRange { .. }))) => Some(s),
+                _ => None,
+            };
             let to = match then {
                 None => continue,
                 Some(Ok(to)) => Some(to),
@@ -168,7 +186,12 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
                 Some(Err(Stuck::Refused(why))) => return Err(why.into()),
             };
             let what = format!("step {s} of {}", thread.name);
-            ways.push(Way { what, when, to });
+            ways.push(Way {
+                what,
+                when,
+                to,
+                outside,
+            });
         }
         Ok(())
     }
@@ -196,7 +219,13 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             for Path { when, then } in paths {
                 let what = format!("a drain of {}", self.instance.thread(t).name);
                 let to = Some(then?);
-                ways.push(Way { what, when, to });
+                let outside = None;
+                ways.push(Way {
+                    what,
+                    when,
+                    to,
+                    outside,
+                });
             }
         }
         Ok(())

@@ -11,7 +11,7 @@
 //! load-buffer machine round, [`cover`] compares configurations, [`alike`] sees whether threads of a
 //! family may stand for each other. All are written for this purpose alone.
 
-mod alike;
+pub(super) mod alike;
 mod before;
 mod cover;
 

@@ -4,6 +4,7 @@ mod agree;
 mod beginners;
 mod budgets;
 mod cli;
+mod counting;
 mod docs;
 mod evidence;
 mod examples;

@@ -76,7 +76,7 @@ pub struct ControlState {
     pub holder: Option<ThreadId>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PendingStores {
     /// Epoch (always 0 under TSO in exact buffers) and cell of each entry.
     pub entries: Vec<(u32, CellId)>,

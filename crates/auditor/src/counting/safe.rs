@@ -1,0 +1,119 @@
+//! What the property forbids, for every choice of places of the threads that it names.
+
+use super::super::AuditError;
+use super::moves::Symbolic;
+use wattle_logic::{Formula, Term, and, ge};
+use wattle_model::instance::Fact;
+use wattle_model::{Expr, ThreadId};
+
+/// A forbidden state: memory, and when it is one.
+pub struct Bad {
+    pub cells: Vec<Term>,
+    pub when: Vec<Formula>,
+}
+
+/// More choices than this are refused.
+const MOST: usize = 1 << 16;
+
+impl<const MODEL: usize> Symbolic<'_, '_, MODEL> {
+    pub fn bad(&mut self) -> Result<Vec<Bad>, AuditError> {
+        let Some(question) = self.crowd.instance.questions.first() else {
+            return Ok(Vec::new());
+        };
+        if question.only_final {
+            let why = "facts about places say nothing about final states";
+            return Err(AuditError::Refused(why.into()));
+        }
+        let mut seen = Vec::new();
+        threads_of(&question.target, &mut seen);
+        let mut choices = vec![(Vec::new(), question.target.clone())];
+        for t in seen {
+            let mut longer = Vec::new();
+            for (at, target) in choices {
+                self.control.go_on()?;
+                for p in 0..self.places.len() {
+                    if self.places[p].role.index() != self.crowd.roles.of(t) {
+                        continue;
+                    }
+                    // What locations alone say comes first.
+                    let location = self.places[p].location;
+                    let here = located(&target, t, location)?;
+                    if here.as_const() == Some(0) {
+                        continue;
+                    }
+                    let mut at: Vec<(usize, usize)> = at.clone();
+                    at.push((t, p));
+                    longer.push((at, here));
+                    if longer.len() > MOST {
+                        return Err(AuditError::TooMany);
+                    }
+                }
+            }
+            choices = longer;
+        }
+        let mut all = Vec::new();
+        for (at, _) in choices {
+            self.control.go_on()?;
+            let (state, mut known) = self.state(&at)?;
+            for (_, p) in &at {
+                let as_many = at.iter().filter(|(_, q)| q == p).count() as i64;
+                known.push(ge(self.counts[*p], as_many));
+            }
+            let cells = state.memory.iter();
+            let cells: Result<Vec<Term>, AuditError> = cells
+                .map(|v| Ok(super::super::inductive::machine::number(v)?.clone()))
+                .collect();
+            let cells = cells?;
+            for when in self.machine.target(&state, &question.target)? {
+                let all_of = and(known.iter().cloned().chain(when));
+                if all_of != Formula::False {
+                    all.push(Bad {
+                        cells: cells.clone(),
+                        when: all_of.conjuncts().to_vec(),
+                    });
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The target where the thread is at the location.
+fn located(
+    target: &Expr<Fact>,
+    t: usize,
+    location: wattle_model::LocationId,
+) -> Result<Expr<Fact>, AuditError> {
+    target.substitute(&mut |fact| {
+        Ok(match fact {
+            Fact::At(u, all) if u.index() == t => {
+                Expr::Const(i64::from(all.binary_search(&location).is_ok()))
+            }
+            Fact::CellAt {
+                base,
+                length,
+                index,
+            } => Expr::Atom(Fact::CellAt {
+                base: *base,
+                length: *length,
+                index: Box::new(located(index, t, location)?),
+            }),
+            Fact::At(..) | Fact::Cell(_) | Fact::Register(..) => Expr::Atom(fact.clone()),
+        })
+    })
+}
+
+fn threads_of(target: &Expr<Fact>, seen: &mut Vec<usize>) {
+    target.for_each_atom(&mut |fact| {
+        let mut note = |t: &ThreadId| {
+            if !seen.contains(&t.index()) {
+                seen.push(t.index());
+            }
+        };
+        match fact {
+            Fact::At(t, _) | Fact::Register(t, _) => note(t),
+            Fact::CellAt { index, .. } => threads_of(index, seen),
+            Fact::Cell(_) => {}
+        }
+    });
+}

@@ -1,0 +1,209 @@
+//! How many threads are where: proofs for any number of threads that nothing tells apart.
+//!
+//! A reader–writer lock's count is the number of readers, a semaphore's value the number of free places.
+//! Such facts say how cells and the numbers of threads at places go together: equations, bounds, and which
+//! places exclude each other. They are *guessed* from the states of instances with few threads ([`sample`],
+//! [`split`], [`guess`]) and put to a [`Judge`], who says, over symbols and for any number, which state follows
+//! what the facts allow and breaks one of them: they give way, until nothing does. What is left either
+//! excludes what the property forbids or says nothing. This crate has no rules of its own about what a step
+//! is: all that it believes it has seen or been told.
+
+mod guess;
+mod hull;
+mod sample;
+mod split;
+
+use guess::{Boldness, Guess, Point};
+pub use sample::Samples;
+use split::Split;
+use std::collections::BTreeMap;
+use wattle_evidence::certificate::Counting;
+use wattle_evidence::certificate::counting::{Fact, Gap, Local, Place};
+use wattle_evidence::{Control, Stop};
+use wattle_memory::MemoryModel;
+use wattle_model::CountedCrowd;
+
+/// Who knows, for given places, what the program may do there.
+pub trait Judge {
+    /// A way out of what the facts allow, if there is one.
+    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+
+    /// Whether the facts allow something bad.
+    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+}
+
+/// Why nobody can say.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    Stopped(Stop),
+    Refused(String),
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Self {
+        Trouble::Stopped(stop)
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Proved(Counting),
+    /// The facts found do not exclude what the property forbids.
+    Open(String),
+    Stopped(Stop),
+}
+
+/// Places that are looked at.
+const MOST_PLACES: usize = 160;
+/// Pending stores at one place.
+const MOST_PENDING: usize = 4;
+
+/// Looks for facts that prove what the judge is asked about; `no_wrap` says whether that takes for
+/// granted that no number wraps around.
+pub fn prove<'j>(
+    counted: &CountedCrowd,
+    model: MemoryModel,
+    no_wrap: bool,
+    control: &Control<'_>,
+    judge: &dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
+) -> Outcome {
+    let run = || -> Result<Outcome, Trouble> {
+        let samples = Samples::take(counted, model, control)?;
+        if samples.states.is_empty() {
+            return Ok(Outcome::Open("no small instance could be run".into()));
+        }
+        let search = Search {
+            model,
+            no_wrap,
+            samples: &samples,
+            judge,
+        };
+        let crowd = &counted.crowd;
+        let mut split = Split::new(crowd, &samples);
+        let mut why = String::new();
+        for boldness in [Boldness::Equations, Boldness::Exclusions] {
+            match search.facts(&mut split, boldness)? {
+                Ok(certificate) => return Ok(Outcome::Proved(certificate)),
+                Err(open) => why = open,
+            }
+        }
+        Ok(Outcome::Open(why))
+    };
+    match run() {
+        Ok(outcome) => outcome,
+        Err(Trouble::Stopped(stop)) => Outcome::Stopped(stop),
+        Err(Trouble::Refused(why)) => Outcome::Open(why),
+    }
+}
+
+struct Search<'a, 'j> {
+    model: MemoryModel,
+    no_wrap: bool,
+    samples: &'a Samples,
+    judge: &'a dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
+}
+
+impl Search<'_, '_> {
+    /// Facts of this kind that prove the property, or what they leave open.
+    fn facts(
+        &self,
+        split: &mut Split,
+        boldness: Boldness,
+    ) -> Result<Result<Counting, String>, Trouble> {
+        'places: loop {
+            let mut guess = self.guess(split, boldness);
+            loop {
+                if split.places.len() > MOST_PLACES {
+                    return Ok(Err("there are too many places to count threads at".into()));
+                }
+                let places = split.certified();
+                let mut judge = (self.judge)(places.clone())?;
+                let mut facts = guess.facts();
+                let nowhere = loop {
+                    match judge.gap(&facts)? {
+                        None => break None,
+                        Some(Gap::Breaks { cells, counts, .. }) => {
+                            let point: Point = [counts, cells].concat();
+                            if !guess.give_way(&point) {
+                                return Ok(Err("a fact does not give way".into()));
+                            }
+                            facts = guess.facts();
+                        }
+                        Some(Gap::Nowhere { local, .. }) => break Some(local),
+                        Some(Gap::Allows { what }) => return Ok(Err(told(&what))),
+                    }
+                };
+                let Some(local) = nowhere else {
+                    return Ok(match judge.allows(&facts)? {
+                        None => Ok(Counting {
+                            model: self.model,
+                            no_wrap: self.no_wrap,
+                            places,
+                            facts,
+                        }),
+                        Some(Gap::Allows { what }) => Err(told(&what)),
+                        Some(Gap::Breaks { .. } | Gap::Nowhere { .. }) => Err(told("a gap")),
+                    });
+                };
+                if local.values.len() > MOST_PENDING {
+                    return Ok(Err("more and more stores are pending".into()));
+                }
+                let local = self.local(local);
+                if split.outgrown(&local) {
+                    split.again(self.samples);
+                    continue 'places;
+                }
+                split.place(&local);
+                if split.places.len() == places.len() {
+                    return Ok(Err("a thread is where a place already is".into()));
+                }
+                guess.widen(split.places.len());
+            }
+        }
+    }
+
+    fn local(&self, l: Local) -> Local {
+        let live = &self.samples.live[l.role.index()][l.location.index()];
+        let registers = l.registers.iter().zip(live);
+        Local {
+            registers: registers.map(|(v, live)| v * i64::from(*live)).collect(),
+            ..l.clone()
+        }
+    }
+
+    fn guess(&self, split: &mut Split, boldness: Boldness) -> Guess {
+        let of_local: BTreeMap<u32, usize> = {
+            let states = self.samples.states.iter();
+            let all = states.flat_map(|s| s.locals.iter().copied());
+            let mut of_local = BTreeMap::new();
+            for l in all {
+                let local = &self.samples.locals[l as usize];
+                of_local.entry(l).or_insert_with(|| split.place(local));
+            }
+            of_local
+        };
+        let places = split.places.len();
+        let points: Vec<(u32, Point)> = (self.samples.states.iter())
+            .map(|s| {
+                let mut point = vec![0; places];
+                for l in &s.locals {
+                    point[of_local[l]] += 1;
+                }
+                point.extend(&s.cells);
+                (s.threads, point)
+            })
+            .collect();
+        let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (p, (spot, _)) in split.places.iter().enumerate() {
+            let group = groups.entry((spot.role, spot.location.index()));
+            group.or_default().push(p);
+        }
+        let groups: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
+        Guess::new(&points, places, &groups, boldness)
+    }
+}
+
+fn told(what: &str) -> String {
+    format!("the numbers of threads at the places do not exclude {what}")
+}

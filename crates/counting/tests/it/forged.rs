@@ -1,0 +1,127 @@
+//! A certificate that says too much, or is about something else, proves nothing.
+
+use crate::proves::SEMAPHORE;
+use crate::{audited, counted, read};
+use wattle_counting::Outcome;
+use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
+use wattle_evidence::certificate::{Comparison, Counting, PendingStores};
+use wattle_memory::MemoryModel;
+use wattle_model::{CellId, LocationId, Program, ThreadId};
+
+fn semaphore() -> (Program, Counting) {
+    let program = read(SEMAPHORE);
+    match counted(&program, MemoryModel::Tso, Some(0)) {
+        Outcome::Proved(c) => (program, c),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn forged_certificates_are_refused() {
+    let (program, honest) = semaphore();
+    let judge = |c: &Counting| audited(&program, MemoryModel::Tso, Some(0), c);
+    assert_eq!(judge(&honest), Ok(()));
+    let mut forged: Vec<(&str, Counting)> = Vec::new();
+    let mut change = |name, f: &dyn Fn(&mut Counting)| {
+        let mut c = honest.clone();
+        f(&mut c);
+        forged.push((name, c));
+    };
+    change("another model", &|c| c.model = MemoryModel::Sc);
+    change("no facts", &|c| c.facts.clear());
+    change("a fact that excludes all", &|c| {
+        c.facts.push(Fact(Vec::new()))
+    });
+    for (k, is) in [(1, Comparison::Zero), (-3, Comparison::AtMostZero)] {
+        change("a value that the cell does not keep", &move |c| {
+            c.facts.push(Fact(vec![Sum {
+                sum: vec![(k, Counted::Cell(CellId::new(0)))],
+                constant: 0,
+                is,
+            }]));
+            // Alone it would be a fact of the start, or of nothing.
+            c.facts.push(Fact(vec![Sum {
+                sum: vec![(1, Counted::Cell(CellId::new(0)))],
+                constant: -2,
+                is: Comparison::Zero,
+            }]));
+        });
+    }
+    change("a cell that there is not", &|c| {
+        c.facts[0].0[0].sum.push((1, Counted::Cell(CellId::new(9))));
+    });
+    change("a place that there is not", &|c| {
+        c.facts[0].0[0].sum.push((1, Counted::Place(999)));
+    });
+    change("no place at the entry", &|c| {
+        c.places.remove(0);
+    });
+    change("no places", &|c| c.places.clear());
+    change("a location that there is not", &|c| {
+        c.places[0].location = LocationId::new(999);
+    });
+    change("another thread", &|c| c.places[0].role = ThreadId::new(2));
+    change("a store of a cell that there is not", &|c| {
+        c.places[0].pending = PendingStores {
+            entries: vec![(0, CellId::new(9))],
+            ..PendingStores::default()
+        };
+    });
+    change("another divisor", &|c| {
+        c.facts[0].0[0].is = Comparison::MultipleOf(0);
+    });
+    for (name, c) in &forged {
+        assert!(judge(c).is_err(), "{name}");
+    }
+    // Each fact is weakened or dropped in turn: the rest proves the property or is refused, and a
+    // stronger one is never kept.
+    for n in 0..honest.facts.len() {
+        let mut stronger = honest.clone();
+        for part in &mut stronger.facts[n].0 {
+            part.constant += 1;
+        }
+        assert!(judge(&stronger).is_err(), "fact {n} moved by one");
+    }
+}
+
+#[test]
+fn a_proof_is_of_its_program() {
+    let (_, honest) = semaphore();
+    // One more may enter.
+    let other = read(&SEMAPHORE.replace("s = 2", "s = 3"));
+    assert!(audited(&other, MemoryModel::Tso, Some(0), &honest).is_err());
+    // The last one is let in too.
+    let other = read(&SEMAPHORE.replace("r > 0", "r >= 0"));
+    assert!(audited(&other, MemoryModel::Tso, Some(0), &honest).is_err());
+    // Who leaves gives back two.
+    let other = read(&SEMAPHORE.replace("fetch_add(s, 1)", "fetch_add(s, 2)"));
+    assert!(audited(&other, MemoryModel::Tso, Some(0), &honest).is_err());
+    // Two are too many.
+    let other = read(&SEMAPHORE.replace(" && p[k]@cs", ""));
+    assert!(audited(&other, MemoryModel::Tso, Some(0), &honest).is_err());
+}
+
+/// The auditor looks itself whether threads are told apart.
+#[test]
+fn told_apart() {
+    let texts = [
+        "shared x; thread t[*] { x = self; } never x == 7;",
+        "shared x[thread]; thread t[*] { x[self] = 1; no: skip; } never t[i]@no;",
+        "shared x: t; thread t[*] { x = none; } never x == 7;",
+        "shared x; thread t[*] { x = 1; no: skip; } never t[0]@no;",
+        "shared x; thread t[*] { x = 1; } finally x == 1;",
+        "shared x; thread t[*] { lock; x = 1; unlock; } never x == 7;",
+        "shared x; thread t[*] { atomic buffered { x = 1; } } never x == 7;",
+    ];
+    let empty = Counting {
+        model: MemoryModel::Tso,
+        no_wrap: false,
+        places: Vec::new(),
+        facts: Vec::new(),
+    };
+    for text in texts {
+        let program = read(text);
+        let said = audited(&program, MemoryModel::Tso, Some(0), &empty);
+        assert!(said.is_err(), "{text}");
+    }
+}

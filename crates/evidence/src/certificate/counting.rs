@@ -1,0 +1,142 @@
+//! The certificate of `counting`: where threads may be, and how many of them, for any number of threads
+//! that nothing tells apart.
+//!
+//! The program is read as [`wattle_model::Crowd`] makes it: one thread of the instance stands for all of
+//! its role. A *place* is a location, which stores are pending there and what is known of registers and
+//! pending values; a thread is at the first place that fits it. The certificate stands for the states, for
+//! every number of threads, in which every thread is at a place and every fact holds of memory and of the
+//! numbers of threads at the places. States in which a thread is inside an atomic block are those that its
+//! steps reach from there.
+
+use super::{Comparison, PendingStores, Predicate, Quantity};
+use serde::{Deserialize, Serialize};
+use wattle_memory::MemoryModel;
+use wattle_model::{CellId, LocationId, ThreadId};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counting {
+    pub model: MemoryModel,
+    /// Runs in which a number wraps around are not looked at.
+    #[serde(default)]
+    pub no_wrap: bool,
+    pub places: Vec<Place>,
+    /// All of them hold.
+    pub facts: Vec<Fact>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The thread of the instance that stands for those who may be here.
+    pub role: ThreadId,
+    pub location: LocationId,
+    pub pending: PendingStores,
+    /// Conditions on the thread's registers and on the values of its pending stores.
+    pub when: Vec<Predicate>,
+}
+
+/// One of these holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact(pub Vec<Sum>);
+
+/// `sum + constant` compared with zero.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    pub sum: Vec<(i64, Counted)>,
+    pub constant: i64,
+    pub is: Comparison,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// The value in memory.
+    Cell(CellId),
+    /// How many threads are at the place.
+    Place(u32),
+}
+
+/// A thread as it may come to be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Local {
+    pub role: ThreadId,
+    pub location: LocationId,
+    pub pending: PendingStores,
+    pub registers: Vec<i64>,
+    /// Of the pending stores.
+    pub values: Vec<i64>,
+}
+
+/// What a certificate leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// An initial state, or one that follows a state of the certificate, breaks a fact.
+    Breaks {
+        event: String,
+        cells: Vec<i64>,
+        counts: Vec<i64>,
+    },
+    /// A thread comes to where there is no place for it.
+    Nowhere { event: String, local: Local },
+    /// A fault, or what the property forbids, is not excluded.
+    Allows { what: String },
+}
+
+impl Counting {
+    /// The place where the thread is.
+    pub fn place(&self, local: &Local) -> Option<usize> {
+        let at = |p: &Place| {
+            (p.role, p.location, &p.pending) == (local.role, local.location, &local.pending)
+                && p.when.iter().all(|c| fits(c, local))
+        };
+        self.places.iter().position(at)
+    }
+
+    /// Why the state is none that the certificate stands for, if it is not.
+    pub fn excludes(&self, cells: &[i64], locals: &[&Local]) -> Option<String> {
+        let mut counts = vec![0; self.places.len()];
+        for local in locals {
+            match self.place(local) {
+                Some(p) => counts[p] += 1,
+                None => return Some("a thread is at no place of the certificate".into()),
+            }
+        }
+        let broken = self.facts.iter().position(|f| !f.holds(cells, &counts));
+        broken.map(|n| format!("fact {} does not hold", n + 1))
+    }
+}
+
+fn fits(condition: &Predicate, local: &Local) -> bool {
+    let value = |q: &Quantity| match q {
+        Quantity::Register(_, r) => local.registers.get(r.index()).copied(),
+        Quantity::Entry(_, i) => local.values.get(*i as usize).copied(),
+        Quantity::Cell(_) => None,
+    };
+    let sum = condition.sum.iter().map(|(k, q)| Some((*k, value(q)?)));
+    let sum: Option<Vec<(i64, i64)>> = sum.collect();
+    sum.is_some_and(|sum| compare(&sum, condition.constant, condition.is))
+}
+
+impl Fact {
+    /// Whether it holds of these numbers.
+    pub fn holds(&self, cells: &[i64], counts: &[i64]) -> bool {
+        let value = |counted: &Counted| match counted {
+            Counted::Cell(c) => cells.get(c.index()).copied(),
+            Counted::Place(p) => counts.get(*p as usize).copied(),
+        };
+        self.0.iter().any(|part| {
+            let sum = part.sum.iter().map(|(k, c)| Some((*k, value(c)?)));
+            let sum: Option<Vec<(i64, i64)>> = sum.collect();
+            sum.is_some_and(|sum| compare(&sum, part.constant, part.is))
+        })
+    }
+}
+
+fn compare(sum: &[(i64, i64)], constant: i64, is: Comparison) -> bool {
+    let sum = sum.iter().map(|(a, x)| i128::from(*a) * i128::from(*x));
+    let sum = sum.sum::<i128>() + i128::from(constant);
+    match is {
+        Comparison::AtMostZero => sum <= 0,
+        Comparison::Zero => sum == 0,
+        Comparison::MultipleOf(m) => m != 0 && sum % i128::from(m) == 0,
+    }
+}

@@ -1,0 +1,175 @@
+//! The engine `counting`: facts are guessed by [`wattle_counting`] and judged by the auditor's
+//! examination. They meet here, because no engine leans on the auditor.
+
+use wattle_auditor::counting::{self as auditor, Examination};
+use wattle_auditor::{AuditError, Solvers};
+use wattle_counting::{Judge, Outcome, Samples, Trouble, prove};
+use wattle_evidence::certificate::counting::{Counting as Facts, Fact, Gap, Place};
+use wattle_evidence::{
+    Answer, AnyNumber, Assumption, Certificate, Control, Engine, OpenAnswer, OpenProof, OpenTask,
+    Progress, Reason, Refusal, Task,
+};
+use wattle_model::graph::{Action, Section};
+use wattle_model::{CountedCrowd, Program};
+
+/// Proves what is a matter of how many threads are where.
+pub struct Counting;
+
+const NAME: &str = "counting";
+
+impl Engine for Counting {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn accepts(&self, _: &Task<'_>) -> Result<(), Refusal> {
+        Err(Refusal::new("it is for any number of threads"))
+    }
+
+    fn run(&self, task: &Task<'_>, _: &Control<'_>) -> Answer {
+        let effort = Progress::default();
+        let reason = match self.accepts(task) {
+            Err(refusal) => Reason::Refused(refusal),
+            Ok(()) => Reason::Other(String::new()),
+        };
+        Answer::Undecided { reason, effort }
+    }
+
+    fn accepts_open(&self, task: &OpenTask<'_>) -> Result<(), Refusal> {
+        treated(task).map(|_| ())
+    }
+
+    fn run_open(&self, task: &OpenTask<'_>, control: &Control<'_>) -> OpenAnswer {
+        let undecided = |reason: Reason| OpenAnswer::Undecided {
+            reason,
+            effort: Progress::default(),
+        };
+        let (program, counted) = match treated(task) {
+            Ok(both) => both,
+            Err(refusal) => return undecided(Reason::Refused(refusal)),
+        };
+        // Numbers that wrap around are taken as they are first, then for granted not to.
+        let (_, wraps) = program.with_wraps_as_faults();
+        let mut outcome = facts(program, task, &counted, false, control);
+        if matches!(outcome, Outcome::Open(_)) && !wraps.is_empty() {
+            outcome = facts(program, task, &counted, true, control);
+        }
+        match outcome {
+            Outcome::Stopped(stop) => undecided(Reason::stopped(stop, NAME)),
+            Outcome::Open(why) => undecided(Reason::Other(why)),
+            Outcome::Proved(certificate) => {
+                let states = certificate.facts.len() as u64;
+                let assumed = Assumption::NoWrap { variables: wraps };
+                OpenAnswer::Unreachable {
+                    proof: OpenProof {
+                        assumptions: certificate.no_wrap.then_some(assumed).into_iter().collect(),
+                        certificate: Certificate::Counting(certificate),
+                        translated: None,
+                        claims: Vec::new(),
+                    },
+                    effort: Progress {
+                        states,
+                        ..Progress::default()
+                    },
+                }
+            }
+        }
+    }
+}
+
+/// The program as it is counted.
+fn treated<'t>(task: &OpenTask<'t>) -> Result<(&'t Program, CountedCrowd), Refusal> {
+    if task.deadlock {
+        return Err(Refusal::no_open_deadlocks());
+    }
+    let AnyNumber::Program(program) = task.of else {
+        return Err(Refusal::new("it reads programs"));
+    };
+    for step in program.families.iter().flat_map(|f| &f.steps) {
+        let untreated = match step.action {
+            Action::Lock | Action::Unlock => Some("`lock` is not counted"),
+            Action::AtomicBegin(Section::Buffered) => {
+                Some("an atomic section that keeps its stores buffered is not counted")
+            }
+            Action::AtomicBegin(Section::Drained)
+            | Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicEnd => None,
+        };
+        if let Some(why) = untreated {
+            return Err(Refusal::new(why).at(step.span, "use atomic steps"));
+        }
+    }
+    let counted = program.counted_crowd(task.question);
+    let counted = counted.map_err(|n| Refusal::new(n.message).at(n.span, n.hint))?;
+    Ok((program, counted))
+}
+
+fn facts(
+    program: &Program,
+    task: &OpenTask<'_>,
+    counted: &CountedCrowd,
+    no_wrap: bool,
+    control: &Control<'_>,
+) -> Outcome {
+    let asked = auditor::Asked {
+        program,
+        model: task.model,
+        property: task.question,
+        no_wrap,
+    };
+    let solvers = Solvers::own();
+    let judge = |places: Vec<Place>| {
+        let examination = Examination::new(&solvers, &asked, places, control);
+        let examination = examination.map_err(trouble)?;
+        Ok(Box::new(Examined(examination.with_work(WORK))) as Box<dyn Judge>)
+    };
+    prove(counted, task.model, no_wrap, control, &judge)
+}
+
+/// What one query about guesses may take: others wait for it.
+const WORK: u64 = 500_000;
+
+struct Examined<'a>(Examination<'a>);
+
+fn trouble(e: AuditError) -> Trouble {
+    match e {
+        AuditError::Stopped(stop) => Trouble::Stopped(stop),
+        other => Trouble::Refused(other.to_string()),
+    }
+}
+
+impl Judge for Examined<'_> {
+    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble> {
+        self.0.gap(facts).map_err(trouble)
+    }
+
+    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble> {
+        self.0.allows(facts).map_err(trouble)
+    }
+}
+
+/// A state of a small instance that the facts do not stand for.
+pub fn outside(
+    program: &Program,
+    task: &OpenTask<'_>,
+    certificate: &Facts,
+    control: &Control<'_>,
+) -> Option<String> {
+    if certificate.no_wrap {
+        return None;
+    }
+    let counted = program.counted_crowd(task.question).ok()?;
+    let samples = Samples::take(&counted, task.model, control).ok()?;
+    samples.states.iter().find_map(|state| {
+        let locals = state.locals.iter();
+        let locals: Vec<_> = locals.map(|l| &samples.locals[*l as usize]).collect();
+        certificate.excludes(&state.cells, &locals)
+    })
+}
