@@ -436,17 +436,29 @@ fn guarded(guard: Option<M>, action: Action) -> Vec<Action> {
     check.into_iter().chain([action]).collect()
 }
 
+/// The memory that a graph is about.
+#[derive(Clone, Copy)]
+pub struct Memory<'a> {
+    pub objects: &'a [Object],
+    pub layout: &'a Layout,
+    /// Names that are taken.
+    pub regions: &'a BTreeSet<String>,
+}
+
 /// Replaces a family's graph and adds the registers it needs.
 pub fn emit(
     family: &mut Family,
     graph: &Graph,
     kinds: BTreeMap<VarId, Kind>,
     signs: &BTreeSet<VarId>,
-    objects: &[Object],
-    layout: &Layout,
-    regions: &BTreeSet<String>,
+    memory: Memory<'_>,
     span: &dyn Fn(Origin) -> Span,
 ) -> Result<(), Vec<Refusal>> {
+    let Memory {
+        objects,
+        layout,
+        regions,
+    } = memory;
     let order = graph.reached();
     let mut refusals: BTreeSet<Refusal> = BTreeSet::new();
     let mut taken: BTreeSet<String> = regions.clone();

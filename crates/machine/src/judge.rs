@@ -244,7 +244,7 @@ fn in_the_model(e: &E, of: &impl Fn(VarId) -> u64, value: u64) {
         signs: e
             .vars()
             .into_iter()
-            .filter(|v| (u64::from(v.0) ^ value) % 3 == 0)
+            .filter(|v| (u64::from(v.0) ^ value).is_multiple_of(3))
             .collect(),
     };
     for sign in [false, true] {

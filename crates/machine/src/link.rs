@@ -87,16 +87,12 @@ pub fn fill(
     let regions: BTreeSet<String> = program.regions.iter().map(|r| r.name.clone()).collect();
     let families = program.families.iter_mut().zip(&graphs).zip(&signs.vars);
     for (((family, graph), signs), kinds) in families.zip(kinds) {
-        if let Err(more) = emit::emit(
-            family,
-            graph,
-            kinds,
-            signs,
-            &world.objects,
-            &layout,
-            &regions,
-            &span,
-        ) {
+        let memory = emit::Memory {
+            objects: &world.objects,
+            layout: &layout,
+            regions: &regions,
+        };
+        if let Err(more) = emit::emit(family, graph, kinds, signs, memory, &span) {
             refusals.extend(more);
         }
     }

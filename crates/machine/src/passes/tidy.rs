@@ -60,12 +60,12 @@ pub fn contract(graph: &mut Graph) {
             l
         };
         graph.entry = find(graph.entry);
-        for at in 0..n {
+        for (at, next) in forward.iter().enumerate() {
             for k in 0..graph.nodes[at].out.len() {
                 let to = graph.nodes[at].out[k].to;
                 graph.nodes[at].out[k].to = find(to);
             }
-            if forward[at] != at {
+            if *next != at {
                 let to = find(at);
                 let origin = graph.nodes[at].origin;
                 graph.nodes[at].out.clear();

@@ -113,17 +113,12 @@ pub fn split(graph: &mut Graph) {
                 *e = e.replace(&|v| map.get(&v).cloned());
             }
             let number = numbers.get(&(at, k)).copied();
-            match (op, number) {
-                (
-                    Op::Assign(v, _)
-                    | Op::Havoc(v)
-                    | Op::Load { to: v, .. }
-                    | Op::Import { to: v, .. },
-                    Some(d),
-                ) => {
-                    *v = of((d, *v), &mut vars);
-                }
-                _ => {}
+            if let (
+                Op::Assign(v, _) | Op::Havoc(v) | Op::Load { to: v, .. } | Op::Import { to: v, .. },
+                Some(d),
+            ) = (op, number)
+            {
+                *v = of((d, *v), &mut vars);
             }
         }
     }
