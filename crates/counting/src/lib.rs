@@ -8,6 +8,9 @@
 //! excludes what the property forbids or says nothing. This crate has no rules of its own about what a step
 //! is: all that it believes it has seen or been told.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
+
 mod guess;
 mod hull;
 mod sample;

@@ -49,6 +49,13 @@ pub struct Entry {
     open: Option<u64>,
 }
 
+impl Entry {
+    /// Whether it takes questions about any number of threads.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+}
+
 /// Every engine, in the order of the plan: of two that answer at the same time the first is heard.
 pub fn engines(options: &Options) -> Vec<Entry> {
     /// For finite data, and a fixed number of threads.

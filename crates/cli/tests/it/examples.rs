@@ -7,6 +7,7 @@
 //!
 //! `expect 2` is about the second property. A note in parentheses is what the engine named gives
 //! instead, because it cannot do better; no engine may ever contradict the answer itself. A line
+//! `threads: 4` says how many threads a family of any number is looked at with (two, if nothing is said),
 //! `assume: no-wrap` says that the answer takes for granted that numbers do not wrap around. Evidence is
 //! replayed and audited on the way: a result whose evidence does not check fails here.
 
@@ -105,14 +106,16 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
         Ok((subject, _)) => subject,
         Err(e) => return vec![format!("{shown}: {}\n{}", e.reason, e.messages.join("\n"))],
     };
-    // Families of any number of threads are looked at with two.
+    // Families of any number of threads are looked at with two, or as many as the header says.
+    let header = (source.text.lines()).find_map(|l| l.strip_prefix("// threads: "));
+    let few = header.map_or(2, |n| n.trim().parse().expect("a number of threads"));
     let families = match &subject {
         Subject::Program(program) => program.families.as_slice(),
         Subject::System(_) => &[],
     };
     let open = families.iter();
     let open = open.filter(|f| f.count == wattle_model::Count::Any);
-    let threads = open.map(|f| (f.name.clone(), wattle::ThreadCount::Fixed(2)));
+    let threads = open.map(|f| (f.name.clone(), wattle::ThreadCount::Fixed(few)));
     let options = Options {
         models: MemoryModel::ALL.to_vec(),
         engine: engine.map(String::from),

@@ -169,7 +169,7 @@ fn fences_name_the_source() {
     assert!(ran.out.contains("code.c:7: mov dword ptr"), "{}", ran.out);
     let ran = run(&["fences", &file]);
     assert!(ran.out.starts_with("2 fences"), "{}{}", ran.out, ran.err);
-    for line in ["code.c:8", "code.c:13"] {
+    for line in ["code.c:7", "code.c:12"] {
         assert!(ran.out.contains(line), "{}", ran.out);
     }
     let ran = run(&["fences", &file, "--write", "/dev/null"]);
