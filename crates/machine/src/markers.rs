@@ -22,7 +22,8 @@ pub fn thread_name(symbol: &str) -> Option<(&str, bool)> {
     let one = symbol.strip_prefix("wattle_thread_").map(|n| (n, false));
     let any = symbol.strip_prefix("wattle_threads_").map(|n| (n, true));
     // With a dot it is a part of a function that the compiler put elsewhere (`.cold`, `.part.0`).
-    one.or(any).filter(|(n, _)| !n.is_empty() && !n.contains('.'))
+    one.or(any)
+        .filter(|(n, _)| !n.is_empty() && !n.contains('.'))
 }
 
 /// The meaning of a function that is defined elsewhere.

@@ -48,6 +48,7 @@ pub const RESERVED: &[&str] = &[
     "always",
     "finally",
     "reachable",
+    "ltl",
 ];
 
 /// The program as text. Graphs are printed in canonical form.

@@ -89,8 +89,13 @@ fn classic_suite_under_sc() {
 /// Broken, but the search is too long for a test.
 const LONG: [(&str, MemoryModel); 1] = [("filter-lock-broken.wtl", MemoryModel::Pso)];
 
-/// Computed addresses: refused here, and left to `exact`.
-const FOR_EXACT: [&str; 2] = ["slots.wtl", "slots-broken.wtl"];
+/// Computed addresses and numbers of threads that are compared: refused here, and left to others.
+const FOR_OTHERS: [&str; 4] = [
+    "slots.wtl",
+    "slots-broken.wtl",
+    "barrier-count.wtl",
+    "barrier-count-broken.wtl",
+];
 
 #[test]
 fn broken_examples_for_any_number_of_threads() {
@@ -106,10 +111,14 @@ fn broken_examples_for_any_number_of_threads() {
         let lowered = lower(&program, Some(0));
         assert_eq!(
             lowered.is_err(),
-            FOR_EXACT.contains(&name.as_str()),
+            FOR_OTHERS.contains(&name.as_str()),
             "{name}"
         );
         let Ok(lowered) = lowered else { continue };
+        // What needs more threads than a few is found with whole instances.
+        if text.contains("// threads: ") {
+            continue;
+        }
         let line = text.lines().find_map(|l| l.split_once("expect: "));
         let (_, line) = line.unwrap_or_else(|| panic!("{name} expects nothing"));
         for model in MemoryModel::ALL {

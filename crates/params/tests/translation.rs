@@ -230,7 +230,7 @@ fn a_wrong_counter_is_not_validated() {
     let lowered = lower(&program, Some(0)).expect("a system");
     let right = validated(&program, Some(0), &lowered);
     assert!(right.is_ok(), "{right:?}");
-    let noticed = mutants(&program, &lowered, 9);
+    let noticed = mutants(&program, &lowered, 5);
     assert!(noticed > 3, "{noticed}");
 }
 

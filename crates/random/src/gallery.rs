@@ -145,6 +145,14 @@ const FAMILY: &[Part] = &[
     cell("z: p = none", "z = self;"),
     cell("z[p]: 0..3", "z[self] = 1;"),
     cell("z[p]: p = self", "skip;"),
+    Part {
+        property: "never p[i]@here && z[i] == 3;",
+        ..cell("z[p]: 0..3", "z[self] = 1;")
+    },
+    Part {
+        property: "thread o[*] { local r: 0..3; r = x; here: skip; }\nnever o[i]@here && o[i].r == 3;",
+        ..step("skip;")
+    },
     cell("z = count(p)", "fetch_add(z, -1);"),
     register("t: p", "t = self;"),
     register("t: p = self", "skip;"),

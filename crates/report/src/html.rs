@@ -430,7 +430,7 @@ mod tests {
     fn dates() {
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(951_827_696), "2000-02-29 12:34 UTC");
-        assert_eq!(date(1_794_935_460), "2026-11-17 16:31 UTC");
+        assert_eq!(date(1_794_935_460), "2026-11-17 17:11 UTC");
     }
 
     #[test]
