@@ -32,10 +32,10 @@ pub fn exclude(
         let mut found = Vec::new();
         for f in instances(system, shape) {
             let implied = match i.checked_sub(1) {
-                None => core(initial.conjuncts(), &not(&f), control),
+                None => core(initial.conjuncts(), &not(&f), control)?,
                 Some(b) => {
                     let before = premises(system, &states[b], &follows[b], &moves[b].guard);
-                    core(&before, &not(&after(&f, moves[b])), control)
+                    core(&before, &not(&after(&f, moves[b])), control)?
                 }
             };
             if implied.is_some() {
@@ -51,7 +51,7 @@ pub fn exclude(
         return Ok(None);
     };
     let at_end = premises(system, &states[end], &follows[end], &Formula::True);
-    let Some(used) = core(&at_end, last, control) else {
+    let Some(used) = core(&at_end, last, control)? else {
         return Ok(None);
     };
     // Backwards: what the exclusion uses, and what that follows from.
@@ -61,7 +61,7 @@ pub fn exclude(
         let before = premises(system, &states[i], &follows[i], &moves[i].guard);
         let goals: Vec<Formula> = needed[i + 1].iter().cloned().collect();
         for f in goals {
-            if let Some(used) = core(&before, &not(&after(&f, moves[i])), control) {
+            if let Some(used) = core(&before, &not(&after(&f, moves[i])), control)? {
                 needed[i].extend(among(&before, &used, &follows[i]));
             }
         }
@@ -113,19 +113,28 @@ fn after(f: &Formula, mv: &Move) -> Formula {
 }
 
 /// The premises that exclude the goal, if they do.
-fn core(premises: &[Formula], goal: &Formula, control: &Control<'_>) -> Option<Vec<usize>> {
+fn core(
+    premises: &[Formula],
+    goal: &Formula,
+    control: &Control<'_>,
+) -> Result<Option<Vec<usize>>, Halt> {
     if *goal == Formula::False {
-        return Some(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let mut query = premises.to_vec();
     query.push(goal.clone());
     match Native::new().check_while(&query, &|| control.stop().is_none()) {
         Answer::Unsat(refutation) => {
             let used = refutation.core.into_iter();
-            Some(used.filter(|n| *n < premises.len()).collect())
+            let used = used.filter(|n| *n < premises.len());
+            Ok(Some(used.collect()))
         }
         // Not known is as good as not so: the templates are only a guess.
-        Answer::Sat(_) | Answer::Unknown(_) => None,
+        Answer::Sat(_) => Ok(None),
+        Answer::Unknown(_) => match control.stop() {
+            Some(stop) => Err(Halt::Stopped(stop)),
+            None => Ok(None),
+        },
     }
 }
 
