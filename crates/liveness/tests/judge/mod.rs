@@ -1,6 +1,6 @@
 //! Brute force: every state, every guess, every set of movers.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test that includes this uses a part of it")]
 
 use std::collections::HashMap;
 use wattle_evidence::live::big::Big;
