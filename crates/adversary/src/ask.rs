@@ -2,11 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use wattle::check::questions;
-use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Run, Verdict, check_with};
-use wattle_evidence::{Certificate, Progress, Reason};
+use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Verdict, check};
+use wattle_evidence::{Certificate, Reason};
 use wattle_model::{Instance, Program};
 
 /// An engine as the table names it.
@@ -54,19 +53,20 @@ impl Engine {
 /// What an engine may spend on one program.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// So many looks at the clock for each question: the same on every machine.
-    pub polls: usize,
+    /// Work on each question, as `--budget` has it: the same on every machine.
+    pub work: u64,
     /// In case somebody does not look.
     pub time: Duration,
+    /// Of the whole process: all programs that are tried at a time share it.
     pub memory: u64,
 }
 
 impl Default for Budget {
     fn default() -> Self {
         Budget {
-            polls: 50,
+            work: 50_000,
             time: Duration::from_secs(5),
-            memory: 512 << 20,
+            memory: 4 << 30,
         }
     }
 }
@@ -117,21 +117,11 @@ pub fn ask(
         deadlock,
         timeout: Some(budget.time),
         memory: Some(budget.memory),
+        budget: Some(budget.work),
         explain: false,
         ..Options::default()
     };
-    let enough = AtomicBool::new(false);
-    let polls = AtomicUsize::new(0);
-    let sink = |_: &'static str, _: Progress| {
-        if polls.fetch_add(1, Ordering::Relaxed) > budget.polls * n {
-            enough.store(true, Ordering::Relaxed);
-        }
-    };
-    let run = Run {
-        cancel: Some(&enough),
-        sink: Some(&sink),
-    };
-    let checked = match catch_unwind(AssertUnwindSafe(|| check_with(program, &options, &run))) {
+    let checked = match catch_unwind(AssertUnwindSafe(|| check(program, &options))) {
         Ok(Ok(checked)) => checked,
         Ok(Err(e @ (CheckError::AnyNumber { .. } | CheckError::Instance(_)))) => {
             return all(Said::Refused(e.to_string()));

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wattle_model::{Program, print};
-use wattle_random::{GALLERY, Profile, Source, gallery, shrink, source};
+use wattle_random::{GALLERY, GALLERY_FORMS, Profile, Source, gallery, shrink, source};
 use wattle_syntax::{Language, parse};
 
 /// Which programs, and how long.
@@ -88,7 +88,7 @@ impl Campaign {
     /// nobody proves free of it, fewer.
     fn deadlock(&self, n: u64) -> bool {
         if let Some(n) = n.checked_sub(GALLERY_FIRST) {
-            return n % 3 == 1;
+            return n % GALLERY_FORMS == 1 || n % (16 * GALLERY_FORMS) == GALLERY_FORMS - 1;
         }
         let each = match self.profile_of(n) {
             Profile::Families => 35,

@@ -1,9 +1,10 @@
 //! One small program for each part of the language: what every engine should be able to answer, or to
 //! refuse, whatever random programs happen to use.
 //!
-//! A part of the language is put into two programs, one of a fixed number of threads and one of any
+//! A part of the language is put into five programs, two of a fixed number of threads and three of any
 //! number, which are asked for something that holds, for something that does not, and (fixed) for
-//! something that only relaxed memory breaks.
+//! something that only relaxed memory breaks. The last two have little else in them and one
+//! question each, for engines that only prove or only break.
 
 use crate::source::Source;
 
@@ -126,6 +127,13 @@ const PARTS: &[Part] = &[
     asked("reachable x == 1;"),
     asked("never x == 7;"),
     asked("never *(&x) == 7;"),
+    // The same, violated.
+    asked("always x <= 0;"),
+    asked("never *(&x) == 1;"),
+    Part {
+        property: "never z[1] == 1;",
+        ..cell("z[2]: 0..3", "z[1] = 1;")
+    },
     Part {
         property: "never z[1] == 3;",
         ..cell("z[2]: 0..3", "z[1] = 1;")
@@ -153,6 +161,11 @@ const FAMILY: &[Part] = &[
         property: "thread o[*] { local r: 0..3; r = x; here: skip; }\nnever o[i]@here && o[i].r == 3;",
         ..step("skip;")
     },
+    Part {
+        property: "thread o[2] { local r: 0..3; r = x; here: skip; }\n\
+                   never o[0]@here && x == 3;\nnever o[i]@here && i == 2;",
+        ..register("t: o", "t = 1;")
+    },
     cell("z = count(p)", "fetch_add(z, -1);"),
     register("t: p", "t = self;"),
     register("t: p = self", "skip;"),
@@ -162,6 +175,15 @@ const FAMILY: &[Part] = &[
     asked("never p[i]@here && p[j]@here && i == j;"),
     asked("never p[0]@here && x == 3;"),
     asked("never count(p) == 0;"),
+    // The same, violated.
+    asked("never p[i]@here && p[j]@here && p[k]@here && x == 1;"),
+    asked("never p[i]@here && i == 0;"),
+    asked("never p[0]@here;"),
+    asked("never p[i]@here && count(p) == 1;"),
+    Part {
+        property: "thread o[*] { local r: 0..3; r = x; here: skip; }\nnever o[i]@here && o[i].r == 1;",
+        ..step("skip;")
+    },
     Part {
         property: "never for p[i], p[j]: p[i]@here && p[j]@here && x == 3;",
         sugar: &["announced index variables"],
@@ -177,15 +199,19 @@ const FAMILY: &[Part] = &[
 ];
 
 /// The number of programs there are, and the n-th of them.
-pub const GALLERY: u64 = 3 * (PARTS.len() + FAMILY.len()) as u64;
+pub const GALLERY: u64 = GALLERY_FORMS * (PARTS.len() + FAMILY.len()) as u64;
+/// Programs for each part.
+pub const GALLERY_FORMS: u64 = 5;
 
 pub fn gallery(n: u64) -> Option<Source> {
-    let (part, form) = (usize::try_from(n / 3).ok()?, n % 3);
+    let (part, form) = (usize::try_from(n / GALLERY_FORMS).ok()?, n % GALLERY_FORMS);
     let part = PARTS.iter().chain(FAMILY).nth(part)?;
     let text = match form {
         0 => fixed(part),
         1 => family(part, "2", ""),
-        _ => family(part, "*", "never p[i]@here && p[i].r == 1;\n"),
+        2 => family(part, "*", "never p[i]@here && p[i].r == 1;\n"),
+        3 => guarded(part, "never p[i]@here && p[j]@here;"),
+        _ => guarded(part, "never p[i]@here;"),
     };
     let sugar = part.sugar.to_vec();
     Some(Source { text, sugar })
@@ -229,6 +255,19 @@ fn family(part: &Part, count: &str, more: &str) -> String {
          never p[i]@here && p[i].r == 3;\n\
          never p[i]@here && p[j]@here && p[i].r == 0 && p[j].r == 0;\n\
          {more}{own}\n"
+    )
+}
+
+/// A spin lock behind the part: it keeps the threads apart, and every thread can get it.
+fn guarded(part: &Part, question: &str) -> String {
+    let (shared, local) = declarations(part);
+    let statements = part.statements;
+    let own = part.property;
+    format!(
+        "{shared}shared w: 0..1;\n\
+         thread p[*] {{ {local} {statements} x = 1; atomic {{ assume w == 0; w = 1; }} here: skip; w = 0; }}\n\
+         {question}\n\
+         {own}\n"
     )
 }
 

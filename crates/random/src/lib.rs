@@ -23,7 +23,7 @@ mod trial;
 mod wild;
 
 pub use constructs::{CONSTRUCTS, SUGAR, constructs, question_constructs};
-pub use gallery::{GALLERY, gallery};
+pub use gallery::{GALLERY, GALLERY_FORMS, gallery};
 pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;

@@ -5,7 +5,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::reference::MAX_CHOICE;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_model::graph::{Action, Section};
+use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Initial, Thread};
 use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, StepId, ThreadId, Type};
 
@@ -81,6 +81,13 @@ struct Builder<'i> {
 
 impl<'i> Builder<'i> {
     fn new(instance: &'i Instance, observed: &[Observed]) -> Result<Self, NotFinite> {
+        let buffered = |t: &&Thread| t.buffered_section().is_some();
+        if let Some(thread) = instance.threads.iter().find(buffered) {
+            return Err(NotFinite(format!(
+                "`{}` has an atomic section that keeps its stores buffered, which is not unfolded",
+                thread.name
+            )));
+        }
         let mut initial = Vec::new();
         for cell in &instance.cells {
             initial.push(initial_values(cell.init, cell.ty, &cell.name)?);
@@ -204,12 +211,6 @@ impl<'i> Builder<'i> {
         let from = self.threads[t].states[q as usize].clone();
         let mut edges = Vec::new();
         for &s in thread.outgoing(from.location) {
-            if thread.step(s).action == Action::AtomicBegin(Section::Buffered) {
-                return Err(NotFinite(format!(
-                    "`{}` has an atomic section that keeps its stores buffered, which is not unfolded",
-                    thread.name
-                )));
-            }
             if matches!(thread.step(s).action, Action::AtomicBegin(_)) {
                 self.block(t, q, &from, s, &mut edges)?;
             } else {
