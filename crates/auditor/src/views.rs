@@ -7,6 +7,9 @@
 //! beyond these are named at most, and what is read of them is anything. A universal guard is taken to
 //! hold for them. So more is allowed than really happens, never less.
 //!
+//! A certificate may keep cells with few values: then a view has their elements for all threads that it
+//! names, not only for the two. A store to such an element is a change of the view, whoever makes it.
+//!
 //! One thread alone is no state of two; its few states are gone through here.
 //!
 //! What is trusted is the meaning of array-based systems. Nothing is shared with the engine.
@@ -240,7 +243,24 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
         all.filter(|q| system.only_constants(&q.body)).collect()
     };
     worlds.retain(|w| !axioms.iter().any(|q| surely(logic, w, q)));
-    worlds
+    if frame.kept.is_empty() {
+        return worlds;
+    }
+    // What is known of threads that are only named must be as it is at first, too.
+    let settled = worlds.into_iter().flat_map(|w| logic.settled(w));
+    let fits = |w: &World| {
+        let all = tuples(&frame.positions(w, true), system.init.params.len(), false);
+        all.iter().all(|args| {
+            let scope = Scope {
+                args,
+                reader: None,
+                generous: true,
+                params: args.len(),
+            };
+            !logic.assume(w.clone(), &system.init.body, true, scope).is_empty()
+        })
+    };
+    settled.filter(fits).collect()
 }
 
 /// Whether some of the threads satisfy the condition whatever is not known.
@@ -426,8 +446,9 @@ impl Audit<'_> {
     /// Whether the only whole thread may change what others see.
     fn seen_by_others(&self, w: &World) -> bool {
         let elsewhere = |of: &[Pos]| of.is_empty() || of.iter().any(|p| *p != w.me[0]);
+        let kept = &self.logic.frame.kept;
         let mut pending = w.pending[0].iter().flat_map(|p| &p.stores);
-        if pending.any(|s| elsewhere(&s.of)) {
+        if pending.any(|s| elsewhere(&s.of) || kept.contains(&s.cell)) {
             return true;
         }
         let cast = Cast {
@@ -447,7 +468,8 @@ impl Audit<'_> {
         let own = UpdateIndex::At(ThreadTerm::Param(actor));
         m.transition.updates.iter().any(|u| {
             let late = self.logic.frame.delayed(u.cell) && !m.atomic;
-            !late && (u.index.is_empty() || u.index.iter().any(|i| *i != own))
+            let others = u.index.is_empty() || u.index.iter().any(|i| *i != own);
+            !late && (others || self.logic.frame.kept.contains(&u.cell))
         })
     }
 

@@ -2,6 +2,7 @@
 
 pub mod abdulla;
 pub mod auto;
+pub mod calin;
 pub mod cupex;
 pub mod evidence;
 pub mod explicit;

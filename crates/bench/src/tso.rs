@@ -18,7 +18,7 @@ use wattle_repair::{Costs, Outcome};
 use wattle_robust::{Finding, search};
 
 /// No measurement takes longer.
-const LIMIT: Duration = Duration::from_secs(10);
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
 /// Gives the tables line by line, as they are measured. `suites` holds the folders `trencher` and
 /// `memorax`.
@@ -117,7 +117,7 @@ pub(super) fn cell(row: &[String], column: Option<usize>) -> &str {
 }
 
 /// Parses with the suite's language; files that do not parse are left out of the table.
-fn program(path: &Path) -> Option<Program> {
+pub(super) fn program(path: &Path) -> Option<Program> {
     let text = std::fs::read_to_string(path).ok()?;
     match path.extension()?.to_str()? {
         "rmm" => wattle_syntax::rmm::parse(&text).program,
@@ -138,13 +138,18 @@ fn options() -> Options {
 }
 
 /// Processor time, as the peers' seconds are.
-fn timed(task: impl FnOnce() -> String) -> (String, Duration) {
+pub(super) fn timed(task: impl FnOnce() -> String) -> (String, Duration) {
     let begin = processor_time();
     let answer = task();
     (answer, processor_time().saturating_sub(begin))
 }
 
-fn robust(program: &Program, goal: wattle_robust::Goal) -> String {
+/// Rounded, for a table.
+pub(super) fn milliseconds(took: Duration) -> String {
+    format!("{:.0}", took.as_secs_f64() * 1e3)
+}
+
+pub(super) fn robust(program: &Program, goal: wattle_robust::Goal) -> String {
     let Ok(instance) = program.instance() else {
         return "refused".into();
     };
@@ -156,7 +161,7 @@ fn robust(program: &Program, goal: wattle_robust::Goal) -> String {
     }
 }
 
-fn fence_count(program: &Program, goal: Goal) -> String {
+pub(super) fn fence_count(program: &Program, goal: Goal) -> String {
     let wanted = FenceOptions {
         model: MemoryModel::Tso,
         goal,
@@ -182,7 +187,7 @@ fn fence_count(program: &Program, goal: Goal) -> String {
     }
 }
 
-fn verdict(program: &Program) -> String {
+pub(super) fn verdict(program: &Program) -> String {
     let Ok(checked) = check(program, &options()) else {
         return "refused".into();
     };

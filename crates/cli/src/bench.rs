@@ -31,6 +31,8 @@ enum Suite {
     Growth,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,
+    /// calin-2016's tables and graphs of chapter 5: exploration, reductions, families
+    Calin,
     /// The plan beside every engine alone, on every example and the suites of harder programs
     Auto,
     /// Fences for integer programs by `cegar`, beside abdulla-2012's Table 1; PSO too
@@ -64,6 +66,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
     if wanted(Suite::Tso) {
         wattle_bench::tso::run(&arguments.suites, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Calin) {
+        wattle_bench::calin::run(&arguments.suites, &mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }

@@ -311,17 +311,22 @@ struct Forward {
 impl Forward {
     fn new(views: usize) -> Self {
         let sizes = (0..if views > 0 { 3 } else { 0 }).rev();
-        let reach = |precise, views: usize| Reach {
+        let reach = |precise, named, views: usize| Reach {
             views,
             work: 20 * views,
             precise,
+            named,
         };
-        let both = |n: usize| {
+        let each = |n: usize| {
             let views = views << (3 * n);
-            [reach(true, views / 8), reach(false, views)]
+            [
+                reach(false, true, views / 2),
+                reach(true, false, views / 8),
+                reach(false, false, views),
+            ]
         };
         Forward {
-            left: sizes.flat_map(both).collect(),
+            left: sizes.flat_map(each).collect(),
         }
     }
 
@@ -329,19 +334,22 @@ impl Forward {
         !self.left.is_empty()
     }
 
-    /// Two attempts.
+    /// An attempt of each kind.
     fn turn(
         &mut self,
         compiled: &Compiled<'_>,
         stop: &dyn Fn(usize) -> bool,
     ) -> Option<pairs::Proof> {
-        for _ in 0..2 {
+        for _ in 0..3 {
             let reach = self.left.pop()?;
             match pairs::prove(compiled, reach, &|| stop(0)) {
                 Ok(proof) => return Some(proof),
                 Err(Failure::Foreign | Failure::Unbounded) => self.left.clear(),
                 // More views make no difference.
-                Err(Failure::Bad) => self.left.retain(|r| r.precise != reach.precise),
+                Err(Failure::Bad) => {
+                    let kind = |r: &Reach| (r.precise, r.named);
+                    self.left.retain(|r| kind(r) != kind(&reach));
+                }
                 Err(Failure::TooMany | Failure::Stopped) => {}
             }
         }

@@ -22,6 +22,7 @@ const REACH: Reach = Reach {
     views: 300,
     work: 3_000,
     precise: false,
+    named: false,
 };
 
 fn value(shape: &Shape, cell: u16, value: i64) -> Val {
@@ -90,11 +91,18 @@ fn view(shape: &Shape, machine: &Machine<'_>, state: &machine::State, of: [u8; 2
         }
         buffers.push(buffer);
     }
-    let mut out = vec![State {
+    let mut whole = State {
         vals,
         buffers,
         extra: Vec::new(),
-    }];
+    };
+    for ghost in whole.ghosts(shape) {
+        for c in &shape.kept {
+            let value = at(*c, &[(ghost / SPACING) as u8]);
+            whole.extra.push((*c, [ghost, 0], value));
+        }
+    }
+    let mut out = vec![whole];
     for t in 0..2 {
         for e in 0..out[0].buffers[t].len() {
             let mut more = out.clone();
@@ -107,8 +115,14 @@ fn view(shape: &Shape, machine: &Machine<'_>, state: &machine::State, of: [u8; 2
 }
 
 /// Compares with all states of an instance, up to a limit. Says how many were looked at.
-fn contains_all(compiled: &Compiled<'_>, proof: &pairs::Proof, threads: u8, text: &str) -> usize {
-    let Some(shape) = Shape::new(compiled) else {
+fn contains_all(
+    compiled: &Compiled<'_>,
+    proof: &pairs::Proof,
+    named: bool,
+    threads: u8,
+    text: &str,
+) -> usize {
+    let Some(shape) = Shape::new(compiled, named) else {
         panic!("no shape")
     };
     let known: HashSet<&[u8]> = proof.views.iter().map(|v| &v[..]).collect();
@@ -178,6 +192,7 @@ fn every_two_threads_look_like_a_view() {
             };
             let reach = Reach {
                 precise: seed % 5 == 0,
+                named: seed % 4 == 1,
                 ..REACH
             };
             let Ok(proof) = prove(&compiled, reach, &|| false) else {
@@ -185,9 +200,9 @@ fn every_two_threads_look_like_a_view() {
             };
             proofs += 1;
             for threads in 1..=3 {
-                states += contains_all(&compiled, &proof, threads, &text);
+                states += contains_all(&compiled, &proof, reach.named, threads, &text);
             }
-            if seed % 3 == 0 {
+            if seed % 3 == 0 || reach.named {
                 let written = certificate(&system, model, &wattle_params::Proof::Views(proof));
                 let wrong = audit(&system, &written, model);
                 assert!(wrong.is_none(), "seed {seed} {model}: {wrong:?}\n{text}");
@@ -201,7 +216,13 @@ fn every_two_threads_look_like_a_view() {
 #[test]
 fn every_two_threads_of_a_lock_look_like_a_view() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/families");
-    for name in ["burns", "mcs", "ticket-lock", "bakery"] {
+    for (name, named) in [
+        ("burns", false),
+        ("mcs", false),
+        ("ticket-lock", false),
+        ("bakery", false),
+        ("clh", true),
+    ] {
         let Ok(text) = std::fs::read_to_string(format!("{folder}/{name}.wtl")) else {
             panic!("{name} is not there")
         };
@@ -220,12 +241,13 @@ fn every_two_threads_of_a_lock_look_like_a_view() {
                 views: 10_000,
                 work: 500_000,
                 precise: false,
+                named,
             };
             let Ok(proof) = prove(&compiled, reach, &|| false) else {
                 panic!("{name}: no proof on {model}")
             };
             for threads in 1..=3 {
-                assert!(contains_all(&compiled, &proof, threads, name) > 0);
+                assert!(contains_all(&compiled, &proof, named, threads, name) > 0);
             }
         }
     }

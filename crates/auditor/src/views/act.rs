@@ -375,7 +375,7 @@ impl Logic<'_> {
     }
 
     fn done(&self, mut w: World, stores: Vec<Store>, m: &Move<'_>, actor: Option<Pos>) -> World {
-        w.looked.clear();
+        w.looked.retain(|l| self.frame.kept.contains(&l.0));
         let late = |s: &Store| self.frame.delayed(s.cell) && !m.atomic;
         let (late, at_once): (Vec<Store>, Vec<Store>) = stores.into_iter().partition(late);
         at_once.iter().for_each(|s| self.arrive(&mut w, s));
@@ -406,8 +406,12 @@ impl Logic<'_> {
     }
 
     fn arrive(&self, w: &mut World, s: &Store) {
-        if let Spot::Memory(c, i) = self.spot(w, s.cell, &s.of) {
-            w.memory[c][i] = s.value;
+        match self.spot(w, s.cell, &s.of) {
+            Spot::Memory(c, i) => w.memory[c][i] = s.value,
+            at @ Spot::Elsewhere(..) if self.frame.kept.contains(&s.cell) => {
+                self.put(w, &at, s.value);
+            }
+            Spot::Elsewhere(..) | Spot::Pending(..) | Spot::Hidden => {}
         }
     }
 

@@ -154,10 +154,12 @@ impl Logic<'_> {
         let mut open = vec![w];
         let mut out = Vec::new();
         while let Some(mut w) = open.pop() {
-            w.looked.clear();
             let missing = match self.frame.forgotten(&mut w) {
                 Err((c, i)) => Some((Spot::Memory(c, i), c as u16)),
-                Ok(gone) => unknown(&w, &gone),
+                Ok(gone) => {
+                    self.frame.tidy(&mut w);
+                    unknown(&w, &gone).or_else(|| self.unknown_of_others(&w))
+                }
             };
             match missing {
                 None => out.push(w),
@@ -165,6 +167,14 @@ impl Logic<'_> {
             }
         }
         out
+    }
+
+    /// An element that is kept of a thread that is named, and not known.
+    fn unknown_of_others(&self, w: &World) -> Option<(Spot, u16)> {
+        let mut named = self.frame.named(w).into_iter();
+        let known = |c: u16, p: Pos| w.looked.iter().any(|l| l.0 == c && l.1 == [p]);
+        let (c, p) = named.find(|(c, p)| !known(*c, *p))?;
+        Some((Spot::Elsewhere(c, vec![p]), c))
     }
 
     /// The worlds among `w` in which the formula (or its negation) holds.

@@ -177,6 +177,7 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
             }
         };
     }
+    let mut named: Vec<(u16, Pos, Pos)> = Vec::new();
     for threads in [true, false] {
         let mut all: Vec<Token> = Vec::new();
         for part in parts {
@@ -198,9 +199,32 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
         let Some(settled) = settle(&all, f.ordered || !threads)? else {
             return Ok(None);
         };
+        if threads {
+            for (v, (view, _)) in views.iter().enumerate() {
+                for (cell, of, value) in &view.looked {
+                    let same = |t: &Token| t[v].is_some_and(|p| of[..] == [p]);
+                    // Somebody who is not named is nobody in particular.
+                    if let Some(i) = all.iter().position(same) {
+                        named.push((*cell, settled[i], *value));
+                    }
+                }
+            }
+        }
         let mut from = settled.into_iter();
         for of in [None, Some(0), Some(1), Some(2)] {
             assign(f, &mut w, of, threads, &mut from);
+        }
+    }
+    for (cell, of, value) in named {
+        let whole = w.me.iter().position(|p| *p == of);
+        let other = w.looked.iter().find(|l| l.0 == cell && l.1 == [of]);
+        match whole
+            .map(|t| w.memory[usize::from(cell)][t])
+            .or(other.map(|l| l.2))
+        {
+            Some(v) if v != value && v != ANY && value != ANY => return Ok(None),
+            Some(_) => {}
+            None => w.looked.push((cell, vec![of], value)),
         }
     }
     Ok(Some(w))

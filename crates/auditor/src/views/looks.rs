@@ -149,6 +149,11 @@ impl<'a> Looks<'a> {
                 }
             }
         }
+        for (cell, of) in frame.named(&w) {
+            let value = (state.value)(cell, &[(of / ROOM) as u8]);
+            let value = value.map_or(ANY, |v| position(usize::from(cell), v));
+            w.looked.push((cell, vec![of], value));
+        }
         Some(w)
     }
 }

@@ -2,7 +2,7 @@
 
 use wattle_evidence::certificate::{Corrupt, Views};
 use wattle_memory::MemoryModel;
-use wattle_model::array::{ArraySystem, CellType};
+use wattle_model::array::{ArraySystem, CellType, Update, UpdateIndex};
 
 /// A constructor's number, or a position of a thread or number.
 pub type Pos = i32;
@@ -41,7 +41,7 @@ pub struct World {
     /// For each cell its elements for the threads seen whole.
     pub memory: Vec<Vec<Pos>>,
     pub pending: Vec<Vec<Pending>>,
-    /// Elements of other threads that were looked at.
+    /// Elements of other threads: those that are kept, and those that were looked at.
     pub looked: Vec<(u16, Vec<Pos>, Pos)>,
 }
 
@@ -51,6 +51,8 @@ pub struct Frame<'a> {
     pub anchors: Vec<i64>,
     pub sorts: Vec<Sort>,
     forget: Vec<(u16, Vec<u8>, u16)>,
+    /// Cells of which a view has the elements of all threads it names.
+    pub kept: Vec<u16>,
     /// Threads are compared by order somewhere.
     pub ordered: bool,
     /// Cells may hold no thread.
@@ -83,7 +85,18 @@ impl<'a> Frame<'a> {
             }
             forget.push((f.when, f.values.clone(), f.cell));
         }
+        for c in &certificate.kept {
+            let cell = system.cells.get(usize::from(*c));
+            let few = cell.is_some_and(|c| c.arity == 1 && system.values(c.ty).is_some());
+            let updates = system.transitions.iter().flat_map(|t| &t.updates);
+            let everywhere = |u: &Update| u.index.iter().any(|i| matches!(i, UpdateIndex::Each(_)));
+            let lost = forget.iter().any(|f| f.2 == *c);
+            if !few || lost || updates.filter(|u| u.cell == *c).any(everywhere) {
+                return Err(Corrupt("it keeps of others what cannot be kept"));
+            }
+        }
         Ok(Frame {
+            kept: certificate.kept.clone(),
             system,
             model,
             anchors: certificate.anchors.clone(),
@@ -191,6 +204,17 @@ impl<'a> Frame<'a> {
                 }
             }
         }
+        if !self.kept.is_empty() {
+            for _ in 0..next()? {
+                let cell = u16::from(next()?);
+                let of = known(value(next()?, Sort::Thread)?)?;
+                let value = match self.kept.contains(&cell) {
+                    true => value(next()?, self.sort(cell))?,
+                    false => return Err(Corrupt("it does not keep such cells")),
+                };
+                w.looked.push((cell, vec![of], value));
+            }
+        }
         match next() {
             Ok(_) => Err(Corrupt("a view is too long")),
             Err(_) => Ok(w),
@@ -199,6 +223,21 @@ impl<'a> Frame<'a> {
 
     /// Calls for each position of a thread (or number) that is known; the whole threads' own first.
     pub fn each(&self, w: &mut World, threads: bool, visit: &mut dyn FnMut(&mut Pos)) {
+        self.each_held(w, threads, visit);
+        for (cell, of, value) in &mut w.looked {
+            let meant = match self.sort(*cell) {
+                Sort::Finite(_) => false,
+                Sort::Thread => threads,
+                Sort::Number(_) => !threads,
+            };
+            let of = of.iter_mut().filter(|_| threads);
+            let all = of.chain([value].into_iter().filter(|_| meant));
+            all.filter(|p| **p < NONE).for_each(&mut *visit);
+        }
+    }
+
+    /// The same but for what is known of other threads.
+    fn each_held(&self, w: &mut World, threads: bool, visit: &mut dyn FnMut(&mut Pos)) {
         let mut known = |p: &mut Pos| {
             if *p < NONE {
                 visit(p);
@@ -227,14 +266,28 @@ impl<'a> Frame<'a> {
                 known(&mut s.value);
             }
         }
-        for (cell, of, value) in &mut w.looked {
-            if threads {
-                of.iter_mut().for_each(&mut known);
-            }
-            if meant(self.sort(*cell)) {
-                known(value);
-            }
+    }
+
+    /// Elements that are kept of threads which are not whole but named.
+    pub fn named(&self, w: &World) -> Vec<(u16, Pos)> {
+        if self.kept.is_empty() {
+            return Vec::new();
         }
+        let mut all = Vec::new();
+        self.each_held(&mut w.clone(), true, &mut |p| all.push(*p));
+        all.retain(|p| !w.me.contains(p));
+        all.sort_unstable();
+        all.dedup();
+        let of = |c: &u16| all.iter().map(|p| (*c, *p)).collect::<Vec<_>>();
+        self.kept.iter().flat_map(of).collect()
+    }
+
+    /// Forgets of other threads what is not kept.
+    pub fn tidy(&self, w: &mut World) {
+        let named = self.named(w);
+        w.looked
+            .retain(|(c, of, v)| *v != ANY && of.len() == 1 && named.contains(&(*c, of[0])));
+        w.looked.sort();
     }
 
     pub fn positions(&self, w: &World, threads: bool) -> Vec<Pos> {
@@ -277,13 +330,20 @@ impl<'a> Frame<'a> {
                 pairs.collect()
             }
         };
-        World {
+        let mut looked = w.looked.clone();
+        for t in (0..n).filter(|t| !of.contains(t)) {
+            let each = self.kept.iter();
+            looked.extend(each.map(|c| (*c, vec![w.me[t]], w.memory[usize::from(*c)][t])));
+        }
+        let mut part = World {
             me: of.iter().map(|t| w.me[*t]).collect(),
             anchors: w.anchors.clone(),
             memory: w.memory.iter().enumerate().map(elements).collect(),
             pending: of.iter().map(|t| w.pending[*t].clone()).collect(),
-            looked: Vec::new(),
-        }
+            looked,
+        };
+        self.tidy(&mut part);
+        part
     }
 
     /// Forgets what the certificate says, rule by rule; a cell that is forgotten counts as one that has
@@ -310,7 +370,7 @@ impl<'a> Frame<'a> {
     /// Equal for worlds that differ only in names.
     pub fn key(&self, w: &World) -> Vec<u16> {
         let mut w = w.clone();
-        w.looked.clear();
+        self.tidy(&mut w);
         let numbers = self.positions(&w, false);
         self.each(&mut w, false, &mut |p| {
             *p = numbers.partition_point(|x| x < p) as Pos
@@ -362,6 +422,12 @@ fn flat(w: &World) -> Vec<u16> {
                 out.extend(s.of.iter().chain([&s.value]).map(short));
             }
         }
+    }
+    let mut looked = w.looked.clone();
+    looked.sort();
+    for (cell, of, value) in &looked {
+        out.push(*cell);
+        out.extend(of.iter().chain([value]).map(short));
     }
     out
 }

@@ -34,6 +34,9 @@ pub struct Views {
     /// Constants that have a position in every view, in order.
     pub anchors: Vec<i64>,
     pub forget: Vec<Forget>,
+    /// Cells for each thread of which a view has the elements of all threads that it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<u16>,
     /// A thread that a step of another one looks at is always one of those a step is checked with; else
     /// what is read of it may be anything.
     pub precise: bool,
@@ -43,6 +46,8 @@ pub struct Views {
     /// second; of each cell of two threads the elements 11, 12, 21, 22; and under TSO and PSO for each
     /// thread the number of entries of its buffer and for each, oldest first, twice the number of
     /// stores (plus 1: one or more such entries in a row) and the stores: cell, two threads, value.
+    /// Where cells are kept, last the number of elements of threads that are only named, and for each
+    /// the cell, the thread and the value.
     /// 255 is any value, 254 no thread; an entry without stores is a store fence.
     #[serde(with = "as_base64")]
     pub views: Vec<u8>,

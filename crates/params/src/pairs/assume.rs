@@ -151,10 +151,14 @@ impl Rules<'_> {
 
     /// The states with everything known that is not to be forgotten.
     pub fn complete(&self, mut state: State, out: &mut Vec<State>) {
-        state.extra.clear();
         let place = match self.shape.forget(&mut state) {
             Err(place) => Some(Place::Value(place)),
             Ok(gone) => {
+                state.tidy(self.shape);
+                let ghosts = match self.shape.kept.is_empty() {
+                    true => Vec::new(),
+                    false => state.ghosts(self.shape),
+                };
                 let sorts = self.shape.sorts(state.solids());
                 let mut all = (0..sorts.len()).filter(|i| state.vals[*i] == UNKNOWN && !gone[*i]);
                 let pending = || {
@@ -165,7 +169,17 @@ impl Rules<'_> {
                         })
                     })
                 };
-                all.next().map(Place::Value).or_else(pending)
+                let elsewhere = || {
+                    let each = self.shape.kept.iter();
+                    let mut each = each.flat_map(|c| ghosts.iter().map(|g| (*c, [*g, 0])));
+                    let known = |of: &(u16, [Val; 2])| {
+                        state.extra.iter().any(|x| (x.0, x.1) == *of)
+                    };
+                    let missing = each.find(|of| !known(of));
+                    missing.map(|(cell, args)| Place::Extra(cell, args))
+                };
+                let found = all.next().map(Place::Value).or_else(pending);
+                found.or_else(elsewhere)
             }
         };
         let Some(place) = place else {

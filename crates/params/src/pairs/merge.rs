@@ -126,10 +126,15 @@ pub fn merge(shape: &Shape, [xy, xz, yz]: [Seen<'_>; 3]) -> Option<State> {
         [None, Some(Some(b[1])), Some(Some(c[1]))],
     ];
     let mut found = Vec::new();
+    let mut names = Vec::new();
     for threads in [true, false] {
         let nodes = nodes(&mut views, shape, &parts, threads)?;
         found.push(agree(&nodes, shape.ordered || !threads)?);
+        if threads {
+            names = nodes;
+        }
     }
+    let ghosts = named(&views, &names, &found[0]);
     let mut state = assemble(shape, xy, xz, yz);
     for (threads, found) in [true, false].into_iter().zip(found) {
         let mut values = found.into_iter();
@@ -141,7 +146,34 @@ pub fn merge(shape: &Shape, [xy, xz, yz]: [Seen<'_>; 3]) -> Option<State> {
             });
         }
     }
+    for (cell, name, value) in ghosts {
+        let at = (name + 1) * SPACING;
+        let known = match state.solid(at) {
+            Some(t) => Some(state.vals[shape.position(3, cell, &[t])]),
+            None => {
+                let same = |x: &&(u16, [Val; 2], Val)| (x.0, x.1) == (cell, [at, 0]);
+                state.extra.iter().find(same).map(|x| x.2)
+            }
+        };
+        match known {
+            Some(v) if v != value => return None,
+            Some(_) => {}
+            None => state.extra.push((cell, [at, 0], value)),
+        }
+    }
     Some(state)
+}
+
+/// What the views know of ghosts, with the names that these have now.
+fn named(views: &[State; 3], nodes: &Nodes, found: &[Val]) -> Vec<(u16, Val, Val)> {
+    let mut out = Vec::new();
+    for (v, view) in views.iter().enumerate() {
+        for (cell, args, value) in &view.extra {
+            let node = nodes.iter().position(|n| n[v] == args[0]);
+            out.extend(node.map(|n| (*cell, found[n], *value)));
+        }
+    }
+    out
 }
 
 /// The values as the views have them; positions are not yet comparable.

@@ -10,7 +10,9 @@
 //!
 //! We deviate: cells that hold threads and numbers, the order of threads and buffers are in the views; a
 //! row of equal entries in a buffer counts as one or more; of a thread that a step of another merely
-//! reads nothing is known, unless all else failed (`precise`).
+//! reads nothing is known, unless all else failed: then it is a third thread (`precise`), or views have
+//! of every thread that is named the cells with few values that others look at (`named`): so nodes
+//! of a queue may change their owner.
 
 pub mod assume;
 pub mod forget;
@@ -34,6 +36,7 @@ pub struct Proof {
     pub views: Vec<Packed>,
     anchors: Vec<i64>,
     forget: Vec<forget::Forget>,
+    kept: Vec<u16>,
     precise: bool,
 }
 
@@ -56,7 +59,11 @@ pub fn prove(
     reach: Reach,
     stop: &dyn Fn() -> bool,
 ) -> Result<Proof, Failure> {
-    let shape = Shape::new(compiled).ok_or(Failure::Foreign)?;
+    let shape = Shape::new(compiled, reach.named).ok_or(Failure::Foreign)?;
+    if reach.named && shape.kept.is_empty() {
+        // The same as without.
+        return Err(Failure::Bad);
+    }
     let mut views = Vec::new();
     for solids in [1, 2] {
         views = match saturate(compiled, &shape, solids, reach, stop) {
@@ -72,6 +79,7 @@ pub fn prove(
         views,
         anchors: shape.anchors,
         forget: shape.forget,
+        kept: shape.kept,
         precise: reach.precise,
     })
 }
@@ -89,6 +97,7 @@ pub fn certificate(system: &ArraySystem, model: MemoryModel, proof: &Proof) -> v
         cells: system.cells.iter().map(|c| c.name.clone()).collect(),
         anchors: proof.anchors.clone(),
         forget: proof.forget.iter().map(rule).collect(),
+        kept: proof.kept.clone(),
         precise: proof.precise,
         count: 0,
         views: Vec::new(),

@@ -30,6 +30,8 @@ pub struct Reach {
     pub work: usize,
     /// Threads a step looks at are solid, even where it merely reads them.
     pub precise: bool,
+    /// Of ghosts what others look at is known.
+    pub named: bool,
 }
 
 struct Saturation<'s, 'c> {
@@ -190,7 +192,27 @@ impl Saturation<'_, '_> {
             }
             states = out;
         }
-        states
+        if shape.kept.is_empty() {
+            return states;
+        }
+        // What ghosts are like at first.
+        let mut all = Vec::new();
+        states.into_iter().for_each(|s| self.rules.complete(s, &mut all));
+        all.retain(|s| {
+            let mut fits = true;
+            tuples(&s.clone().threads(shape, &[]), params, false, &mut |args| {
+                let env = Env {
+                    args,
+                    actor: None,
+                    lenient: true,
+                };
+                let mut found = Vec::new();
+                self.rules.some(s, &compiled.init, env, &mut found);
+                fits &= !found.is_empty();
+            });
+            fits
+        });
+        all
     }
 
     /// Whether some of the threads satisfy it whatever is not known.
@@ -300,7 +322,8 @@ impl Saturation<'_, '_> {
         let shape = self.rules.shape;
         let elsewhere = |w: &super::state::Write| {
             let arity = shape.cells[usize::from(w.cell)].arity;
-            arity == 0 || w.args[..arity].iter().any(|a| *a != state.vals[0])
+            let others = arity == 0 || w.args[..arity].iter().any(|a| *a != state.vals[0]);
+            others || shape.kept.contains(&w.cell)
         };
         let mut entries = state.buffers[0].iter();
         if entries.any(|e| e.writes.iter().any(elsewhere)) {
@@ -325,7 +348,8 @@ impl Saturation<'_, '_> {
         t.updates.iter().any(|u| {
             let delayed = self.rules.shape.cells[usize::from(u.cell)].weak && !t.atomic;
             let own = UpdateIndex::At(wattle_model::array::ThreadTerm::Param(actor));
-            !delayed && (u.index.is_empty() || u.index.iter().any(|i| *i != own))
+            let others = u.index.is_empty() || u.index.iter().any(|i| *i != own);
+            !delayed && (others || self.rules.shape.kept.contains(&u.cell))
         })
     }
 

@@ -1,10 +1,10 @@
 //! What states of a system look like, and what in them may be forgotten.
 
-use super::forget::{Forget, rules};
+use super::forget::{Forget, rules, visit_reads};
 use super::state::{NOBODY, State, UNKNOWN};
 use crate::compile::{Compiled, Kind, Lit, New};
 use wattle_memory::MemoryModel;
-use wattle_model::array::{Comparison, UpdateIndex};
+use wattle_model::array::{Comparison, ThreadTerm, UpdateIndex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
@@ -40,12 +40,14 @@ pub struct Shape {
     pub buffered: bool,
     pub pso: bool,
     pub forget: Vec<Forget>,
+    /// Cells of which the elements of ghosts are in a view too.
+    pub kept: Vec<u16>,
     sorts: [Vec<Sort>; 4],
 }
 
 impl Shape {
     /// `None` if views say nothing about such systems.
-    pub fn new(compiled: &Compiled<'_>) -> Option<Shape> {
+    pub fn new(compiled: &Compiled<'_>, named: bool) -> Option<Shape> {
         if compiled.constants > 0 || compiled.system.cells.len() > 250 {
             return None;
         }
@@ -93,13 +95,40 @@ impl Shape {
             buffered,
             pso: compiled.model == MemoryModel::Pso,
             forget: rules(compiled),
+            kept: Vec::new(),
             sorts: Default::default(),
         };
         shape.look(compiled)?;
+        if named {
+            shape.kept = shape.pointed_at(compiled);
+        }
         for n in 1..4 {
             shape.sorts[n] = shape.sorts_of(n);
         }
         Some(shape)
+    }
+
+    /// Cells with few values that somebody reads or writes for another thread.
+    fn pointed_at(&self, compiled: &Compiled<'_>) -> Vec<u16> {
+        let mut foreign = vec![false; self.cells.len()];
+        let mut everywhere = vec![false; self.cells.len()];
+        for t in &compiled.transitions {
+            let me = ThreadTerm::Param(t.actor.unwrap_or(0));
+            visit_reads(t, &t.guard, &mut |a| {
+                foreign[usize::from(a.cell)] |= a.args.iter().any(|x| *x != me);
+            });
+            for u in &t.updates {
+                let at = usize::from(u.cell);
+                foreign[at] |= u.index.iter().any(|i| *i != UpdateIndex::At(me));
+                everywhere[at] |= u.index.iter().any(|i| matches!(i, UpdateIndex::Each(_)));
+            }
+        }
+        let kept = |c: &u16| {
+            let (i, cell) = (usize::from(*c), &self.cells[usize::from(*c)]);
+            let few = matches!(cell.sort, Sort::Finite(_)) && cell.arity == 1;
+            few && foreign[i] && !everywhere[i] && self.forget.iter().all(|f| f.cell != *c)
+        };
+        (0..self.cells.len() as u16).filter(kept).collect()
     }
 
     /// Constants and comparisons by order.

@@ -24,7 +24,7 @@ pub struct State {
     /// elements of each two.
     pub vals: Vec<Val>,
     pub buffers: Vec<Vec<Entry>>,
-    /// Elements of ghosts that the step at hand has looked at.
+    /// Elements of ghosts: those that the step at hand has looked at, and those that are kept.
     pub extra: Vec<(u16, [Val; 2], Val)>,
 }
 
@@ -66,6 +66,12 @@ impl State {
 
     /// Calls for every position of a thread.
     pub fn each_thread(&mut self, shape: &Shape, visit: &mut dyn FnMut(&mut Val)) {
+        self.each_name(shape, visit);
+        self.each_extra_thread(shape, visit);
+    }
+
+    /// Calls for every position of a thread that a cell or a buffer of a solid thread has.
+    fn each_name(&mut self, shape: &Shape, visit: &mut dyn FnMut(&mut Val)) {
         let sorts = shape.sorts(self.solids());
         for (v, s) in self.vals.iter_mut().zip(sorts) {
             if *s == Sort::Thread && *v < NOBODY {
@@ -80,6 +86,9 @@ impl State {
                 visit(&mut w.value);
             }
         }
+    }
+
+    fn each_extra_thread(&mut self, shape: &Shape, visit: &mut dyn FnMut(&mut Val)) {
         for (cell, args, value) in &mut self.extra {
             let cell = &shape.cells[usize::from(*cell)];
             args[..cell.arity].iter_mut().for_each(&mut *visit);
@@ -110,6 +119,29 @@ impl State {
                 visit(value);
             }
         }
+    }
+
+    /// The ghosts that are named.
+    pub fn ghosts(&mut self, shape: &Shape) -> Vec<Val> {
+        let solids = self.vals[..self.solids()].to_vec();
+        let mut all = Vec::new();
+        self.each_name(shape, &mut |v| all.push(*v));
+        all.retain(|v| !solids.contains(v));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Forgets what was merely looked at, and elements of ghosts that nobody names any more.
+    pub fn tidy(&mut self, shape: &Shape) {
+        if self.extra.is_empty() || shape.kept.is_empty() {
+            return self.extra.clear();
+        }
+        let ghosts = self.ghosts(shape);
+        self.extra.retain(|(cell, args, value)| {
+            shape.kept.contains(cell) && *value != UNKNOWN && ghosts.contains(&args[0])
+        });
+        self.extra.sort_unstable();
     }
 
     /// All positions of threads, in order.
@@ -181,16 +213,26 @@ impl State {
                 );
             }
         }
-        State {
+        let mut extra = Vec::new();
+        for c in &shape.kept {
+            extra.extend(self.extra.iter().filter(|x| x.0 == *c));
+            for t in (0..from).filter(|t| !kept.contains(t)) {
+                let value = self.vals[shape.position(from, *c, &[t])];
+                extra.push((*c, [self.vals[t], 0], value));
+            }
+        }
+        let mut state = State {
             vals,
             buffers: kept.iter().map(|t| self.buffers[*t].clone()).collect(),
-            extra: Vec::new(),
-        }
+            extra,
+        };
+        state.tidy(shape);
+        state
     }
 
     /// Names positions canonically.
     pub fn pack(mut self, shape: &Shape) -> Packed {
-        self.extra.clear();
+        self.tidy(shape);
         let numbers = self.numbers(shape);
         let rank = |all: &[Val], v: Val| all.binary_search(&v).unwrap_or(0) as Val;
         self.each_number(shape, &mut |v| *v = rank(&numbers, *v));
@@ -216,6 +258,7 @@ impl State {
                 });
                 *v = number as Val;
             });
+            s.extra.sort_unstable();
             s.bytes(shape)
         };
         match n {
@@ -243,6 +286,12 @@ impl State {
                         byte(w.value),
                     ]);
                 }
+            }
+        }
+        if !shape.kept.is_empty() {
+            out.push(self.extra.len() as u8);
+            for (cell, args, value) in &self.extra {
+                out.extend([*cell as u8, byte(args[0]), byte(*value)]);
             }
         }
         out.into()
@@ -275,6 +324,12 @@ impl State {
                     writes: (0..head >> 1).map(write).collect(),
                     many: head & 1 != 0,
                 });
+            }
+        }
+        if !shape.kept.is_empty() {
+            for _ in 0..next() {
+                let (cell, of, value) = (u16::from(next()), val(next()), val(next()));
+                state.extra.push((cell, [of, 0], value));
             }
         }
         state.each_number(shape, &mut |v| *v = (*v + 1) * SPACING);

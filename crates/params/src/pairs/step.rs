@@ -441,7 +441,7 @@ impl Rules<'_> {
         let Draft {
             mut state, writes, ..
         } = draft;
-        state.extra.clear();
+        state.extra.retain(|x| self.shape.kept.contains(&x.0));
         let buffered = |w: &Write| self.shape.cells[usize::from(w.cell)].weak && !t.atomic;
         let (delayed, direct): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(buffered);
         direct.iter().for_each(|w| self.store(&mut state, w));
@@ -473,8 +473,10 @@ impl Rules<'_> {
     }
 
     fn store(&self, state: &mut State, w: &Write) {
-        if let Place::Value(i) = self.place(state, w.cell, w.args) {
-            state.vals[i] = w.value;
+        match self.place(state, w.cell, w.args) {
+            Place::Value(i) => state.vals[i] = w.value,
+            at @ Place::Extra(cell, _) if self.shape.kept.contains(&cell) => state.set(at, w.value),
+            Place::Extra(..) | Place::Buffered(..) | Place::Hidden => {}
         }
     }
 
