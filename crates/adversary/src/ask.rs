@@ -64,8 +64,8 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Budget {
-            work: 50_000,
-            time: Duration::from_secs(5),
+            work: 100_000,
+            time: Duration::from_secs(60),
             memory: 4 << 30,
         }
     }
@@ -78,7 +78,8 @@ pub enum Said {
     Violated,
     /// Not treated, by the engine's own word.
     Refused(String),
-    Undecided,
+    /// With the reason.
+    Undecided(String),
     /// The engine's evidence did not check: exit code 4.
     Unsound(String),
     Panicked(String),
@@ -139,7 +140,9 @@ pub fn ask(
         }
         Ok(finding) => match &finding.judged.verdict {
             // Not a proof about the program's own numbers.
-            Verdict::Holds { scope, .. } if !scope.assumptions.is_empty() => Said::Undecided,
+            Verdict::Holds { scope, .. } if !scope.assumptions.is_empty() => {
+                Said::Undecided("it holds under an assumption".to_string())
+            }
             Verdict::Holds { .. } => Said::Holds,
             Verdict::Violated { .. } => Said::Violated,
             Verdict::Undecided {
@@ -147,8 +150,10 @@ pub fn ask(
                 ..
             } => Said::Refused(refusal.why.clone()),
             // A proof under a condition says nothing about the program's own numbers.
-            Verdict::HoldsIf { .. } | Verdict::Bounded { .. } | Verdict::Undecided { .. } => {
-                Said::Undecided
+            Verdict::HoldsIf { .. } => Said::Undecided("it holds under a condition".to_string()),
+            Verdict::Bounded { .. } => Said::Undecided("a bound".to_string()),
+            Verdict::Undecided { reason, .. } => {
+                Said::Undecided(wattle_report::text::reason(reason, 0.0))
             }
         },
         Err(unsound) => Said::Unsound(unsound.what.clone()),

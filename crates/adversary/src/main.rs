@@ -27,7 +27,7 @@ construct, engine and model.
   --resume FILE  go on where this file says, and write down there how far we are
   --audits FILE  write every audit there, one line each; `--example audits` repeats them
   --partial      empty cells of the table are no failure
-  --reasons      tell why engines refused
+  --reasons      tell why engines refused or did not decide
   --print        print the programs and ask nobody";
 
 struct Arguments {

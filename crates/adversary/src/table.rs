@@ -78,8 +78,8 @@ pub struct Table {
     cells: BTreeMap<String, BTreeMap<String, Counted>>,
     /// All questions, by engine and model.
     all: BTreeMap<String, Counted>,
-    /// Why engines refused, in their words, and how often.
-    refusals: BTreeMap<String, u64>,
+    /// Why engines refused or did not decide, in their words, and how often.
+    reasons: BTreeMap<String, u64>,
     /// Seconds spent, by engine.
     seconds: BTreeMap<String, f64>,
     pub programs: u64,
@@ -104,14 +104,14 @@ impl Table {
         self.states += states as u64;
     }
 
-    pub fn refused(&mut self, engine: &str, why: &str) {
+    pub fn gave(&mut self, engine: &str, why: &str) {
         // Names and numbers of the program are no reasons of their own.
         let why: String = why
             .chars()
             .filter(|c| !c.is_ascii_digit())
             .take(120)
             .collect();
-        *self.refusals.entry(format!("{engine}: {why}")).or_default() += 1;
+        *self.reasons.entry(format!("{engine}: {why}")).or_default() += 1;
     }
 
     pub fn took(&mut self, engine: &str, time: Duration) {
@@ -143,8 +143,8 @@ impl Table {
         for (column, cell) in &other.all {
             self.all.entry(column.clone()).or_default().add(*cell);
         }
-        for (why, n) in &other.refusals {
-            *self.refusals.entry(why.clone()).or_default() += n;
+        for (why, n) in &other.reasons {
+            *self.reasons.entry(why.clone()).or_default() += n;
         }
         for (engine, time) in &other.seconds {
             *self.seconds.entry(engine.clone()).or_default() += time;
@@ -236,9 +236,9 @@ impl Table {
         text
     }
 
-    /// Why engines refused, the commonest reasons first.
+    /// Why engines refused or did not decide, the commonest reasons first.
     pub fn reasons(&self) -> String {
-        let mut all: Vec<(&String, &u64)> = self.refusals.iter().collect();
+        let mut all: Vec<(&String, &u64)> = self.reasons.iter().collect();
         all.sort_by_key(|(why, n)| (std::cmp::Reverse(**n), *why));
         all.iter()
             .map(|(why, n)| format!("{n:8}  {why}\n"))

@@ -148,7 +148,7 @@ fn wrong(said: &Said, truth: Truth, shown: impl FnOnce() -> Option<Truth>) -> Op
         Truth::NoValue => "some state gives it no value",
     };
     match (said, truth) {
-        (Said::Refused(_) | Said::Undecided, _) => None,
+        (Said::Refused(_) | Said::Undecided(_), _) => None,
         (Said::Unsound(what), _) => Some(format!("unsound evidence: {what}")),
         (Said::Panicked(what), _) => Some(format!("panicked: {what}")),
         (Said::Holds, Truth::Holds | Truth::Open) | (Said::Violated, Truth::Violated) => None,
@@ -181,7 +181,7 @@ pub fn compare<'j>(
     let asked = questions(program, deadlock);
     let mut first = None;
     for (q, (question, said)) in asked.iter().zip(&answers.said).enumerate() {
-        if matches!(said, Said::Refused(_) | Said::Undecided) {
+        if matches!(said, Said::Refused(_) | Said::Undecided(_)) {
             continue;
         }
         let truth = judge().truth(*question, deadlock);
@@ -269,10 +269,14 @@ pub fn trial(
                     Said::Holds => Counted::HOLDS,
                     Said::Violated => Counted::VIOLATED,
                     Said::Refused(why) => {
-                        table.refused(engine.name, why);
+                        table.gave(engine.name, why);
                         Counted::REFUSED
                     }
-                    Said::Undecided | Said::Unsound(_) | Said::Panicked(_) => Counted::UNDECIDED,
+                    Said::Undecided(why) => {
+                        table.gave(engine.name, why);
+                        Counted::UNDECIDED
+                    }
+                    Said::Unsound(_) | Said::Panicked(_) => Counted::UNDECIDED,
                 };
                 let rows = question_constructs(property, deadlock);
                 let rows = rows.iter().chain(&all).copied();

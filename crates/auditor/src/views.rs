@@ -257,7 +257,9 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
                 generous: true,
                 params: args.len(),
             };
-            !logic.assume(w.clone(), &system.init.body, true, scope).is_empty()
+            !logic
+                .assume(w.clone(), &system.init.body, true, scope)
+                .is_empty()
         })
     };
     settled.filter(fits).collect()

@@ -73,7 +73,10 @@ pub fn timeout(text: &str) -> Result<Timeout, String> {
     }
 }
 
-/// `4G`, `512M`, `800k`; a bare number is bytes. Powers of 1024.
+/// Less than this is no limit for a process but a forgotten unit.
+const LEAST: f64 = (1 << 20) as f64;
+
+/// `4G`, `512M`; a bare number is bytes. Powers of 1024.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);
     let scale: u64 = match unit
@@ -95,6 +98,13 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     let bytes = number.ok_or("a number is expected, as in `4G`")? * scale as f64;
     if bytes > 1e18 {
         return Err("that is too much".into());
+    }
+    if bytes < LEAST {
+        let meant = match unit {
+            "" => format!("; `{text}M` is as many megabytes", text = text.trim()),
+            _ => String::new(),
+        };
+        return Err(format!("that is less than a megabyte{meant}"));
     }
     Ok(bytes as u64)
 }
@@ -180,7 +190,9 @@ mod tests {
         assert!(duration("9e999s").is_err());
         assert_eq!(bytes("4G"), Ok(4 << 30));
         assert_eq!(bytes("512MiB"), Ok(512 << 20));
-        assert_eq!(bytes("100"), Ok(100));
+        assert_eq!(bytes("4194304"), Ok(4 << 20));
+        assert!(bytes("100").is_err_and(|why| why.contains("`100M`")));
+        assert!(bytes("100k").is_err());
         assert!(bytes("4X").is_err());
         assert_eq!(threads("p=4"), Ok(("p".into(), ThreadCount::Fixed(4))));
         assert_eq!(threads("p=*"), Ok(("p".into(), ThreadCount::Any)));

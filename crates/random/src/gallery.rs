@@ -162,7 +162,7 @@ const FAMILY: &[Part] = &[
         ..step("skip;")
     },
     Part {
-        property: "thread o[2] { local r: 0..3; r = x; here: skip; }\n\
+        property: "thread o[2] { here: skip; }\n\
                    never o[0]@here && x == 3;\nnever o[i]@here && i == 2;",
         ..register("t: o", "t = 1;")
     },
@@ -208,6 +208,7 @@ pub fn gallery(n: u64) -> Option<Source> {
     let part = PARTS.iter().chain(FAMILY).nth(part)?;
     let text = match form {
         0 => fixed(part),
+        1 if part.property.contains("p[k]") => family(part, "3", ""),
         1 => family(part, "2", ""),
         2 => family(part, "*", "never p[i]@here && p[i].r == 1;\n"),
         3 => guarded(part, "never p[i]@here && p[j]@here;"),

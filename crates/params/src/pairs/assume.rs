@@ -172,9 +172,8 @@ impl Rules<'_> {
                 let elsewhere = || {
                     let each = self.shape.kept.iter();
                     let mut each = each.flat_map(|c| ghosts.iter().map(|g| (*c, [*g, 0])));
-                    let known = |of: &(u16, [Val; 2])| {
-                        state.extra.iter().any(|x| (x.0, x.1) == *of)
-                    };
+                    let known =
+                        |of: &(u16, [Val; 2])| state.extra.iter().any(|x| (x.0, x.1) == *of);
                     let missing = each.find(|of| !known(of));
                     missing.map(|(cell, args)| Place::Extra(cell, args))
                 };

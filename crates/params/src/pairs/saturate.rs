@@ -197,7 +197,9 @@ impl Saturation<'_, '_> {
         }
         // What ghosts are like at first.
         let mut all = Vec::new();
-        states.into_iter().for_each(|s| self.rules.complete(s, &mut all));
+        states
+            .into_iter()
+            .for_each(|s| self.rules.complete(s, &mut all));
         all.retain(|s| {
             let mut fits = true;
             tuples(&s.clone().threads(shape, &[]), params, false, &mut |args| {
