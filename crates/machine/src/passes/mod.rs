@@ -4,14 +4,16 @@
 //! same values; only work on variables that nobody outside the thread sees is moved, merged or dropped.
 
 mod coalesce;
+mod idle;
 mod live;
 mod narrow;
+mod parts;
 mod propagate;
 mod tidy;
 mod webs;
 
 pub use narrow::narrow;
-pub use propagate::{effective, solve};
+pub use propagate::{Solved, effective, solve};
 
 use crate::graph::Graph;
 use crate::memory::Fields;
@@ -20,8 +22,22 @@ use crate::world::{Object, Refusal};
 /// Puts values in, drops what is not needed, splits variables. What could not be shown but must be is
 /// refused.
 pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<Refusal> {
+    let mut refusals = put_in(graph, fields, objects);
+    // From here on words of the stack are variables like others: an access that only now is seen to be one
+    // of the stack would not find them, and is refused.
+    graph.vars.settled = true;
+    webs::split(graph);
+    if parts::split(graph) {
+        refusals.extend(put_in(graph, fields, objects));
+        webs::split(graph);
+    }
+    refusals
+}
+
+/// Puts values in until nothing changes.
+fn put_in(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..8 {
         let solved = solve(graph, fields, objects);
         let (changed, more) = propagate::rewrite(graph, &solved, objects);
         refusals.extend(more);
@@ -31,7 +47,6 @@ pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<R
             break;
         }
     }
-    webs::split(graph);
     refusals
 }
 
@@ -42,7 +57,13 @@ pub fn live_at_entry(graph: &Graph) -> std::collections::BTreeSet<crate::bits::V
 
 /// The last touches, once variables and memory are cut to the bits they need.
 pub fn finish(graph: &mut Graph) {
-    live::drop_dead(graph);
+    loop {
+        live::drop_dead(graph);
+        tidy::contract(graph);
+        if !idle::drop_loops(graph) {
+            break;
+        }
+    }
     coalesce::coalesce(graph);
     live::drop_dead(graph);
     tidy::fences(graph);
