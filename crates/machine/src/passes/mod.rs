@@ -10,6 +10,7 @@ mod narrow;
 mod parts;
 mod propagate;
 mod tidy;
+mod trim;
 mod webs;
 
 pub use narrow::narrow;
@@ -26,11 +27,11 @@ pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<R
     // From here on words of the stack are variables like others: an access that only now is seen to be one
     // of the stack would not find them, and is refused.
     graph.vars.settled = true;
+    trim::trim(graph);
     webs::split(graph);
-    if parts::split(graph) {
-        refusals.extend(put_in(graph, fields, objects));
-        webs::split(graph);
-    }
+    parts::split(graph);
+    refusals.extend(put_in(graph, fields, objects));
+    webs::split(graph);
     refusals
 }
 
@@ -70,3 +71,6 @@ pub fn finish(graph: &mut Graph) {
     tidy::single_loads(graph);
     tidy::contract(graph);
 }
+
+#[cfg(test)]
+mod tests;

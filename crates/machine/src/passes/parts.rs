@@ -79,8 +79,8 @@ fn visit_assigned(v: VarId, e: &E, uses: &mut Uses) {
     }
 }
 
-/// Splits the variables of 64 bits that have parts; whether there was one.
-pub fn split(graph: &mut Graph) -> bool {
+/// Splits the variables of 64 bits that have parts.
+pub fn split(graph: &mut Graph) {
     let mut uses = Uses::new();
     let order = graph.reached();
     for edge in order.iter().flat_map(|n| &graph.nodes[*n].out) {
@@ -153,5 +153,4 @@ pub fn split(graph: &mut Graph) -> bool {
             }
         }
     }
-    !split.is_empty()
 }
