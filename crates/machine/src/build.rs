@@ -30,8 +30,8 @@ pub enum Stub {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    address: u64,
+pub(crate) struct Key {
+    pub address: u64,
     context: usize,
     outcome: Option<(bool, u8)>,
 }
@@ -53,6 +53,16 @@ pub struct Builder<'w> {
     known: BTreeMap<(usize, u64, u64), usize>,
     nodes: BTreeMap<Key, usize>,
     work: Vec<Key>,
+    /// Jumps and calls whose targets are computed.
+    pub(crate) computed: Vec<Computed>,
+}
+
+/// A jump or a call to wherever an expression says.
+pub(crate) struct Computed {
+    pub at: usize,
+    pub next: Next,
+    pub after: u64,
+    pub on: Key,
 }
 
 /// A call of the harness.
@@ -74,6 +84,7 @@ impl<'w> Builder<'w> {
             known: BTreeMap::new(),
             nodes: BTreeMap::new(),
             work: Vec::new(),
+            computed: Vec::new(),
         }
     }
 
@@ -124,14 +135,14 @@ impl<'w> Builder<'w> {
         home
     }
 
-    fn refuse(&mut self, address: u64, what: impl Into<String>) {
+    pub(crate) fn refuse(&mut self, address: u64, what: impl Into<String>) {
         let refusal = Refusal::at(address, what);
         if self.refusals.len() < 20 && !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }
     }
 
-    fn node(&mut self, key: Key) -> usize {
+    pub(crate) fn node(&mut self, key: Key) -> usize {
         if let Some(known) = self.nodes.get(&key) {
             return *known;
         }
@@ -142,7 +153,7 @@ impl<'w> Builder<'w> {
         n
     }
 
-    fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         while let Some(key) = self.work.pop() {
             if self.graph.nodes.len() > MAX_NODES {
                 self.refuse(
@@ -215,7 +226,13 @@ impl<'w> Builder<'w> {
         }
     }
 
-    fn follow(&mut self, at: usize, next: &Next, after: u64, on: Key) -> Result<(), String> {
+    pub(crate) fn follow(
+        &mut self,
+        at: usize,
+        next: &Next,
+        after: u64,
+        on: Key,
+    ) -> Result<(), String> {
         let origin = Origin::Code(on.address);
         match next {
             Next::Fall => self.go(at, after, on),
@@ -260,8 +277,12 @@ impl<'w> Builder<'w> {
                     None => self.enter(at, target, after, on)?,
                 }
             }
-            Next::Jump(_) => return Err("a jump to a computed address is not supported".into()),
-            Next::Call(_) => return Err("a call of a computed address is not supported".into()),
+            Next::Jump(_) | Next::Call(_) => self.computed.push(Computed {
+                at,
+                next: next.clone(),
+                after,
+                on,
+            }),
             Next::Return => self.back(at, on),
         }
         Ok(())
@@ -272,7 +293,7 @@ impl<'w> Builder<'w> {
         self.graph.edge(at, Op::Nop, to, Origin::Code(on.address));
     }
 
-    fn fail(&mut self, at: usize, why: String, origin: Origin) {
+    pub(crate) fn fail(&mut self, at: usize, why: String, origin: Origin) {
         let end = self.graph.node();
         self.graph
             .edge(at, Op::Assert(E::bool(false), why), end, origin);

@@ -90,6 +90,8 @@ pub struct Vars {
     pub names: Vec<String>,
     /// Words of eight bytes of the stack, by their offset.
     pub slots: BTreeMap<i64, VarId>,
+    /// Variables have been split: `slots` no longer tells who holds what.
+    pub settled: bool,
 }
 
 /// The general registers come first, in the processor's order.
@@ -127,6 +129,7 @@ impl Default for Vars {
             widths: vec![64; 16],
             names: REGISTERS.iter().map(|r| (*r).to_string()).collect(),
             slots: BTreeMap::new(),
+            settled: false,
         };
         for f in FLAGS {
             vars.fresh(1, f);

@@ -14,6 +14,7 @@
 
 mod bits;
 mod build;
+mod computed;
 mod emit;
 mod graph;
 pub mod image;

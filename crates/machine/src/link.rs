@@ -6,7 +6,7 @@ use crate::graph::{Access, Graph, Op, Origin, RAX};
 use crate::image::Image;
 use crate::layout::{self, Seen};
 use crate::listing::Listing;
-use crate::memory::{Fields, Kind, spot};
+use crate::memory::{Fields, Kind, follows_null, spot};
 use crate::passes::{self, effective};
 use crate::world::{Copies, Object, Refusal, World};
 use crate::{Problem, emit, signs, split};
@@ -57,6 +57,12 @@ pub fn fill(
         refusals.extend(passes::simplify(graph, &fields, &world.objects));
     }
     let mut kinds = all_kinds(&graphs, &fields, &world);
+    for (graph, kinds) in graphs.iter_mut().zip(&mut kinds) {
+        if null_pointers(graph, kinds) {
+            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+            *kinds = self::kinds(graph, &fields, &world);
+        }
+    }
     let mut seen = accesses(&graphs, &kinds, &mut refusals);
     let parts = split::parts(&seen);
     if !parts.is_empty() && refusals.is_empty() {
@@ -255,6 +261,10 @@ fn graph(
             match address(a, program, &declared, &builder.world.objects) {
                 Ok(Some(e)) => arguments.push(e),
                 Ok(None) => {
+                    if let Some(c) = a.as_const() {
+                        arguments.push(E::constant(c as u64, 64));
+                        continue;
+                    }
                     let to = builder.graph.vars.fresh(64, "argument");
                     let value = a.clone();
                     at = builder.graph.then(at, Op::Import { to, value }, origin);
@@ -281,6 +291,7 @@ fn graph(
             }
         }
     }
+    builder.resolve();
     match wrong.is_empty() {
         true => Ok((builder.graph, builder.refusals)),
         false => Err(wrong),
@@ -398,6 +409,29 @@ fn kinds(graph: &Graph, fields: &Fields, world: &World) -> BTreeMap<VarId, Kind>
     })
 }
 
+/// Following what can only be null is a failure of the program; whether there was such an access.
+fn null_pointers(graph: &mut Graph, kinds: &BTreeMap<VarId, Kind>) -> bool {
+    let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
+    let mut any = false;
+    for n in graph.reached() {
+        for k in 0..graph.nodes[n].out.len() {
+            let null = match &graph.nodes[n].out[k].op {
+                Op::Load { at, .. } | Op::Store { at, .. } => follows_null(&at.address, &of),
+                _ => false,
+            };
+            if null {
+                let end = graph.node();
+                let why = "a null pointer is followed".to_string();
+                let edge = &mut graph.nodes[n].out[k];
+                edge.op = Op::Assert(E::bool(false), why);
+                edge.to = end;
+                any = true;
+            }
+        }
+    }
+    any
+}
+
 /// Every access of shared memory; what points nowhere is refused.
 fn accesses(
     graphs: &[Graph],
@@ -442,7 +476,6 @@ fn accesses_of(
                     E::Address(Base::Stack, _) => {
                         "an access of the stack that is not aligned to its word"
                     }
-                    E::Const(0..4096, _) => "a null pointer is followed",
                     E::Unknown(_) => "what this address points at is never defined",
                     _ => "what this address points at is not known",
                 };

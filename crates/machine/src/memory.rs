@@ -238,6 +238,16 @@ pub fn spot(address: &E, of: &impl Fn(VarId) -> Kind) -> Option<Spot> {
     Some(s)
 }
 
+/// Whether an address is null, or a field of a structure at null.
+pub fn follows_null(address: &E, of: &impl Fn(VarId) -> Kind) -> bool {
+    match address {
+        E::Const(c, _) => *c < 4096,
+        E::Var(v, 64) => of(*v) == Kind::Null,
+        E::Bin(Bin::Add, a, k) => k.as_const().is_some_and(|k| k < 4096) && follows_null(a, of),
+        _ => false,
+    }
+}
+
 /// Whether a pointer into this object may be one of several.
 pub fn has_elements(o: &Object) -> bool {
     o.copies != Copies::One

@@ -159,6 +159,12 @@ impl World {
         (symbol.address == address).then_some(symbol.name.as_str())
     }
 
+    /// Where an object of the file begins.
+    pub fn start_of(&self, object: usize) -> Option<u64> {
+        let mut all = self.globals.iter();
+        all.find_map(|(start, o)| (*o == object).then_some(*start))
+    }
+
     pub fn object_at(&mut self, address: u64) -> Option<(usize, i64)> {
         let image = &self.image;
         let section = image.section_at(address)?;

@@ -318,9 +318,6 @@ impl Lift<'_> {
         let op = i.mnemonic();
         let w = self.width(i, 0)?;
         let number = self.operand(i, 1, false)?;
-        if i.op0_kind() == OpKind::Memory && i.op1_kind() == OpKind::Register {
-            return Err("a bit of memory chosen by a register is not supported".into());
-        }
         let number = number.resize(w.max(8)).resize(w);
         let number = E::bin(Bin::And, number, E::constant(u64::from(w - 1), w));
         let number = self.keep(number, "bit");

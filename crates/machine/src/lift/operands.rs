@@ -1,9 +1,9 @@
 //! Operands: registers and their parts, numbers, memory.
 
 use super::{Lift, Result, general};
-use crate::bits::{Base, E, VarId};
+use crate::bits::{Base, Bin, E, VarId};
 use crate::graph::{self, Access, Op};
-use iced_x86::{Instruction, OpKind, Register};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 impl Lift<'_> {
     /// The width of an operand in bits.
@@ -121,11 +121,7 @@ impl Lift<'_> {
                 return Err("addresses of 32 bits are not supported".into());
             }
             let value = self.register(register)?;
-            let scaled = E::bin(
-                crate::bits::Bin::Mul,
-                value,
-                E::constant(u64::from(scale), 64),
-            );
+            let scaled = E::bin(Bin::Mul, value, E::constant(u64::from(scale), 64));
             sum = E::sum(scaled, sum);
         }
         Ok(sum)
@@ -148,7 +144,12 @@ impl Lift<'_> {
                 locked,
             });
         }
-        if i.memory_base() == Register::RIP {
+        let bits = matches!(
+            i.mnemonic(),
+            Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
+        );
+        let chosen = bits && i.op1_kind() == OpKind::Register;
+        if i.memory_base() == Register::RIP && !chosen {
             let target = i.ip_rel_memory_address();
             if self.image.got.contains_key(&target) || self.read_only(target, bytes).is_some() {
                 return Ok(Access {
@@ -158,7 +159,14 @@ impl Lift<'_> {
                 });
             }
         }
-        let address = self.address(i, false)?;
+        let mut address = self.address(i, false)?;
+        // A bit of memory whose number is in a register may be in another word.
+        if chosen {
+            let number = self.operand(i, 1, false)?.sext(64);
+            let by = |n: u32| E::constant(u64::from(n.trailing_zeros()), 64);
+            let word = E::bin(Bin::Sar, number, by(bytes * 8));
+            address = E::sum(E::bin(Bin::Shl, word, by(bytes)), address);
+        }
         Ok(Access {
             address,
             bytes,

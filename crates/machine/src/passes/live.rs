@@ -1,4 +1,5 @@
-//! Who is still needed: the classic backward analysis over variables.
+//! Who is still needed: the backward analysis over variables. What is only needed to compute what nobody
+//! needs is not needed: a counter that only counts itself is gone with its last reader.
 
 use crate::bits::{E, VarId};
 use crate::graph::{Graph, Op};
@@ -25,7 +26,11 @@ pub fn live(graph: &Graph) -> Vec<BTreeSet<VarId>> {
             if let Some(v) = edge.op.written() {
                 one.remove(&v);
             }
-            for e in edge.op.expressions() {
+            let idle = match &edge.op {
+                Op::Assign(v, _) => !live[edge.to].contains(v),
+                _ => false,
+            };
+            for e in edge.op.expressions().into_iter().filter(|_| !idle) {
                 e.for_each_var(&mut |v| {
                     one.insert(v);
                 });
@@ -55,7 +60,7 @@ pub fn drop_dead(graph: &mut Graph) -> bool {
             for edge in &mut node.out {
                 let dead = |v: &VarId| !live[edge.to].contains(v);
                 let gone = match &edge.op {
-                    Op::Assign(v, _) | Op::Havoc(v) => dead(v),
+                    Op::Assign(v, _) | Op::Havoc(v) | Op::Import { to: v, .. } => dead(v),
                     Op::Load { to, at } => dead(to) && matches!(at.address, E::Address(..)),
                     _ => false,
                 };

@@ -4,14 +4,17 @@
 //! same values; only work on variables that nobody outside the thread sees is moved, merged or dropped.
 
 mod coalesce;
+mod idle;
 mod live;
 mod narrow;
+mod parts;
 mod propagate;
 mod tidy;
+mod trim;
 mod webs;
 
 pub use narrow::narrow;
-pub use propagate::{effective, solve};
+pub use propagate::{Solved, effective, solve};
 
 use crate::graph::Graph;
 use crate::memory::Fields;
@@ -20,8 +23,22 @@ use crate::world::{Object, Refusal};
 /// Puts values in, drops what is not needed, splits variables. What could not be shown but must be is
 /// refused.
 pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<Refusal> {
+    let mut refusals = put_in(graph, fields, objects);
+    // From here on words of the stack are variables like others: an access that only now is seen to be one
+    // of the stack would not find them, and is refused.
+    graph.vars.settled = true;
+    trim::trim(graph);
+    webs::split(graph);
+    parts::split(graph);
+    refusals.extend(put_in(graph, fields, objects));
+    webs::split(graph);
+    refusals
+}
+
+/// Puts values in until nothing changes.
+fn put_in(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..8 {
         let solved = solve(graph, fields, objects);
         let (changed, more) = propagate::rewrite(graph, &solved, objects);
         refusals.extend(more);
@@ -31,7 +48,6 @@ pub fn simplify(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<R
             break;
         }
     }
-    webs::split(graph);
     refusals
 }
 
@@ -42,10 +58,19 @@ pub fn live_at_entry(graph: &Graph) -> std::collections::BTreeSet<crate::bits::V
 
 /// The last touches, once variables and memory are cut to the bits they need.
 pub fn finish(graph: &mut Graph) {
-    live::drop_dead(graph);
+    loop {
+        live::drop_dead(graph);
+        tidy::contract(graph);
+        if !idle::drop_loops(graph) {
+            break;
+        }
+    }
     coalesce::coalesce(graph);
     live::drop_dead(graph);
     tidy::fences(graph);
     tidy::single_loads(graph);
     tidy::contract(graph);
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ fn below(bits: u64) -> u64 {
 }
 
 /// Which bits of variables matter for these bits of an expression.
-fn demand(e: &E, bits: u64, add: &mut impl FnMut(VarId, u64)) {
+pub fn demand(e: &E, bits: u64, add: &mut impl FnMut(VarId, u64)) {
     if bits == 0 {
         return;
     }

@@ -8,7 +8,7 @@
 
 use crate::bits::{Base, Cmp, E, VarId};
 use crate::graph::{Graph, Op, Origin, Vars};
-use crate::memory::{Fields, Kind, kind_of, spot};
+use crate::memory::{Fields, Kind, follows_null, kind_of, spot};
 use crate::world::{Object, Refusal};
 use std::collections::BTreeMap;
 
@@ -139,7 +139,7 @@ pub fn effective(op: &Op, facts: &Facts, vars: &mut Vars) -> Op {
         *e = facts.put(e);
     }
     match op {
-        Op::Load { to, at } => match stack_part(&at.address, at.bytes) {
+        Op::Load { to, at } => match stack_part(&at.address, at.bytes, vars) {
             Some((offset, low)) => {
                 let slot = vars.slot(offset);
                 let value = facts.put(&vars.read(slot)).extract(low, at.bytes * 8);
@@ -147,7 +147,7 @@ pub fn effective(op: &Op, facts: &Facts, vars: &mut Vars) -> Op {
             }
             None => Op::Load { to, at },
         },
-        Op::Store { at, value } => match stack_part(&at.address, at.bytes) {
+        Op::Store { at, value } => match stack_part(&at.address, at.bytes, vars) {
             Some((offset, low)) => {
                 let slot = vars.slot(offset);
                 let whole = facts.put(&vars.read(slot));
@@ -160,10 +160,13 @@ pub fn effective(op: &Op, facts: &Facts, vars: &mut Vars) -> Op {
 }
 
 /// The word of the stack an access is part of, and its lowest bit there.
-fn stack_part(address: &E, bytes: u32) -> Option<(i64, u32)> {
+fn stack_part(address: &E, bytes: u32, vars: &Vars) -> Option<(i64, u32)> {
     let E::Address(Base::Stack, offset) = address else {
         return None;
     };
+    if vars.settled {
+        return None;
+    }
     let word = offset & !7;
     let low = u32::try_from(offset - word).ok()? * 8;
     (low + bytes * 8 <= 64).then_some((word, low))
@@ -172,6 +175,15 @@ fn stack_part(address: &E, bytes: u32) -> Option<(i64, u32)> {
 pub fn solve(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Solved {
     let mut facts: Vec<Option<Facts>> = vec![None; graph.nodes.len()];
     facts[graph.entry] = Some(Facts::default());
+    // Where several edges meet, facts are lost one by one, and so this ends: every circle has such a node.
+    // Elsewhere they are what the one edge says, however often that changes.
+    let mut incoming = vec![0usize; graph.nodes.len()];
+    incoming[graph.entry] += 1;
+    for n in graph.reached() {
+        for edge in &graph.nodes[n].out {
+            incoming[edge.to] += 1;
+        }
+    }
     let mut waiting = vec![false; graph.nodes.len()];
     let mut work = std::collections::VecDeque::from([graph.entry]);
     waiting[graph.entry] = true;
@@ -187,6 +199,11 @@ pub fn solve(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Solved {
                 continue;
             };
             let changed = match &mut facts[edge.to] {
+                Some(known) if incoming[edge.to] == 1 => {
+                    let changed = *known != after;
+                    *known = after;
+                    changed
+                }
                 Some(known) => known.meet(&after),
                 none => {
                     *none = Some(after);
@@ -217,6 +234,8 @@ fn transfer(op: &Op, mut facts: Facts, fields: &Fields, objects: &[Object]) -> O
                     fields.kind(objects, (s.object, s.offset), at.bytes)
                 }
                 Some(_) => Kind::Number,
+                // Nothing comes after, unless more is learnt of what is stored there.
+                None if follows_null(&at.address, &|v| facts.kind(v)) => Kind::Null,
                 None => Kind::Mixed,
             };
             facts.forget(*to);

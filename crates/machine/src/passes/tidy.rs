@@ -8,6 +8,16 @@ use wattle_model::program::Action;
 /// nothing else leads there; an endless loop of nothing keeps one edge.
 pub fn contract(graph: &mut Graph) {
     loop {
+        // A branch to one place either way is none.
+        for node in &mut graph.nodes {
+            if let [a, b] = node.out.as_slice()
+                && a.to == b.to
+                && complementary(&a.op, &b.op)
+            {
+                node.out.truncate(1);
+                node.out[0].op = Op::Nop;
+            }
+        }
         let n = graph.nodes.len();
         let mut incoming = vec![0usize; n];
         for at in graph.reached() {
@@ -74,6 +84,14 @@ pub fn contract(graph: &mut Graph) {
                 }
             }
         }
+    }
+}
+
+/// Whether one of two conditions always holds, and never both.
+pub fn complementary(a: &Op, b: &Op) -> bool {
+    match (a, b) {
+        (Op::Assume(a), Op::Assume(b)) => a.clone().inverted() == *b || b.clone().inverted() == *a,
+        _ => false,
     }
 }
 
