@@ -67,6 +67,13 @@ pub fn write_down(
             let under_sc = Box::new(write_down(&sc, &robust.under_sc, control));
             Certificate::Robust(Robust { under_sc })
         }
+        Certificate::Parts(parts) => {
+            let each = |alone: &Task<'_>, proof: &Certificate| write_down(alone, proof, control);
+            match crate::parts::each(task, parts, each) {
+                Ok(parts) => Certificate::Parts(parts),
+                Err(_) => certificate.clone(),
+            }
+        }
         Certificate::ClosedStates(_)
         | Certificate::Coherent(_)
         | Certificate::Traces(_)

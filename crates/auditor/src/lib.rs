@@ -17,6 +17,7 @@ mod judge;
 mod load_buffers;
 pub mod meaning;
 mod multisets;
+mod parts;
 mod robust;
 mod solvers;
 mod space;
@@ -240,6 +241,7 @@ pub fn audit_system(
         | Certificate::Components(_)
         | Certificate::Counting(_)
         | Certificate::Traces(_)
+        | Certificate::Parts(_)
         | Certificate::Inductive(_) => Err(AuditError::Refused(
             "it is not about an array-based system".into(),
         )),
@@ -266,6 +268,7 @@ pub fn audit_with(
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
         Certificate::Explored(c) => closed_states::audit_explored(task, c, control),
         Certificate::Traces(c) => traces::audit(task, c, control),
+        Certificate::Parts(c) => parts::audit(solvers, task, c, control),
         Certificate::Coherent(c) => coherent::audit(task, c, control),
         Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
         Certificate::Multisets(c) => multisets::audit(task, c, control),

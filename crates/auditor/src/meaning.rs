@@ -50,6 +50,7 @@ impl<'a> Meaning<'a> {
             | Certificate::Explored(_)
             | Certificate::Coherent(_)
             | Certificate::Traces(_)
+            | Certificate::Parts(_)
             | Certificate::LoadBuffers(_)
             | Certificate::Multisets(_)
             | Certificate::Robust(_)

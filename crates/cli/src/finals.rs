@@ -12,7 +12,8 @@ use wattle_evidence::{Control, Limits};
 use wattle_model::{CellId, Counts, Instance, RegisterId, ThreadId};
 use wattle_report::{text, words};
 use wattle_search::rounds::Cut;
-use wattle_search::{NoFinals, Observed, final_states};
+use wattle_litmus::final_states;
+use wattle_search::{NoFinals, Observed};
 
 #[derive(Debug, Args)]
 pub struct Arguments {

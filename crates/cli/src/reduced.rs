@@ -3,7 +3,7 @@
 use super::exit::Exit;
 use super::output;
 use super::subject::File;
-use wattle::MemoryModel;
+use wattle::{MemoryModel, Reduce};
 use wattle::input::Source;
 use wattle_evidence::{Control, Reason, Task};
 use wattle_extrapolate::Extrapolate;
@@ -17,8 +17,27 @@ pub type Bound = (MemoryModel, usize);
 /// Longer buffers make programs nobody wants to read.
 const MOST_ENTRIES: usize = 16;
 
+/// What `--reduce` says.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// Buffers are variables.
+    Buffers(Bound),
+    /// States are left out.
+    LeaveOut(Reduce),
+}
+
+/// `tso,k=2`, or `none`, `local` or `persistent`.
+pub fn how(text: &str) -> Result<How, String> {
+    match text.trim() {
+        "none" => Ok(How::LeaveOut(Reduce::None)),
+        "local" => Ok(How::LeaveOut(Reduce::Local)),
+        "persistent" => Ok(How::LeaveOut(Reduce::Persistent)),
+        other => bound(other).map(How::Buffers),
+    }
+}
+
 /// `tso,k=2`; without a number of entries it is one.
-pub fn bound(text: &str) -> Result<Bound, String> {
+fn bound(text: &str) -> Result<Bound, String> {
     let (model, rest) = text.split_once(',').unwrap_or((text, "k=1"));
     let mut known = MemoryModel::ALL.into_iter();
     let model = known.find(|m| m.keyword() == model.trim());

@@ -9,7 +9,7 @@ use wattle::families;
 use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::input::Subject;
 use wattle::{MemoryModel, Options, ThreadCount, picture};
-use wattle_evidence::{Control, Trace};
+use wattle_evidence::{Control, Task, Trace};
 use wattle_model::{Counts, Program, print};
 use wattle_repair::{Costs, Outcome};
 use wattle_report::dot;
@@ -22,9 +22,16 @@ pub struct Arguments {
     /// The form to print
     #[arg(long = "as", value_enum, default_value_t = Form::Wtl)]
     form: Form,
-    /// With buffers as variables (`tso,k=2`): the program, or its boolean program
-    #[arg(long, value_name = "MODEL,k=N", value_parser = reduced::bound, conflicts_with_all = ["trace", "fences"])]
-    reduce: Option<reduced::Bound>,
+    /// With buffers as variables (`tso,k=2`): the program, or its boolean program. Of `--as states`, which
+    /// are left out: none, local or persistent (default)
+    #[arg(long, value_name = "HOW", value_parser = reduced::how, conflicts_with_all = ["trace", "fences"])]
+    reduce: Option<reduced::How>,
+    /// The memory model of `--as states`
+    #[arg(long, short, value_enum, default_value_t = AnyModel::Tso)]
+    model: AnyModel,
+    /// How `--as states` are drawn
+    #[arg(long, value_enum, default_value_t = Drawn::Dot)]
+    draw: Drawn,
     /// How many threads a family has (for graphs and with --reduce)
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
@@ -46,6 +53,8 @@ enum Form {
     Dot,
     /// A picture
     Svg,
+    /// The state space of a small program, for Graphviz or as a picture (--draw)
+    States,
     /// What predicate abstraction makes of it, under SC or as --reduce says
     BooleanProgram,
     /// An array-based system for any number of threads, in Cubicle-W's language
@@ -56,6 +65,21 @@ enum Form {
 enum Model {
     Tso,
     Pso,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AnyModel {
+    Sc,
+    Tso,
+    Pso,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Drawn {
+    /// A graph, for Graphviz
+    Dot,
+    /// A picture
+    Svg,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -73,7 +97,7 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
     let drawn = arguments.trace.is_some() || arguments.fences.is_some();
     if matches!(
         arguments.form,
-        Form::Wtl | Form::BooleanProgram | Form::Cubicle
+        Form::Wtl | Form::BooleanProgram | Form::Cubicle | Form::States
     ) && drawn
     {
         let reason = "a graph is asked for: add --as svg or --as dot";
@@ -87,6 +111,10 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         Subject::Program(program) => program,
         Subject::System(_) if arguments.form == Form::Svg => {
             let reason = "array-based systems have no graph to draw";
+            return Err(refused(arguments, reason, Exit::Input));
+        }
+        Subject::System(_) if arguments.form == Form::States => {
+            let reason = "array-based systems have no fixed number of threads, so no states to draw";
             return Err(refused(arguments, reason, Exit::Input));
         }
         Subject::System(system) => return Ok(system.to_string()),
@@ -105,13 +133,26 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
             counts.0.insert(name.clone(), *n);
         }
     }
-    match (arguments.form, arguments.reduce) {
+    let bound = match (arguments.form, arguments.reduce) {
+        (_, None) => None,
+        (_, Some(reduced::How::Buffers(bound))) if arguments.form != Form::States => Some(bound),
+        (Form::States, Some(reduced::How::LeaveOut(_))) => None,
+        (form, Some(_)) => {
+            let reason = match form == Form::States {
+                true => "`--reduce` of `--as states` is none, local or persistent",
+                false => "`--reduce` is a memory model and a number of entries here, as in `tso,k=2`",
+            };
+            return Err(refused(arguments, reason, Exit::Input));
+        }
+    };
+    match (arguments.form, bound) {
         (Form::Wtl, Some(bound)) => {
             return reduced::wtl(&arguments.file, &program, &counts, bound);
         }
         (Form::BooleanProgram, bound) => {
             return reduced::boolean(&arguments.file, &source, &program, &counts, bound, control);
         }
+        (Form::States, _) => return states(arguments, &program, &counts, control),
         _ => {}
     }
     // One thread shows the graph of a family of any number, two how they need fences.
@@ -129,6 +170,36 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
     Ok(match arguments.form {
         Form::Dot => dot::graph(&instance, &marks),
         _ => threads(&instance, &marks),
+    })
+}
+
+/// The state space, with the first property's target marked.
+fn states(
+    arguments: &Arguments,
+    program: &Program,
+    counts: &Counts,
+    control: &Control<'_>,
+) -> Result<String, Exit> {
+    let instance = arguments.file.instance(program, counts)?;
+    let task = Task {
+        instance: &instance,
+        model: match arguments.model {
+            AnyModel::Sc => MemoryModel::Sc,
+            AnyModel::Tso => MemoryModel::Tso,
+            AnyModel::Pso => MemoryModel::Pso,
+        },
+        question: (!instance.questions.is_empty()).then_some(0),
+        deadlock: false,
+    };
+    let reduce = match arguments.reduce {
+        Some(reduced::How::LeaveOut(reduce)) => reduce,
+        Some(reduced::How::Buffers(_)) | None => wattle::Reduce::default(),
+    };
+    let drawn = wattle::states::states(&task, reduce, control)
+        .map_err(|why| refused(arguments, &why, Exit::Undecided))?;
+    Ok(match arguments.draw {
+        Drawn::Dot => drawn.dot(),
+        Drawn::Svg => drawn.svg(),
     })
 }
 

@@ -12,6 +12,7 @@ mod explored;
 mod inductive;
 mod load_buffers;
 mod multisets;
+mod parts;
 mod robust;
 mod traces;
 pub mod views;
@@ -30,6 +31,7 @@ pub use load_buffers::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
+pub use parts::{Part, Parts};
 pub use robust::Robust;
 pub use traces::{Runs, Traces};
 pub use views::Views;
@@ -62,6 +64,8 @@ pub enum Certificate {
     Robust(Robust),
     /// Runs, closed under reversing races.
     Traces(Traces),
+    /// Parts that have nothing to do with each other, each with a proof of its own.
+    Parts(Parts),
     /// A formula per control state that no event leads out of.
     Inductive(Inductive),
 }
@@ -89,6 +93,12 @@ impl Certificate {
                 1 => "the one trace there is".into(),
                 n => format!("all {n} traces"),
             },
+            Certificate::Parts(c) => {
+                let proofs = c.parts.iter().filter_map(|p| p.proof.as_ref());
+                let proofs: Vec<String> = proofs.map(|p| p.describe()).collect();
+                let parts = c.parts.len();
+                format!("{parts} independent parts, each alone: {}", proofs.join("; "))
+            }
             Certificate::Inductive(c) => {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",

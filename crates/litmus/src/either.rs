@@ -79,7 +79,21 @@ fn complete(found: wattle_traces::Finals) -> FinalStates {
     }
 }
 
+/// Every final state: of independent parts apart, of each by whoever is faster.
 pub fn final_states(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    control: &Control<'_>,
+) -> Result<FinalStates, NoFinals> {
+    let whole = |instance: &Instance, observed: &[Observed]| {
+        by_the_faster(instance, model, observed, control)
+    };
+    crate::parts::product(instance, observed, control, whole)
+        .unwrap_or_else(|| whole(instance, observed))
+}
+
+fn by_the_faster(
     instance: &Instance,
     model: MemoryModel,
     observed: &[Observed],

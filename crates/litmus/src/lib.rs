@@ -20,6 +20,7 @@
 
 mod answer;
 mod either;
+mod parts;
 mod summary;
 
 pub use answer::{Answer, NoAnswer, answer, answer_by_traces, answer_with, observed_facts};

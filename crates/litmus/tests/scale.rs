@@ -4,6 +4,8 @@ use std::fmt::Write;
 use wattle_evidence::Control;
 use wattle_litmus::answer;
 use wattle_memory::MemoryModel;
+use wattle_model::{CellId, RegisterId};
+use wattle_search::{Observed, Reductions, final_states_with};
 use wattle_syntax::litmus::parse_test;
 
 /// Rows of instructions, one column for each thread.
@@ -75,4 +77,34 @@ fn pairs_that_pass_a_message() -> Result<(), wattle_litmus::NoAnswer> {
     }
     assert_eq!(states(&pairs(4), MemoryModel::Pso)?, 4usize.pow(4));
     Ok(())
+}
+
+/// Two pairs of threads over cells of their own, one of which may wait for ever.
+#[test]
+fn parts_multiply() {
+    let parts = "shared x: 0..2, y: 0..2, z: 0..2, w: 0..2;\n\
+        thread p { local r: 0..2; x = 1; r = y; }\n\
+        thread q { local r: 0..2; y = 1; r = x; x = 2; }\n\
+        thread s { local r: 0..2; z = 1; w = 1; r = z; }\n";
+    let ends = "thread t { local a: 0..2, b: 0..2; a = w; b = z; z = 2; }\n";
+    let waits = "thread t { local a: 0..2, b: 0..2; await z == 2; b = w; }\n";
+    for (last, some) in [(ends, true), (waits, false)] {
+        let program = wattle_syntax::wtl::parse(&format!("{parts}{last}")).program;
+        let instance = program.and_then(|p| p.instance().ok()).expect("an instance");
+        assert_eq!(instance.parts(&[]).len(), 2);
+        let cells = (0..instance.cells.len()).map(|c| Observed::Cell(CellId::new(c)));
+        let registers = instance.thread_ids().flat_map(|t| {
+            let all = 0..instance.thread(t).registers.len();
+            all.map(move |r| Observed::Register(t, RegisterId::new(r)))
+        });
+        let observed: Vec<Observed> = cells.chain(registers).collect();
+        for model in MemoryModel::ALL {
+            let control = Control::unlimited();
+            let whole = final_states_with(&instance, model, &observed, Reductions::NONE, &control);
+            let whole = whole.expect("all final states").states;
+            let apart = wattle_litmus::final_states(&instance, model, &observed, &control);
+            assert_eq!(apart.expect("all final states").states, whole, "{model}");
+            assert_eq!(!whole.is_empty(), some, "{model}");
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //! shown in the program's own words.
 
 mod locks;
+mod parts;
+mod sections;
 
 use crate::expr::Expr;
 use crate::graph::{self, Action, Location, Section};

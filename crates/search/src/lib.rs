@@ -14,6 +14,7 @@ mod expand;
 pub mod explicit;
 pub mod explore;
 pub mod finals;
+pub mod graph;
 mod path;
 pub mod question;
 pub mod rounds;

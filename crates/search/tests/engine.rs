@@ -4,7 +4,7 @@ use wattle_evidence::{Answer, Certificate, Control, End, Engine, Reason, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::{CellId, Instance};
 use wattle_search::rounds::Cut;
-use wattle_search::{Explicit, Observed, final_states};
+use wattle_search::{Explicit, Observed, Options, Reduce, final_states};
 
 fn instance(text: &str) -> Instance {
     let parsed = wattle_syntax::wtl::parse(text);
@@ -210,5 +210,41 @@ fn nobody_sees_the_inside_of_a_lock_region() {
             matches!(answer, Answer::Unreachable { .. }),
             "{model}: {answer:?}"
         );
+    }
+}
+
+/// Six threads of a kind: of the states that differ in who is who one is stored.
+#[test]
+fn of_six_of_a_kind_one_in_fifty_is_stored() {
+    let test_and_set = "shared lock: bool; thread p[6] { local got: bool; again: got = swap(lock, 1); \
+        if got == 1 { goto again; } critical: skip; lock = 0; goto again; } \
+        never p[i]@critical && p[j]@critical;";
+    let counter = "shared x: 0..15; thread p[6] { local r: 0..15; r = x; x = (r + 1) % 16; end: skip; } \
+        finally x >= 1;";
+    let ticket = "shared next: u3, serving: u3; thread p[6] { local mine: u3; mine = fetch_add(next, 1); \
+        await serving == mine; critical: skip; serving = mine + 1; } never p[i]@critical && p[j]@critical;";
+    let families = [
+        (test_and_set, Reduce::None),
+        (counter, Reduce::Persistent),
+        (ticket, Reduce::Persistent),
+    ];
+    for (text, reduce) in families {
+        let instance = instance(text);
+        let task = Task {
+            instance: &instance,
+            model: MemoryModel::Sc,
+            question: Some(0),
+            deadlock: false,
+        };
+        let [one, all] = [true, false].map(|symmetry| {
+            let options = Options {
+                symmetry,
+                ..Options::default().reduced(reduce)
+            };
+            let answer = Explicit { options }.run(&task, &Control::unlimited());
+            assert!(matches!(answer, Answer::Unreachable { .. }), "{text}");
+            answer.effort().states
+        });
+        assert!(50 * one <= all, "{one} of {all} states of {text}");
     }
 }

@@ -26,7 +26,8 @@ impl Engine for Traces {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         task.is_narrow(1 << 24)?;
-        prepared(task)?;
+        let regions = regions_as_blocks(task);
+        prepared(&on(task, &regions))?;
         match task.deadlock {
             true => no_choice_to_wait(task.instance, task.model),
             false => Ok(()),
@@ -38,10 +39,32 @@ impl Engine for Traces {
             reason: Reason::Refused(refusal),
             effort: Progress::default(),
         };
-        match prepared(task) {
-            Ok((program, starts)) => search(task, &program, &starts, control),
-            Err(refusal) => refused(refusal),
+        let regions = regions_as_blocks(task);
+        let simpler = on(task, &regions);
+        let answer = match prepared(&simpler) {
+            Ok((program, starts)) => search(&simpler, &program, &starts, control),
+            Err(refusal) => return refused(refusal),
+        };
+        match (answer, &regions) {
+            (Answer::Reached { trace, effort }, Some(blocks)) => {
+                let trace = crate::regions::with_drains(task.instance, blocks, trace);
+                Answer::Reached { trace, effort }
+            }
+            (answer, _) => answer,
         }
+    }
+}
+
+/// The program with lock regions as atomic blocks, where that is the same. Deadlocks may be inside them.
+fn regions_as_blocks(task: &Task<'_>) -> Option<Instance> {
+    let may = !task.deadlock;
+    may.then(|| task.instance.with_regions_as_blocks(task.question()))?
+}
+
+fn on<'r>(task: &Task<'r>, regions: &'r Option<Instance>) -> Task<'r> {
+    Task {
+        instance: regions.as_ref().unwrap_or(task.instance),
+        ..*task
     }
 }
 

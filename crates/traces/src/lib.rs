@@ -18,6 +18,7 @@ mod footprint;
 mod moves;
 mod order;
 mod program;
+mod regions;
 mod wakeup;
 
 pub use engine::Traces;

@@ -121,6 +121,28 @@ fn the_same_verdicts_with_faults_and_without_locks() {
     println!("{tally:?}");
 }
 
+/// Lock regions that are atomic blocks in all but name.
+#[test]
+fn the_same_verdicts_with_regions_as_blocks() {
+    let shape = Shape {
+        locks: true,
+        atomics: false,
+        arrays: false,
+        any: false,
+        ..Shape::default()
+    };
+    let mut regions = 0;
+    let (_, tally) = trial(&shape, 250, 52_001, |p, _, t: &mut Tally| {
+        let instance = p.instance().ok()?;
+        let questions = instance.questions.iter().map(Some).chain([None]);
+        let blocks = questions.filter(|q| instance.with_regions_as_blocks(*q).is_some());
+        regions += blocks.count();
+        compare(p, t)
+    });
+    println!("{tally:?}, {regions} with regions as blocks");
+    assert!(regions > 50);
+}
+
 /// A run: how many moves it has in common with the one before, and its own.
 type Run = (u64, Vec<(u64, u64)>);
 
@@ -267,4 +289,33 @@ fn forged_certificates_are_refused() {
     let (_, tally) = trial(&shape, 250, 30_001, |p, n, t: &mut Tally| forge(p, n, t));
     println!("{tally:?}");
     assert!(tally.forged > 500, "{tally:?}");
+}
+
+/// Threads that never want the same cell have one trace, whatever the lock.
+#[test]
+fn regions_of_different_cells_do_not_mind_each_other() {
+    let thread = |t: usize| {
+        format!(
+            "thread t{t}\ninitial q0\nfinal never\ntransition q0 q1 lock\ntransition q1 q2 read r {t}\n\
+             transition q2 q3 check == r 0\ntransition q3 q4 write 1 {t}\ntransition q4 done unlock\n\
+             transition q2 q5 check != r 0\ntransition q5 done unlock\ntransition done never check == r 7\nend\n"
+        )
+    };
+    let text: String = (0..6).map(thread).collect();
+    let program = wattle_syntax::trencher::parse(&text).program.expect("a program");
+    let instance = program.instance().expect("an instance");
+    for model in MemoryModel::ALL {
+        let task = Task {
+            instance: &instance,
+            model,
+            question: Some(0),
+            deadlock: false,
+        };
+        let answer = Traces.run(&task, &Control::unlimited());
+        let Answer::Unreachable { certificate, effort } = answer else {
+            panic!("{model}: {answer:?}");
+        };
+        assert_eq!(effort.states, 1, "{model}");
+        audit(&task, &certificate, &Control::unlimited()).expect("it proves");
+    }
 }

@@ -83,6 +83,7 @@ pub mod reference;
 pub mod resources;
 pub mod runs;
 mod small_worlds;
+pub mod states;
 mod vacuity;
 mod weaker;
 

@@ -6,6 +6,7 @@
 //! leaves the field to the others.
 
 mod open;
+mod parts;
 pub(crate) mod race;
 
 use crate::breaker::Small;
@@ -308,6 +309,11 @@ pub fn run<'t>(
         && let Some(shown) = open::small(task, open::FIRST_LOOK, options, control)?
     {
         return Ok(shown);
+    }
+    if let Asked::Fixed(task) = asked
+        && let Some(found) = parts::run(task, options, control)?
+    {
+        return Ok(found);
     }
     let mut best: Option<Outcome> = None;
     let mut reasons: Vec<String> = Vec::new();

@@ -63,6 +63,15 @@ pub fn audit(
     if certificate.model != task.model {
         return Err(AuditError::WrongModel(certificate.model));
     }
+    // Lock regions are atomic blocks, where that is the same: a deadlock may be inside one.
+    let blocks = match task.deadlock {
+        true => None,
+        false => task.instance.with_regions_as_blocks(task.question()),
+    };
+    let task = &Task {
+        instance: blocks.as_ref().unwrap_or(task.instance),
+        ..*task
+    };
     let refused = |r: reference::Refusal| AuditError::Refused(r.to_string());
     Machine::<Sc, Exact>::new(task.instance, ()).map_err(refused)?;
     let starts = reference::starts(task.instance).map_err(refused)?;

@@ -10,6 +10,9 @@
 //! move is to choose one, counted in the order of steps and values; local steps follow as well. Before the
 //! first move every thread has taken its local steps.
 //!
+//! Lock regions in which nothing waits, and of which the question sees nothing, are atomic blocks
+//! (`Instance::with_regions_as_blocks`), unless deadlocks are asked for.
+//!
 //! For each initial state, in the order in which the reference machine lists them, the runs are given as
 //! bytes, in the order of a walk through their tree: how many moves a run has in common with the one
 //! before, how many more it has, and these; numbers of seven bits a byte, the least first, the high bit for

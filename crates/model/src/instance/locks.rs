@@ -56,7 +56,7 @@ fn asked(e: &Expr<Fact>, t: usize, thread: &Thread) -> Vec<bool> {
 
 impl Thread {
     /// The locations where the thread may hold the lock.
-    fn inside_regions(&self) -> Vec<bool> {
+    pub(super) fn inside_regions(&self) -> Vec<bool> {
         let mut inside = vec![false; self.locations.len()];
         let locks = self.steps.iter().filter(|s| s.action == Action::Lock);
         let mut work: Vec<LocationId> = locks.map(|s| s.target).collect();
