@@ -4,13 +4,14 @@ use super::batch::{Batch, Files, Tally, not_begun};
 use super::budget::{self, Budget};
 use super::exit::Exit;
 use super::format::{Format, Formatted};
+use super::models::{self, Model};
 use super::{output, progress, signals, units};
 use clap::{Args, ValueEnum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use wattle::families;
 use wattle::input::{self, InputError, Subject};
-use wattle::{CheckError, Checked, Finding, MemoryModel, Options, Order, Run, ThreadCount};
+use wattle::{CheckError, Checked, Finding, Options, Order, Run, ThreadCount};
 use wattle_auditor::AuditPolicy;
 use wattle_auditor::write_down;
 use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Fairness, Proof, Verdict};
@@ -26,9 +27,16 @@ use wattle_syntax::Diagnostic;
 pub struct Arguments {
     #[command(flatten)]
     files: Files,
-    /// The memory model
-    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
-    model: Model,
+    /// The memory model, or several with commas between them
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "MODEL,…",
+        default_value = "tso"
+    )]
+    model: Vec<Model>,
     /// The engine; `auto` runs a plan (for any number of threads: `params`, `exact`, `counting` and `small`)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     engine: String,
@@ -89,14 +97,6 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Sc,
-    Tso,
-    Pso,
-    All,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Fair {
     /// Nothing
     None,
@@ -127,12 +127,7 @@ enum Extrapolated {
 impl Arguments {
     fn options(&self) -> Options {
         Options {
-            models: match self.model {
-                Model::Sc => vec![MemoryModel::Sc],
-                Model::Tso => vec![MemoryModel::Tso],
-                Model::Pso => vec![MemoryModel::Pso],
-                Model::All => MemoryModel::ALL.to_vec(),
-            },
+            models: models::named(&self.model),
             engine: match (self.engine.as_str(), self.reduce) {
                 ("auto" | "explicit", units::Reduced::Traces) => Some("traces".into()),
                 ("auto", _) => None,

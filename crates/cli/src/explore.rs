@@ -1,13 +1,14 @@
 //! `wattle explore`: a program step by step, by hand.
 
 use super::exit::Exit;
+use super::models::OneModel;
 use super::subject::{self, File};
 use super::{budget::Budget, output, signals, units};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::io::Write;
 use std::time::Duration;
 use wattle::check::property_text;
-use wattle::{MemoryModel, Options, Run, ThreadCount};
+use wattle::{Options, Run, ThreadCount};
 use wattle_evidence::Trace;
 use wattle_explore::terminal::Finder;
 use wattle_explore::{Subject, Way, server, terminal};
@@ -18,8 +19,8 @@ pub struct Arguments {
     #[command(flatten)]
     file: File,
     /// The memory model (of a trace, its own)
-    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
-    model: Model,
+    #[arg(long, short, value_enum, default_value_t = OneModel::Tso)]
+    model: OneModel,
     /// How many threads a family has [default: two where the program leaves it open]
     #[arg(long, value_name = "NAME=N", value_parser = units::threads, conflicts_with = "trace")]
     threads: Vec<(String, ThreadCount)>,
@@ -34,13 +35,6 @@ pub struct Arguments {
     port: u16,
     #[command(flatten)]
     budget: Budget,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Sc,
-    Tso,
-    Pso,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -69,9 +63,7 @@ fn explore(arguments: &Arguments) -> Result<(), Exit> {
     let instance = arguments.file.instance(&program, &counts)?;
     let model = match (&kept, arguments.model) {
         (Some(kept), _) => kept.model,
-        (None, Model::Sc) => MemoryModel::Sc,
-        (None, Model::Tso) => MemoryModel::Tso,
-        (None, Model::Pso) => MemoryModel::Pso,
+        (None, model) => model.into(),
     };
     let subject = Subject {
         name: source.name.clone(),

@@ -1,27 +1,35 @@
 //! `wattle final`: every final state of a program in any language, memory models side by side.
 
 use super::exit::Exit;
+use super::models::{self, Model};
 use super::subject::File;
 use super::{budget::Budget, output, units};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use wattle::{MemoryModel, ThreadCount};
 use wattle_evidence::{Control, Limits};
+use wattle_litmus::final_states;
 use wattle_model::{CellId, Counts, Instance, RegisterId, ThreadId};
 use wattle_report::{text, words};
 use wattle_search::rounds::Cut;
-use wattle_litmus::final_states;
 use wattle_search::{NoFinals, Observed};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     file: File,
-    /// The memory model; `all` puts them side by side
-    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
-    model: Model,
+    /// The memory model, or several with commas between them, side by side
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "MODEL,…",
+        default_value = "tso"
+    )]
+    model: Vec<Model>,
     /// How many threads a family has
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
@@ -30,25 +38,6 @@ pub struct Arguments {
     /// Print the states as JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Sc,
-    Tso,
-    Pso,
-    All,
-}
-
-impl Model {
-    fn models(self) -> Vec<MemoryModel> {
-        match self {
-            Model::Sc => vec![MemoryModel::Sc],
-            Model::Tso => vec![MemoryModel::Tso],
-            Model::Pso => vec![MemoryModel::Pso],
-            Model::All => MemoryModel::ALL.to_vec(),
-        }
-    }
 }
 
 /// The states under one memory model, or why there are none.
@@ -80,7 +69,7 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
     let instance = arguments.file.instance(&program, &counts)?;
     let observed = observed(&instance);
     let items: Vec<Observed> = observed.iter().map(|(_, o)| *o).collect();
-    let each = arguments.model.models().into_iter().map(|model| {
+    let each = models::named(&arguments.model).into_iter().map(|model| {
         let found = final_states(&instance, model, &items, control);
         let limits = match &found {
             Ok(found) => match &found.cut {

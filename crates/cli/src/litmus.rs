@@ -1,8 +1,9 @@
 //! `wattle litmus`: every final state of litmus tests, with herd's summary.
 
 use super::exit::Exit;
+use super::models::{self, Model};
 use super::{budget::Budget, output, units};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Map, Value, json};
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
@@ -15,9 +16,16 @@ pub struct Arguments {
     /// Litmus tests, or directories of them (`-` for standard input)
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
-    /// The memory model
-    #[arg(long, value_enum, default_value_t = Model::Tso)]
-    model: Model,
+    /// The memory model, or several with commas between them
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "MODEL,…",
+        default_value = "tso"
+    )]
+    model: Vec<Model>,
     #[command(flatten)]
     budget: Budget,
     /// Which states the search leaves out
@@ -26,23 +34,6 @@ pub struct Arguments {
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Sc,
-    Tso,
-    Pso,
-}
-
-impl From<Model> for MemoryModel {
-    fn from(model: Model) -> Self {
-        match model {
-            Model::Sc => MemoryModel::Sc,
-            Model::Tso => MemoryModel::Tso,
-            Model::Pso => MemoryModel::Pso,
-        }
-    }
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -62,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Exit {
         objects.push(complain(&arguments.files.join(" "), &none));
         exit = Exit::Input;
     }
-    let model = MemoryModel::from(arguments.model);
+    let models = models::named(&arguments.model);
     let mut first = true;
     for name in files {
         let parsed = match read(name) {
@@ -73,28 +64,36 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
         };
-        let found = (budget).within(name, true, |control| match arguments.reduce {
-            units::Reduced::Traces => answer_by_traces(&parsed, model, control),
-            reduce
-            @ (units::Reduced::None | units::Reduced::Local | units::Reduced::Persistent) => {
-                answer_with(&parsed, model, reduce.into(), control)
-            }
-        });
-        exit = exit.max(exit_of(&found));
-        if arguments.json {
-            objects.push(object(name, model, &found));
-            continue;
-        }
-        let text = match &found {
-            Ok(found) => text(found),
-            Err(why) => {
-                output::error(name, &why.to_string(), &[]);
+        for model in &models {
+            let found = (budget).within(name, true, |control| match arguments.reduce {
+                units::Reduced::Traces => answer_by_traces(&parsed, *model, control),
+                reduce @ (units::Reduced::None
+                | units::Reduced::Local
+                | units::Reduced::Persistent) => {
+                    answer_with(&parsed, *model, reduce.into(), control)
+                }
+            });
+            exit = exit.max(exit_of(&found));
+            if arguments.json {
+                objects.push(object(name, *model, &found));
                 continue;
             }
-        };
-        let gap = if std::mem::take(&mut first) { "" } else { "\n" };
-        if !output::answer(&format!("{gap}{text}")) {
-            break;
+            let text = match &found {
+                Ok(found) => text(found),
+                Err(why) => {
+                    output::error(name, &why.to_string(), &[]);
+                    continue;
+                }
+            };
+            let gap = if std::mem::take(&mut first) { "" } else { "\n" };
+            // Herd's lines do not say it.
+            let on = match models.len() {
+                1 => String::new(),
+                _ => format!("{model}\n"),
+            };
+            if !output::answer(&format!("{gap}{on}{text}")) {
+                return exit;
+            }
         }
     }
     if arguments.json {

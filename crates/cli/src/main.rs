@@ -16,6 +16,7 @@ mod generate;
 mod litmus;
 mod lsp;
 mod man;
+mod models;
 mod output;
 mod progress;
 mod reduced;

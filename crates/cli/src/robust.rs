@@ -3,6 +3,7 @@
 use super::batch::{Files, Tally, not_begun};
 use super::exit::Exit;
 use super::fences::told;
+use super::models::OneRelaxed;
 use super::subject::{self, Failure};
 use super::{budget::Budget, output, progress, units};
 use clap::{Args, ValueEnum};
@@ -27,8 +28,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = GoalName::Robustness)]
     goal: GoalName,
     /// The memory model
-    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
-    model: Model,
+    #[arg(long, short, value_enum, default_value_t = OneRelaxed::Tso)]
+    model: OneRelaxed,
     /// How many threads a family has
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
@@ -51,12 +52,6 @@ enum GoalName {
     Robustness,
     /// No load overtakes a store of its thread just before another thread writes what it read
     Triangular,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Tso,
-    Pso,
 }
 
 /// What there is to say about one file.
@@ -142,10 +137,7 @@ fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<An
         GoalName::Robustness => (Goal::Robustness, "robustness"),
         GoalName::Triangular => (Goal::Triangular, "triangular"),
     };
-    let model = match arguments.model {
-        Model::Tso => MemoryModel::Tso,
-        Model::Pso => MemoryModel::Pso,
-    };
+    let model = MemoryModel::from(arguments.model);
     let found = search(&instance, Options::new(goal, model), control);
     let policy = match arguments.no_audit {
         true => AuditPolicy::Never,

@@ -1,6 +1,7 @@
 //! `wattle show`: a program in another form.
 
 use super::exit::Exit;
+use super::models::{OneModel, OneRelaxed};
 use super::subject::{self, File};
 use super::{budget::Budget, output, reduced, units};
 use clap::{Args, ValueEnum};
@@ -27,8 +28,8 @@ pub struct Arguments {
     #[arg(long, value_name = "HOW", value_parser = reduced::how, conflicts_with_all = ["trace", "fences"])]
     reduce: Option<reduced::How>,
     /// The memory model of `--as states`
-    #[arg(long, short, value_enum, default_value_t = AnyModel::Tso)]
-    model: AnyModel,
+    #[arg(long, short, value_enum, default_value_t = OneModel::Tso)]
+    model: OneModel,
     /// How `--as states` are drawn
     #[arg(long, value_enum, default_value_t = Drawn::Dot)]
     draw: Drawn,
@@ -40,7 +41,7 @@ pub struct Arguments {
     trace: Option<String>,
     /// Mark where the cheapest fences go under this memory model
     #[arg(long, value_enum, value_name = "MODEL")]
-    fences: Option<Model>,
+    fences: Option<OneRelaxed>,
     #[command(flatten)]
     budget: Budget,
 }
@@ -59,19 +60,6 @@ enum Form {
     BooleanProgram,
     /// An array-based system for any number of threads, in Cubicle-W's language
     Cubicle,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Tso,
-    Pso,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum AnyModel {
-    Sc,
-    Tso,
-    Pso,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -114,7 +102,8 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
             return Err(refused(arguments, reason, Exit::Input));
         }
         Subject::System(_) if arguments.form == Form::States => {
-            let reason = "array-based systems have no fixed number of threads, so no states to draw";
+            let reason =
+                "array-based systems have no fixed number of threads, so no states to draw";
             return Err(refused(arguments, reason, Exit::Input));
         }
         Subject::System(system) => return Ok(system.to_string()),
@@ -140,7 +129,9 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         (form, Some(_)) => {
             let reason = match form == Form::States {
                 true => "`--reduce` of `--as states` is none, local or persistent",
-                false => "`--reduce` is a memory model and a number of entries here, as in `tso,k=2`",
+                false => {
+                    "`--reduce` is a memory model and a number of entries here, as in `tso,k=2`"
+                }
             };
             return Err(refused(arguments, reason, Exit::Input));
         }
@@ -183,11 +174,7 @@ fn states(
     let instance = arguments.file.instance(program, counts)?;
     let task = Task {
         instance: &instance,
-        model: match arguments.model {
-            AnyModel::Sc => MemoryModel::Sc,
-            AnyModel::Tso => MemoryModel::Tso,
-            AnyModel::Pso => MemoryModel::Pso,
-        },
+        model: arguments.model.into(),
         question: (!instance.questions.is_empty()).then_some(0),
         deadlock: false,
     };
@@ -256,12 +243,9 @@ fn marks(
     program: &Program,
     instance: &wattle_model::Instance,
     counts: &Counts,
-    (model, control): (Model, &Control<'_>),
+    (model, control): (OneRelaxed, &Control<'_>),
 ) -> Result<Vec<Mark>, Exit> {
-    let model = match model {
-        Model::Tso => MemoryModel::Tso,
-        Model::Pso => MemoryModel::Pso,
-    };
+    let model = MemoryModel::from(model);
     let wanted = FenceOptions {
         model,
         goal: Goal::Safety,

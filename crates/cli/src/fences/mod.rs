@@ -5,6 +5,7 @@ mod report;
 
 use super::batch::{Files, Tally, not_begun};
 use super::exit::Exit;
+use super::models::{self, Relaxed};
 use super::subject::{self, Failure};
 use super::{budget::Budget, output, progress, units};
 use clap::{Args, ValueEnum};
@@ -24,9 +25,16 @@ use wattle_repair::{Costs, Outcome};
 pub struct Arguments {
     #[command(flatten)]
     files: Files,
-    /// The memory model
-    #[arg(long, short, value_enum, default_value_t = Model::Tso)]
-    model: Model,
+    /// The memory model, or several with commas between them
+    #[arg(
+        long,
+        short,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "MODEL,…",
+        default_value = "tso"
+    )]
+    model: Vec<Relaxed>,
     /// What the fences are for
     #[arg(long, value_enum, default_value_t = GoalName::Safety)]
     goal: GoalName,
@@ -66,13 +74,6 @@ pub struct Arguments {
     /// Only the first line of each answer, and no progress
     #[arg(long, short)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Model {
-    Tso,
-    Pso,
-    All,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -257,11 +258,7 @@ fn decide(
     if program.families.is_empty() {
         return Err(Failure::input("the program has no threads"));
     }
-    let models = match arguments.model {
-        Model::Tso => vec![MemoryModel::Tso],
-        Model::Pso => vec![MemoryModel::Pso],
-        Model::All => vec![MemoryModel::Tso, MemoryModel::Pso],
-    };
+    let models = models::relaxed(&arguments.model);
     if arguments.write.is_some() && models.len() > 1 {
         return Err(Failure::input("--write needs one memory model"));
     }
