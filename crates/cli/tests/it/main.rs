@@ -16,6 +16,7 @@ mod integers;
 mod json;
 mod lsp;
 mod machine;
+mod papers;
 mod places;
 mod robust;
 mod show;

@@ -1,0 +1,24 @@
+; A counter of threads that starts at N; who is inside has decremented it.
+; Who is inside does not find N there, but
+; without `lock` an update is lost, because it is two steps.
+; source: S. Conchon, D. Declerck, F. Zaïdi, Compiling parameterized x86-TSO concurrent programs to
+; Cubicle-W, 2017 (section 4, operations on counters)
+; expect: sc violated, tso violated, pso violated
+
+begin shared_data
+    c dd N ! as counter
+end shared_data
+begin unsafe_prop
+    eip[$t] = bad
+end unsafe_prop
+begin init_code
+    start_threads
+end init_code
+begin thread_code
+enter: dec dword [c]
+       cmp dword [c], N
+       je bad
+       inc dword [c]
+       jmp enter
+bad:   nop
+end thread_code
