@@ -2,6 +2,7 @@
 
 pub mod abdulla;
 pub mod auto;
+pub mod cores;
 pub mod cupex;
 pub mod evidence;
 pub mod explicit;
