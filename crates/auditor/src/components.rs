@@ -398,6 +398,7 @@ fn progress(states: u64, memory: u64) -> Progress {
         states,
         frontier: 0,
         memory,
+        ..Progress::default()
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod abdulla;
 pub mod auto;
 pub mod calin;
+pub mod cores;
 pub mod cupex;
 pub mod evidence;
 pub mod explicit;

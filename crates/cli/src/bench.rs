@@ -27,6 +27,8 @@ pub struct Arguments {
 enum Suite {
     /// The explicit search: states per second, bytes per state, ablations, the store's own limit
     Explicit,
+    /// One search on one worker and on several: time on the wall and of the processor
+    Cores,
     /// How states grow with the number of threads, with each reduction, beside the peers' growth
     Growth,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
@@ -56,6 +58,11 @@ pub fn run(arguments: &Arguments) -> Exit {
     };
     if wanted(Suite::Explicit) {
         wattle_bench::explicit::run(arguments.hundred_million, &mut |line| {
+            output::answer(&format!("{line}\n"));
+        });
+    }
+    if wanted(Suite::Cores) {
+        wattle_bench::cores::run(&mut |line| {
             output::answer(&format!("{line}\n"));
         });
     }

@@ -27,6 +27,10 @@ pub struct Budget {
     /// measured: who runs out of it does so on every machine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=u64::MAX / 1000))]
     budget: Option<u64>,
+    /// Threads that a search runs on at the same time; answers and traces are the same for any number
+    /// [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: Option<u16>,
 }
 
 /// The time a file has if nobody says otherwise.
@@ -52,6 +56,12 @@ impl Budget {
         self.budget.map(|n| n * 1000)
     }
 
+    /// How many threads a search may have.
+    pub fn workers(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers.map_or_else(cores, usize::from)
+    }
+
     /// Work on a file within the budget; `quiet` without a line about how far it is.
     pub fn within<T>(&self, file: &str, quiet: bool, work: impl FnOnce(&Control<'_>) -> T) -> T {
         self.within_line(file, &progress::Line::new(quiet), work)
@@ -73,6 +83,7 @@ impl Budget {
             .with_timeout(self.time())
             .with_memory(limit)
             .with_budget(self.work())
+            .with_workers(self.workers())
             .with_cancel(&flags)
             .with_alarm(&over)
             .with_sink(&sink);

@@ -9,6 +9,9 @@ use super::{output, progress, signals, units};
 use clap::{Args, ValueEnum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use wattle::checkpoint::Directory;
 use wattle::families;
 use wattle::input::{self, InputError, Subject};
 use wattle::{CheckError, Checked, Finding, Options, Order, Run, ThreadCount};
@@ -45,6 +48,15 @@ pub struct Arguments {
     threads: Vec<(String, ThreadCount)>,
     #[command(flatten)]
     budget: Budget,
+    /// Write the search of the engine `explicit` down into this directory from time to time
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Go on with the search that was written down into this directory, and write it down there again
+    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
+    resume: Option<PathBuf>,
+    /// How often it is written down, at the end of a level of the search
+    #[arg(long, value_name = "TIME", value_parser = units::timeout, default_value = "60s")]
+    every: units::Timeout,
     /// Look for deadlock too
     #[arg(long)]
     deadlock: bool,
@@ -137,6 +149,8 @@ impl Arguments {
             timeout: self.budget.time(),
             memory: self.budget.bytes(),
             budget: self.budget.work(),
+            workers: self.budget.workers(),
+            checkpoint: None,
             deadlock: self.deadlock,
             progress: self.progress,
             fairness: match self.fairness {
@@ -166,7 +180,24 @@ impl Arguments {
     }
 
     /// What is wrong with the arguments together.
+    /// Where the search is written down.
+    fn directory(&self) -> Result<Option<Directory>, String> {
+        let every = self.every.0.unwrap_or(Duration::MAX);
+        match (&self.checkpoint, &self.resume) {
+            (_, Some(path)) => Directory::resume(path, every).map(Some),
+            (Some(path), None) => Directory::new(path, every).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     fn complaint(&self, files: usize) -> Option<String> {
+        let kept = self.checkpoint.is_some() || self.resume.is_some();
+        if kept && files != 1 {
+            return Some("--checkpoint and --resume need exactly one program".into());
+        }
+        if kept && !["auto", "explicit"].contains(&self.engine.as_str()) {
+            return Some("--checkpoint and --resume are for --engine auto or explicit".into());
+        }
         let names: BTreeSet<&str> = self.threads.iter().map(|(n, _)| n.as_str()).collect();
         if names.len() < self.threads.len() {
             return Some("--threads names a family twice".into());
@@ -377,6 +408,10 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, Some(language), e),
     };
     let mut options = arguments.options();
+    match arguments.directory() {
+        Ok(directory) => options.checkpoint = directory.map(Arc::new),
+        Err(why) => return failed(name, Some(language), InputError::new(why)),
+    }
     let threads = match &mut subject {
         Subject::Program(program) => units::named(&arguments.threads, program),
         Subject::System(system) => {
@@ -434,6 +469,10 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
             .map(|f| (f, f.instance(instance).and_then(|i| drawing(f, i))))
             .collect();
         answer.section = html::Section::checked(number, name, &source.text, instance, &findings);
+    }
+    if let Some(why) = options.checkpoint.as_ref().and_then(|d| d.failure()) {
+        let note = format!("warning: the checkpoint could not be written: {why}\n");
+        answer.notes.push_str(&note);
     }
     match keep(arguments, &subject, &options, &checked) {
         Ok(notes) => answer.notes.push_str(&notes),

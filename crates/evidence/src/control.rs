@@ -34,6 +34,8 @@ pub struct Progress {
     pub frontier: u64,
     /// Bytes the engine holds, by its own account.
     pub memory: u64,
+    /// Every run of so many steps was seen; steps that are nobody else's business are not counted.
+    pub depth: Option<u32>,
 }
 
 /// Keeps engines that run side by side in step.
@@ -53,6 +55,7 @@ pub struct Control<'c> {
     budget: Option<u64>,
     /// Polls so far, where nobody else counts work.
     polls: AtomicU64,
+    workers: usize,
     cancel: &'c [&'c AtomicBool],
     over: Option<&'c AtomicBool>,
     sink: Option<&'c (dyn Fn(&'static str, Progress) + Sync)>,
@@ -68,6 +71,7 @@ impl<'c> Control<'c> {
             memory: None,
             budget: None,
             polls: AtomicU64::new(0),
+            workers: 1,
             cancel: &[],
             over: None,
             sink: None,
@@ -90,6 +94,17 @@ impl<'c> Control<'c> {
     pub fn with_budget(mut self, work: Option<u64>) -> Self {
         self.budget = work;
         self
+    }
+
+    /// A search may run on so many threads at once. What it answers does not depend on it.
+    pub fn with_workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// On how many threads a search may run at once.
+    pub fn workers(&self) -> usize {
+        self.workers
     }
 
     /// The work each engine may do.
@@ -150,6 +165,7 @@ impl<'c> Control<'c> {
             memory: self.memory,
             budget: self.budget,
             polls: AtomicU64::new(0),
+            workers: self.workers,
             cancel: self.cancel,
             over: self.over,
             sink: self.sink,

@@ -119,6 +119,7 @@ impl<'p, 'i> Checker<'p, 'i> {
             states: self.nodes.len() as u64,
             frontier: self.queue.len() as u64,
             memory: self.nodes.len() as u64 * size + self.spots.len() as u64 * 512,
+            ..Progress::default()
         }
     }
 

@@ -181,7 +181,6 @@ impl<'m, 'i> Graph<'m, 'i> {
         if self.ways.len() > 1 {
             self.row.push(u64::from(q));
         }
-        self.store.reserve(1);
         self.store.insert(&self.row, hash(&self.row), ROOT).index
     }
 
@@ -201,6 +200,7 @@ impl<'m, 'i> Graph<'m, 'i> {
             states: nodes,
             frontier: 0,
             memory: self.store.bytes() + arcs + 40 * nodes,
+            ..Progress::default()
         }
     }
 

@@ -104,6 +104,9 @@ pub struct ResultReport {
     pub engine: Option<&'static str>,
     pub seconds: f64,
     pub states: u64,
+    /// Undecided, but no run of so many steps is a violation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
     pub peak_memory_bytes: u64,
     /// Whether the evidence was re-checked before this was written.
     pub audited: bool,
@@ -386,7 +389,8 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
             ));
             "bounded"
         }
-        Verdict::Undecided { reason, .. } => {
+        Verdict::Undecided { reason, so_far } => {
+            r.depth = so_far.depth;
             r.reason = Some(text::reason(reason, finding.seconds));
             "undecided"
         }

@@ -212,7 +212,14 @@ pub fn finding(instance: Option<&Instance>, finding: &Finding, style: Style) -> 
             let _ = writeln!(out, "  the buffers are not bounded: {}", limits.cause);
         }
         Verdict::Undecided { so_far, .. } if so_far.states > 0 => {
-            let _ = writeln!(out, "  so far: {} states, no violation", so_far.states);
+            let _ = match so_far.depth {
+                None => writeln!(out, "  so far: {} states, no violation", so_far.states),
+                Some(depth) => writeln!(
+                    out,
+                    "  so far: {} states, no violation within {depth} steps, NOT a proof",
+                    so_far.states
+                ),
+            };
         }
         Verdict::Holds { .. } | Verdict::Violated { .. } | Verdict::Undecided { .. } => {}
     }

@@ -123,6 +123,7 @@ fn sum(a: Progress, b: Progress) -> Progress {
         states: a.states + b.states,
         frontier: 0,
         memory: a.memory.max(b.memory),
+        ..Progress::default()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Plan, Sizes};
 use crate::store::{Key, ROOT, Store, hash};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
 use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
@@ -66,6 +66,13 @@ impl Look for Watch<'_> {
         match &self.code {
             Some(code) => Ok(machine.value(code, state).map_err(|flaw| *flaw)? != 0),
             None => Ok(false),
+        }
+    }
+
+    fn fork(&self) -> Self {
+        Watch {
+            question: self.question,
+            code: self.code.clone(),
         }
     }
 }
@@ -132,7 +139,7 @@ impl<'i> Prepared<'i> {
         match ended {
             Ended::Exhausted => Ok(Measured {
                 states: search.store.len() as u64,
-                offered: search.successors,
+                offered: search.count.successors,
                 words: self.machine.words,
                 bytes: search.store.bytes(),
                 time,
@@ -184,7 +191,6 @@ pub fn fill_store(words: usize, states: u64) -> Measured {
             random.fill(state);
             key.hash = hash(state);
         }
-        store.reserve(n);
         if store.is_far() {
             for key in &keys[..n] {
                 store.prefetch_slot(key.hash);
@@ -382,4 +388,90 @@ pub fn rows(
         ));
     }
     rows
+}
+
+/// The programs that are searched by several workers, as `.wtl`.
+pub const CORES: [(&str, &str); 2] = [
+    ("lamport5", include_str!("bench/lamport5.wtl")),
+    ("filter5", include_str!("bench/filter5.wtl")),
+];
+
+/// What is measured, and the head of the table.
+pub const CORES_HEAD: &str = "\
+A row is a breadth-first search that ends after 10 million states at the latest, on one worker and then on several,
+the question asked in every state; the better of two turns. `wall` is time on the wall, which says something
+only on a machine that does nothing else; `processor` is what all threads of the process took together, to a hundredth of a
+second. Of so many workers on as many free cores one can expect at most workers × processor of one / processor of all.
+
+program   model workers    states    wall s  processor s   M/s wall  times faster  at most";
+
+/// States after which a search has been long enough.
+const CORES_STATES: u64 = 10_000_000;
+
+/// The processor time of all threads of the process, in hundredths of a second.
+fn process_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program may have blanks in it.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(Duration::from_millis(10 * (user + system)))
+}
+
+/// The rows of one program under one model.
+pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> {
+    let question = instance.questions.first();
+    let view = View::of_question(instance, question);
+    let plan = Plan {
+        name: "explicit",
+        instance,
+        model,
+        contents: &EXACT,
+        view: &view,
+        reductions: Reductions {
+            // What is measured is how fast states are made, so none are left out.
+            persistent: false,
+            symmetry: false,
+            ..Reductions::ALL
+        },
+        order: Order::BreadthFirst,
+        most_buffered: 6,
+    };
+    let measure = |workers: usize| {
+        let watch = || Watch {
+            question,
+            code: None,
+        };
+        let control = Control::unlimited()
+            .with_budget(Some(CORES_STATES / 4096 * 1000))
+            .with_timeout(Some(Duration::from_secs(600)))
+            .with_workers(workers);
+        let (wall, before) = (Instant::now(), process_time());
+        let mut sizes = Sizes::guess(instance, model);
+        let outcome = rounds::run(&plan, &mut sizes, &control, watch, |_, _, _| ()).ok()?;
+        let processor = process_time()?.saturating_sub(before?);
+        Some((wall.elapsed(), processor, outcome.effort.states))
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut workers = vec![1, 2];
+    workers.extend((cores > 2).then_some(cores));
+    // Each in turn, twice: what else the machine does is likely to hit all of them.
+    let turns = [(); 2].map(|()| workers.iter().map(|n| measure(*n)).collect::<Vec<_>>());
+    let best = |i: usize| turns.iter().filter_map(|t| t[i]).min();
+    let Some((wall_of_one, processor_of_one, _)) = best(0) else {
+        return vec![format!("{name:9} {:5} not measured", model.keyword())];
+    };
+    let row = |(i, workers): (usize, &usize)| {
+        let (wall, processor, states) = best(i)?;
+        let faster = wall_of_one.as_secs_f64() / wall.as_secs_f64();
+        let at_most = processor_of_one.as_secs_f64() / processor.as_secs_f64().max(1e-9);
+        Some(format!(
+            "{name:9} {:5} {workers:7} {states:9} {:9.2} {:12.2} {:10.2} {faster:13.2} {:8.2}",
+            model.keyword(),
+            wall.as_secs_f64(),
+            processor.as_secs_f64(),
+            millions_a_second(states, wall),
+            *workers as f64 * at_most,
+        ))
+    };
+    workers.iter().enumerate().filter_map(row).collect()
 }

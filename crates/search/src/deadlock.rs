@@ -23,6 +23,10 @@ impl Look for Nothing {
     fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
         Ok(false)
     }
+
+    fn fork(&self) -> Self {
+        Nothing
+    }
 }
 
 /// Collects the successors of one state.
@@ -142,6 +146,11 @@ pub fn search(
             Ok(found.map(|index| search.run_to(index)))
         },
     )?;
+    // How far from the start there is no deadlock is not known.
+    let effort = Progress {
+        depth: None,
+        ..effort
+    };
     let undecided = |reason| Ok(Answer::Undecided { reason, effort });
     let stopped = |stop| Reason::Stopped {
         stop,

@@ -28,7 +28,9 @@
 //! Where the machine can say which events are enough in a state ([`Machine::choose`]), only these are made, and
 //! nobody sleeps; the search is told, for it has to see that nobody is put off for ever.
 
-use crate::explore::Batch;
+use crate::batch::Batch;
+use crate::crew::Share;
+use crate::explore::Order;
 use crate::store::{Key, hash};
 use std::ops::Range;
 use wattle_memory::compiled::{Found, Machine, Menus, Notes, Offer, Sink, UNKNOWN, disjoint};
@@ -60,6 +62,19 @@ impl Known {
         streak: 0,
     };
 
+    /// What is known besides menus, as a word.
+    pub fn to_word(self) -> u64 {
+        u64::from(self.asleep) << 32 | u64::from(self.streak)
+    }
+
+    pub fn from_word(word: u64) -> Known {
+        Known {
+            asleep: (word >> 32) as Asleep,
+            streak: word as u32,
+            ..Known::NOTHING
+        }
+    }
+
     /// What is still known after the menus are gone.
     pub fn without_menus(self) -> Known {
         Known {
@@ -77,16 +92,18 @@ pub type Cut = (usize, Found);
 const ENOUGH: usize = 1 << 11;
 
 /// Makes successors.
-pub trait Expand {
+pub trait Expand: Send {
+    /// One of several, for a search in this order.
+    fn new(machine: &Machine<'_>, order: Order, share: Share) -> Self;
+
     /// Puts the successors of the states into the empty batch, state by state and in the order of
-    /// threads, until there are enough. Says how many states are expanded, at least one. The first of
-    /// the states has the number `first`. Nothing is left out if the batch is to be
-    /// whole.
+    /// threads, until there are enough. Says how many states are expanded, at least one; where it is cut short the
+    /// batch has the successors of those before. Nothing is left out if the batch is to be whole.
     fn expand(
         &mut self,
         machine: &Machine<'_>,
         states: &[u64],
-        first: u32,
+        numbers: &[u32],
         known: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
@@ -149,15 +166,6 @@ impl Sink for Made {
 }
 
 impl Plain {
-    pub fn new(machine: &Machine<'_>) -> Self {
-        Plain {
-            scratch: vec![0; machine.words],
-            kept: vec![0; machine.words],
-            made: Made::default(),
-            offers: Vec::new(),
-        }
-    }
-
     /// The successors of a state by the events that are enough.
     fn choose(
         &mut self,
@@ -209,18 +217,27 @@ impl Plain {
 }
 
 impl Expand for Plain {
+    fn new(machine: &Machine<'_>, _: Order, _: Share) -> Self {
+        Plain {
+            scratch: vec![0; machine.words],
+            kept: vec![0; machine.words],
+            made: Made::default(),
+            offers: Vec::new(),
+        }
+    }
+
     fn expand(
         &mut self,
         machine: &Machine<'_>,
         states: &[u64],
-        first: u32,
+        numbers: &[u32],
         known: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
     ) -> Result<usize, Cut> {
         let all = batch.whole || !machine.leaves_out();
         for (i, state) in states.chunks_exact(machine.words).enumerate() {
-            batch.parent = first + i as u32;
+            batch.parent = numbers[i];
             let streak = known[i].streak;
             let all = all || streak >= LONGEST || machine.inside_atomic(state).is_some();
             let from = batch.waiting();
@@ -231,7 +248,10 @@ impl Expand for Plain {
                 }
                 false => self.choose(machine, state, notes, batch),
             };
-            expanded.map_err(|found| (i, found))?;
+            if let Err(found) = expanded {
+                batch.truncate(from);
+                return Err((i, found));
+            }
             if batch
                 .chosen
                 .last()
@@ -287,22 +307,6 @@ pub const MOST_THREADS: usize = u16::MAX as usize;
 const USUAL: usize = 2;
 
 impl<const W: usize, const T: usize> Remembering<W, T> {
-    pub fn new(machine: &Machine<'_>, breadth_first: bool) -> Self {
-        Remembering {
-            menus: Menus::new(machine),
-            found: Vec::new(),
-            sought: Vec::new(),
-            moves: Vec::new(),
-            // A thread inside an atomic block keeps the others from what their menus say.
-            diamonds: breadth_first
-                && !machine.has_atomic_states()
-                && !machine.leaves_out()
-                && !machine.is_symmetric(),
-            offers: Vec::new(),
-            chosen: Vec::new(),
-        }
-    }
-
     #[inline]
     fn threads(machine: &Machine<'_>) -> usize {
         if T == 0 { machine.thread_count() } else { T }
@@ -454,11 +458,27 @@ fn before(t: usize) -> Asleep {
 }
 
 impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
+    fn new(machine: &Machine<'_>, order: Order, share: Share) -> Self {
+        Remembering {
+            menus: Menus::new(machine, share.number, share.of),
+            found: Vec::new(),
+            sought: Vec::new(),
+            moves: Vec::new(),
+            // A thread inside an atomic block keeps the others from what their menus say.
+            diamonds: order == Order::BreadthFirst
+                && !machine.has_atomic_states()
+                && !machine.leaves_out()
+                && !machine.is_symmetric(),
+            offers: Vec::new(),
+            chosen: Vec::new(),
+        }
+    }
+
     fn expand(
         &mut self,
         machine: &Machine<'_>,
         states: &[u64],
-        first: u32,
+        numbers: &[u32],
         known: &[Known],
         notes: &mut Notes,
         batch: &mut Batch,
@@ -484,7 +504,7 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
             }
             *key = Key {
                 hash: hash(next),
-                parent: first + s as u32,
+                parent: numbers[s],
             };
             if self.diamonds {
                 let row = &self.found[s * threads..(s + 1) * threads];
@@ -493,7 +513,7 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
         }
         for (s, moves) in &self.chosen {
             batch.set_streak(moves.clone(), known[*s].streak + 1);
-            batch.chosen.push((first + *s as u32, moves.clone()));
+            batch.chosen.push((numbers[*s], moves.clone()));
         }
         match found {
             Err(cut) if done == all => Err(cut),

@@ -1,10 +1,14 @@
 //! The engine `explicit`: every reachable state of a fixed number of threads, one by one.
 
+use crate::checkpoint::{Keep, Keeper};
 use crate::explore::Order;
-use crate::question::{Explored, Manner, explore, realise};
+use crate::question::{Explored, Manner, explore_kept, realise};
 use crate::rounds::Sizes;
+use std::sync::Arc;
 use wattle_evidence::certificate::{Coherent, Explored as Proof, Unreached};
-use wattle_evidence::{Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task};
+use wattle_evidence::{
+    Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task, fingerprint,
+};
 use wattle_memory::compiled::Reductions;
 use wattle_memory::{ContentKind, Contents, MemoryModel};
 
@@ -115,15 +119,59 @@ impl Engine for Explicit {
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
-        self.search(task, control)
+        self.run_kept(task, control, None)
+    }
+}
+
+/// The same engine, whose search is written down from time to time and goes on where it was.
+#[derive(Clone)]
+pub struct KeptExplicit {
+    pub explicit: Explicit,
+    pub keep: Arc<dyn Keep + Send + Sync>,
+}
+
+impl Engine for KeptExplicit {
+    fn name(&self) -> &'static str {
+        self.explicit.name()
+    }
+
+    fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        self.explicit.accepts(task)
+    }
+
+    fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
+        let keeper = Keeper::new(&*self.keep, self.explicit.name_of(task));
+        self.explicit.run_kept(task, control, Some(keeper))
+    }
+}
+
+impl Explicit {
+    /// All that the search for an answer depends on: what is kept of it is of no use to another one.
+    pub fn name_of(&self, task: &Task<'_>) -> String {
+        format!(
+            "{} {} {:?} {} {:?} {}",
+            fingerprint(task.instance),
+            task.model,
+            task.question,
+            task.deadlock,
+            self.options,
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn run_kept(
+        &self,
+        task: &Task<'_>,
+        control: &Control<'_>,
+        keeper: Option<Keeper<'_>>,
+    ) -> Answer {
+        self.search(task, control, keeper)
             .unwrap_or_else(|refusal| Answer::Undecided {
                 reason: Reason::Refused(Refusal::new(refusal.to_string())),
                 effort: Progress::default(),
             })
     }
-}
 
-impl Explicit {
     /// Where there are no buffers there is nothing to forget.
     fn content(&self, model: MemoryModel) -> ContentKind {
         match model {
@@ -136,6 +184,7 @@ impl Explicit {
         &self,
         task: &Task<'_>,
         control: &Control<'_>,
+        keeper: Option<Keeper<'_>>,
     ) -> Result<Answer, wattle_memory::reference::Refusal> {
         let content = self.content(task.model);
         let contents = Contents::uniform(
@@ -151,7 +200,7 @@ impl Explicit {
             most_buffered: self.options.most_buffered,
         };
         let mut sizes = Sizes::guess(task.instance, task.model);
-        let (found, effort) = explore(task, &manner, &mut sizes, control)?;
+        let (found, effort) = explore_kept(task, &manner, &mut sizes, control, keeper)?;
         let undecided = |reason| Answer::Undecided { reason, effort };
         Ok(match found {
             Explored::Bad(trace) if !contents.keeps.is_abstract() => {

@@ -32,6 +32,17 @@ impl Look for Collect {
         }
         Ok(false)
     }
+
+    fn fork(&self) -> Self {
+        Collect {
+            observed: self.observed.clone(),
+            states: BTreeSet::new(),
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.states.extend(other.states);
+    }
 }
 
 /// Why there is no list of final states.

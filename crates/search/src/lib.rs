@@ -7,21 +7,26 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
+mod batch;
 pub mod bench;
+mod checkpoint;
 mod clock;
+mod crew;
 mod deadlock;
 mod expand;
 pub mod explicit;
 pub mod explore;
 pub mod finals;
 pub mod graph;
+mod index;
 mod path;
 pub mod question;
 pub mod rounds;
 pub mod store;
 mod walk;
 
-pub use explicit::{Explicit, Options, Reduce};
+pub use checkpoint::{Keep, Kept};
+pub use explicit::{Explicit, KeptExplicit, Options, Reduce};
 pub use explore::Order;
 pub use finals::{FinalStates, NoFinals, final_states, final_states_with};
 pub use wattle_memory::compiled::{Observed, Reductions};

@@ -1,5 +1,6 @@
 //! A task's question, put to the compiled machine with any content.
 
+use crate::checkpoint::Keeper;
 use crate::explore::{Ended, Look, Order, Search};
 use crate::rounds::{self, Cut, Plan, Sizes};
 use wattle_evidence::certificate::Unreached;
@@ -44,6 +45,17 @@ pub fn explore(
     sizes: &mut Sizes,
     control: &Control<'_>,
 ) -> Result<(Explored, Progress), Refusal> {
+    explore_kept(task, manner, sizes, control, None)
+}
+
+/// The same, written down from time to time.
+pub(crate) fn explore_kept(
+    task: &Task<'_>,
+    manner: &Manner<'_>,
+    sizes: &mut Sizes,
+    control: &Control<'_>,
+    keeper: Option<Keeper<'_>>,
+) -> Result<(Explored, Progress), Refusal> {
     let instance = task.instance;
     let view = View::of_question(instance, task.question());
     let plan = Plan {
@@ -60,22 +72,24 @@ pub fn explore(
         question: task.question(),
         condition: None,
     };
-    let outcome = rounds::run(
-        &plan,
-        sizes,
-        control,
-        target,
-        |search, ended, _| match ended {
-            Ended::Exhausted => (None, unreached(task, search)),
-            Ended::Halted(_)
-            | Ended::NoValue(..)
-            | Ended::Fault { .. }
-            | Ended::Narrow(..)
-            | Ended::Short(_)
-            | Ended::Idle
-            | Ended::Stopped(_) => (trace(task.model, search, ended), None),
-        },
-    )?;
+    let outcome =
+        rounds::run_kept(
+            &plan,
+            sizes,
+            control,
+            keeper,
+            target,
+            |search, ended, _| match ended {
+                Ended::Exhausted => (None, unreached(task, search)),
+                Ended::Halted(_)
+                | Ended::NoValue(..)
+                | Ended::Fault { .. }
+                | Ended::Narrow(..)
+                | Ended::Short(_)
+                | Ended::Idle
+                | Ended::Stopped(_) => (trace(task.model, search, ended), None),
+            },
+        )?;
     let (run, unreached) = outcome.value;
     let other = |why: String| Explored::Unclear(Reason::Other(why));
     let explored = match (outcome.ended, run) {
@@ -158,6 +172,13 @@ impl Look for Target<'_> {
             return Ok(false);
         }
         Ok(machine.value(condition, state).map_err(|flaw| *flaw)? != 0)
+    }
+
+    fn fork(&self) -> Self {
+        Target {
+            question: self.question,
+            condition: self.condition.clone(),
+        }
     }
 }
 

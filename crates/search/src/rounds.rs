@@ -1,6 +1,7 @@
 //! Searches that begin anew: with wider fields when a value did not fit, with longer buffers when a
 //! store found no room.
 
+use crate::checkpoint::{Keeper, Turn};
 use crate::explore::{Ended, Look, Order, Search};
 use wattle_evidence::{Control, Limits, Progress};
 use wattle_memory::compiled::bounds::{describe_loop, pending};
@@ -156,6 +157,19 @@ pub fn run<L: Look, T>(
     plan: &Plan<'_, '_>,
     sizes: &mut Sizes,
     control: &Control<'_>,
+    look: impl FnMut() -> L,
+    read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
+) -> Result<Outcome<T>, Refusal> {
+    run_kept(plan, sizes, control, None, look, read)
+}
+
+/// The same, written down from time to time by someone who keeps it, and begun where he has it. Those who look must have
+/// nothing to remember.
+pub fn run_kept<L: Look, T>(
+    plan: &Plan<'_, '_>,
+    sizes: &mut Sizes,
+    control: &Control<'_>,
+    mut keeper: Option<Keeper<'_>>,
     mut look: impl FnMut() -> L,
     read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
@@ -166,32 +180,62 @@ pub fn run<L: Look, T>(
         sizes.learn(&plan)?;
         machine = plan.machine(sizes)?;
     }
+    let mut left = keeper.as_ref().and_then(Keeper::open);
+    if let (Some(left), Some(keeper)) = (&left, &mut keeper) {
+        for turn in &left.turns {
+            match turn {
+                Turn::Narrow(slot, value) => {
+                    sizes.ranges.widen(*slot, machine.type_of(*slot), *value);
+                }
+                Turn::Short(thread) => sizes.lengthen(*thread),
+                Turn::Grow(full) => {
+                    sizes.grow(full, plan.most_buffered);
+                }
+                Turn::Idle => plan.reductions.persistent = false,
+            }
+        }
+        keeper.turns.clone_from(&left.turns);
+        machine = plan.machine(sizes)?;
+    }
     loop {
         let mut observer = look();
         let mut search = Search::new(&machine, plan.order)?;
-        search.name = plan.name;
         search.impatient = plan.reductions.persistent && machine.leaves_out();
-        let mut ended = search.run(&mut observer, control);
+        if let Some(left) = left.take()
+            && left.load(&mut search).is_none()
+        {
+            // Nothing is lost but time.
+            search = Search::new(&machine, plan.order)?;
+            search.impatient = plan.reductions.persistent && machine.leaves_out();
+        }
+        search.name = plan.name;
+        let mut ended = search.run_kept(&mut observer, control, keeper.as_mut());
         loop {
-            match ended {
+            let turn = match ended {
                 Ended::Narrow(slot, value) => {
                     sizes.ranges.widen(slot, machine.type_of(slot), value);
+                    Turn::Narrow(slot, value)
                 }
-                Ended::Short(thread) => sizes.lengthen(thread),
+                Ended::Short(thread) => {
+                    sizes.lengthen(thread);
+                    Turn::Short(thread)
+                }
                 Ended::Exhausted
                 | Ended::Halted(_)
                 | Ended::NoValue(..)
                 | Ended::Fault { .. }
                 | Ended::Idle
                 | Ended::Stopped(_) => break,
-            }
+            };
             let wider = plan.machine(sizes)?;
+            turned(&mut keeper, turn);
             let carried = search.carry();
             let old = std::mem::replace(&mut machine, wider);
             search = Search::resume(carried, &old, &machine, plan.order);
-            ended = search.run(&mut observer, control);
+            ended = search.run_kept(&mut observer, control, keeper.as_mut());
         }
         if ended == Ended::Idle {
+            turned(&mut keeper, Turn::Idle);
             plan.reductions.persistent = false;
             machine = plan.machine(sizes)?;
             continue;
@@ -216,6 +260,7 @@ pub fn run<L: Look, T>(
         let again = cut != Cut::Nothing
             && plan.contents.keeps != Keeps::AtMost
             && sizes.grow(&search.notes.full, plan.most_buffered);
+        let full_of = search.notes.full.clone();
         let value = read(&search, &ended, observer);
         let outcome = Outcome {
             ended,
@@ -227,7 +272,14 @@ pub fn run<L: Look, T>(
         if !again {
             return Ok(outcome);
         }
+        turned(&mut keeper, Turn::Grow(full_of));
         complete = Some(outcome);
         machine = plan.machine(sizes)?;
+    }
+}
+
+fn turned(keeper: &mut Option<Keeper<'_>>, turn: Turn) {
+    if let Some(keeper) = keeper {
+        keeper.turn(turn);
     }
 }

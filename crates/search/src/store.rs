@@ -1,26 +1,21 @@
 //! The set of states seen: exact, append-only, numbered in the order of arrival.
 //!
-//! States of a fixed number of words lie one after the other in chunks; a table of 64-bit slots with
-//! linear probing holds a state's number and 24 bits of its hash, so that a probe rarely touches a
-//! state that is not the one. A slot's place comes from the hash by multiplication, so the table need
-//! not be a power of two and can grow by half. Each state has one word for its parent.
+//! States of a fixed number of words lie one after the other in chunks; an [`Index`] finds a state's
+//! number by its hash. Each state has one word for its parent.
+
+use crate::index::{Index, Stripe, prefetch, tag};
 
 /// The parent of an initial state.
 pub const ROOT: u32 = u32::MAX;
 
-const TAG: u32 = 24;
-const TAG_MASK: u64 = (1 << TAG) - 1;
 /// States per chunk.
 const CHUNK: usize = 1 << 14;
-const FIRST_SLOTS: usize = 256;
-/// As many slots as are near.
-const NEAR_SLOTS: usize = 1 << 16;
 
 pub struct Store {
     words: usize,
     chunks: Vec<Vec<u64>>,
     parents: Vec<Vec<u32>>,
-    table: Vec<u64>,
+    index: Index,
     count: usize,
 }
 
@@ -58,7 +53,7 @@ impl Store {
             words,
             chunks: Vec::new(),
             parents: Vec::new(),
-            table: vec![0; FIRST_SLOTS],
+            index: Index::new(),
             count: 0,
         }
     }
@@ -75,7 +70,7 @@ impl Store {
     pub fn bytes(&self) -> u64 {
         let states: usize = self.chunks.iter().map(|c| c.capacity() * 8).sum();
         let parents: usize = self.parents.iter().map(|c| c.capacity() * 4).sum();
-        (states + parents + self.table.len() * 8) as u64
+        (states + parents) as u64 + self.index.bytes()
     }
 
     #[inline]
@@ -101,105 +96,38 @@ impl Store {
         self.parents[index as usize / CHUNK][index as usize % CHUNK]
     }
 
-    #[inline]
-    fn slot(&self, hash: u64) -> usize {
-        ((u128::from(hash) * self.table.len() as u128) >> 64) as usize
-    }
-
-    /// The table is too large for the processor's nearer caches: slots had better be fetched early.
+    /// The index is too large for the processor's nearer caches: slots had better be fetched early.
     #[inline]
     pub fn is_far(&self) -> bool {
-        self.table.len() > NEAR_SLOTS
+        self.index.is_far()
     }
 
     /// Asks the processor to fetch the slot where the hash will be looked for.
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
-        prefetch(&self.table[self.slot(hash)]);
+        self.index.stripe(tag(hash)).prefetch(tag(hash));
     }
 
     /// Asks the processor to fetch the state that is most likely equal to the one with this hash.
     #[inline]
     pub fn prefetch_state(&self, hash: u64) {
-        let entry = self.table[self.slot(hash)];
-        if entry != 0 && entry & TAG_MASK == hash & TAG_MASK {
-            let index = (entry >> TAG) as usize - 1;
-            prefetch(&self.chunks[index / CHUNK][index % CHUNK * self.words]);
+        if let Some(number) = self.index.stripe(tag(hash)).likely(tag(hash)) {
+            prefetch(&self.state(number)[0]);
         }
     }
 
-    /// Whether `more` states need a larger table, and how many bytes that would take.
-    pub fn growth(&self, more: usize) -> Option<u64> {
-        let full = (self.count + more) * 10 > self.table.len() * 7;
-        full.then(|| self.next_size(more) as u64 * 8)
+    /// Bytes that the index will take in addition if it has to grow for `more` states.
+    pub fn growth(&self, more: usize) -> u64 {
+        self.index.growth(self.count + more)
     }
 
-    fn next_size(&self, more: usize) -> usize {
-        let mut size = self.table.len();
-        while (self.count + more) * 10 > size * 7 {
-            size = if size < 1 << 14 {
-                size * 2
-            } else {
-                size + size / 2
-            };
-        }
-        size
-    }
-
-    /// Makes room in the table for `more` states.
-    pub fn reserve(&mut self, more: usize) {
-        if self.growth(more).is_none() {
-            return;
-        }
-        let size = self.next_size(more);
-        // The old table is not needed to fill the new one: states are visited in order.
-        self.table = Vec::new();
-        self.table = vec![0; size];
-        const AHEAD: usize = 16;
-        let mut pending = [(0u64, 0u64); AHEAD];
-        let mut index = 0u64;
-        for c in 0..self.chunks.len() {
-            for at in 0..self.chunks[c].len() / self.words {
-                let state = &self.chunks[c][at * self.words..(at + 1) * self.words];
-                let h = hash(state);
-                self.prefetch_slot(h);
-                let p = &mut pending[index as usize % AHEAD];
-                let (old, entry) = *p;
-                *p = (h, (index + 1) << TAG | (h & TAG_MASK));
-                if entry != 0 {
-                    self.place(old, entry);
-                }
-                index += 1;
-            }
-        }
-        for (h, entry) in pending {
-            if entry != 0 {
-                self.place(h, entry);
-            }
-        }
-    }
-
-    /// Puts an entry known to be new into the first free slot.
-    #[inline]
-    fn place(&mut self, hash: u64, entry: u64) {
-        let mut slot = self.slot(hash);
-        while self.table[slot] != 0 {
-            slot += 1;
-            if slot == self.table.len() {
-                slot = 0;
-            }
-        }
-        self.table[slot] = entry;
-    }
-
-    /// Adds the state if it is not there. Call [`Store::reserve`] before.
+    /// Adds the state if it is not there.
     #[inline]
     pub fn insert(&mut self, state: &[u64], hash: u64, parent: u32) -> Inserted {
         self.put(self.words, state, Key { hash, parent })
     }
 
-    /// Adds those of the states that are not there, and says which these were. Call
-    /// [`Store::reserve`] before.
+    /// Adds those of the states that are not there, and says which these were.
     pub fn insert_all(&mut self, states: &[u64], keys: &[Key], new: &mut Vec<u32>) {
         match self.words {
             1 => self.put_all::<1>(states, keys, new),
@@ -232,27 +160,23 @@ impl Store {
     /// With the number of words given once more, which the compiler may know.
     #[inline(always)]
     fn put(&mut self, words: usize, state: &[u64], Key { hash, parent }: Key) -> Inserted {
-        let mut slot = self.slot(hash);
-        loop {
-            let entry = self.table[slot];
-            if entry == 0 {
-                break;
-            }
-            if entry & TAG_MASK == hash & TAG_MASK {
-                let index = ((entry >> TAG) - 1) as u32;
-                let (chunk, at) = (index as usize / CHUNK, index as usize % CHUNK);
-                if same(&self.chunks[chunk][at * words..(at + 1) * words], state) {
-                    return Inserted { index, new: false };
-                }
-            }
-            slot += 1;
-            if slot == self.table.len() {
-                slot = 0;
-            }
+        let tag = tag(hash);
+        let chunks = &self.chunks;
+        let is_it = |index: u32| {
+            let (chunk, at) = (index as usize / CHUNK, index as usize % CHUNK);
+            same(&chunks[chunk][at * words..(at + 1) * words], state)
+        };
+        let stripe = self.index.stripe_mut(tag);
+        let slot = match stripe.find(tag, is_it) {
+            Ok(index) => return Inserted { index, new: false },
+            Err(slot) => slot,
+        };
+        let index = self.count as u32;
+        stripe.set(slot, index, tag);
+        if stripe.is_full() {
+            self.index.grow(tag);
         }
-        let index = self.count;
-        self.table[slot] = (index as u64 + 1) << TAG | (hash & TAG_MASK);
-        if index.is_multiple_of(CHUNK) {
+        if self.count.is_multiple_of(CHUNK) {
             // The first chunk grows as it fills: most searches are tiny.
             let room = if index == 0 { 0 } else { CHUNK };
             self.chunks.push(Vec::with_capacity(room * words));
@@ -263,38 +187,118 @@ impl Store {
             parents.push(parent);
         }
         self.count += 1;
-        Inserted {
-            index: index as u32,
-            new: true,
-        }
+        Inserted { index, new: true }
     }
 
     /// The number of a state that is there.
     pub fn find(&self, state: &[u64]) -> Option<u32> {
-        let hash = hash(state);
-        let mut slot = self.slot(hash);
-        loop {
-            let entry = self.table[slot];
-            if entry == 0 {
-                return None;
+        let tag = tag(hash(state));
+        let is_it = |index| self.state(index) == state;
+        self.index.stripe(tag).find(tag, is_it).ok()
+    }
+
+    /// The index in shares of its stripes, and the states beside it.
+    pub fn shared(&mut self) -> (&mut [Stripe], Stored<'_>) {
+        let stored = Stored {
+            words: self.words,
+            chunks: &self.chunks,
+        };
+        (self.index.split(), stored)
+    }
+
+    /// Makes room for so many more states, and gives each of the counts its part to be filled in. The index
+    /// is not told.
+    pub fn make_room(&mut self, counts: &[usize]) -> Vec<Room<'_>> {
+        let (words, first) = (self.words, self.count);
+        self.count += counts.iter().sum::<usize>();
+        let mut at = first;
+        while at < self.count {
+            if at.is_multiple_of(CHUNK) {
+                self.chunks.push(Vec::with_capacity(CHUNK * words));
+                self.parents.push(Vec::with_capacity(CHUNK));
             }
-            let index = (entry >> TAG).wrapping_sub(1) as u32;
-            if entry & TAG_MASK == hash & TAG_MASK && self.state(index) == state {
-                return Some(index);
-            }
-            slot = (slot + 1) % self.table.len();
+            let end = self.count.min((at / CHUNK + 1) * CHUNK);
+            self.chunks[at / CHUNK].resize((end - 1) % CHUNK * words + words, 0);
+            self.parents[at / CHUNK].resize((end - 1) % CHUNK + 1, ROOT);
+            at = end;
         }
+        let chunk = first / CHUNK;
+        let mut skip = first % CHUNK;
+        let parts = self.chunks[chunk..]
+            .iter_mut()
+            .zip(&mut self.parents[chunk..]);
+        let mut parts = parts.map(|(states, parents)| {
+            let skip = std::mem::take(&mut skip);
+            (&mut states[skip * words..], &mut parents[skip..])
+        });
+        let mut free: Piece<'_> = Default::default();
+        let room = |count: &usize| {
+            let mut pieces = Vec::with_capacity(1);
+            let mut left = *count;
+            while left > 0 {
+                if free.1.is_empty() {
+                    let Some(next) = parts.next() else { break };
+                    free = next;
+                }
+                let (states, parents) = std::mem::take(&mut free);
+                let n = left.min(parents.len());
+                let (states, more_states) = states.split_at_mut(n * words);
+                let (parents, more_parents) = parents.split_at_mut(n);
+                pieces.push((states, parents));
+                free = (more_states, more_parents);
+                left -= n;
+            }
+            Room { words, pieces }
+        };
+        counts.iter().map(room).collect()
     }
 
     /// The store cannot number more states.
     pub fn is_full(&self) -> bool {
-        self.count >= ROOT as usize - (1 << 20)
+        self.count >= ROOT as usize - (1 << 27)
+    }
+}
+
+/// States and parents next to each other.
+type Piece<'s> = (&'s mut [u64], &'s mut [u32]);
+
+/// Where some of the new states go.
+pub struct Room<'s> {
+    words: usize,
+    pieces: Vec<Piece<'s>>,
+}
+
+impl Room<'_> {
+    /// Fills in states and their parents, as many as there is room for.
+    pub fn fill<'r>(self, mut rows: impl Iterator<Item = (&'r [u64], u32)>) {
+        for (states, parents) in self.pieces {
+            let room = states.chunks_exact_mut(self.words).zip(parents);
+            for ((to, to_parent), (state, parent)) in room.zip(rows.by_ref()) {
+                to.copy_from_slice(state);
+                *to_parent = parent;
+            }
+        }
+    }
+}
+
+/// The states of a store, to be read.
+#[derive(Clone, Copy)]
+pub struct Stored<'s> {
+    words: usize,
+    chunks: &'s [Vec<u64>],
+}
+
+impl<'s> Stored<'s> {
+    #[inline]
+    pub fn state(&self, index: u32) -> &'s [u64] {
+        let (chunk, at) = (index as usize / CHUNK, index as usize % CHUNK);
+        &self.chunks[chunk][at * self.words..(at + 1) * self.words]
     }
 }
 
 /// States are a few words: calls to compare or copy them would cost more than doing it.
 #[inline]
-fn same(a: &[u64], b: &[u64]) -> bool {
+pub(crate) fn same(a: &[u64], b: &[u64]) -> bool {
     match (a, b) {
         ([a], [b]) => a == b,
         ([a, c], [b, d]) => a == b && c == d,
@@ -315,21 +319,6 @@ pub(crate) fn append(to: &mut Vec<u64>, state: &[u64]) {
     }
 }
 
-#[inline]
-fn prefetch<T>(p: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint; it reads nothing and the address comes from a reference.
-        #[allow(unused_unsafe)]
-        unsafe {
-            _mm_prefetch(std::ptr::from_ref(p).cast::<i8>(), _MM_HINT_T0);
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = p;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,7 +328,6 @@ mod tests {
         let mut store = Store::new(2);
         for i in 0..200_000u64 {
             let state = [i % 70_000, (i % 70_000).wrapping_mul(0x9e37_79b9)];
-            store.reserve(1);
             let found = store.insert(&state, hash(&state), i as u32);
             assert_eq!(found.new, i < 70_000);
             assert_eq!(u64::from(found.index), i % 70_000);

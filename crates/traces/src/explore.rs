@@ -270,6 +270,7 @@ impl<'p, 'i> Search<'p, 'i> {
             // Whoever keeps engines in step wants to see something grow.
             frontier: 0,
             memory: self.forest.bytes() + rows + record,
+            ..Progress::default()
         }
     }
 

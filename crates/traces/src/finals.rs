@@ -128,6 +128,7 @@ impl<'p, 'i> FinalSearch<'p, 'i> {
                 states: self.work.runs,
                 frontier: 0,
                 memory: self.memory,
+                ..Progress::default()
             },
         })
     }

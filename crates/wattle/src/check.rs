@@ -53,6 +53,8 @@ pub enum CheckError {
         /// What would work.
         hint: String,
     },
+    /// The checkpoint to go on from is of something else.
+    Foreign,
 }
 
 const UNTREATED: &str = "not treated for any number of threads";
@@ -67,6 +69,10 @@ impl fmt::Display for CheckError {
                 known.join(", ")
             ),
             CheckError::Instance(e) => write!(f, "{e}"),
+            CheckError::Foreign => write!(
+                f,
+                "the checkpoint is of another program, property, memory model or version, or of other options"
+            ),
             // Some messages say it themselves.
             CheckError::AnyNumber { message, hint, .. } if message.ends_with(UNTREATED) => {
                 write!(f, "{message} ({hint})")
@@ -134,6 +140,24 @@ pub fn check_with(
         .iter()
         .flat_map(|m| questions.iter().map(|q| (*m, *q)))
         .collect();
+    if let Some(directory) = &options.checkpoint {
+        let explicit = plan::explicit(options);
+        let names = asked.iter().filter_map(|(model, turn)| {
+            let (Turn::Question(question), Some(instance)) = (*turn, &instance) else {
+                return None;
+            };
+            let deadlock = options.deadlock && !is_reachable(program, question);
+            Some(explicit.name_of(&Task {
+                instance,
+                model: *model,
+                question,
+                deadlock,
+            }))
+        });
+        if !directory.is_of(names) {
+            return Err(CheckError::Foreign);
+        }
+    }
     let over = AtomicBool::new(false);
     let started = Instant::now();
     let results = resources::watching(options.memory, &over, || {
@@ -221,6 +245,11 @@ fn one(
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
     let outcome = plan::run(*asked, options, control)?;
+    // Only the search that was asked for is written down.
+    let options = &Options {
+        checkpoint: None,
+        ..options.clone()
+    };
     Ok(tell(asked, outcome, before, options, control))
 }
 
@@ -382,6 +411,7 @@ fn control<'c>(
         .with_timeout(timeout)
         .with_memory(options.memory)
         .with_budget(options.budget)
+        .with_workers(options.workers)
         .with_cancel(cancel)
         .with_alarm(over);
     match run.sink {

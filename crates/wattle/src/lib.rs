@@ -67,6 +67,7 @@
 
 mod breaker;
 pub mod check;
+pub mod checkpoint;
 mod counting;
 pub mod existing;
 pub mod expect;

@@ -1,6 +1,8 @@
 //! What can be asked of a check, and what it may spend.
 
+use crate::checkpoint::Directory;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use wattle_auditor::AuditPolicy;
@@ -24,6 +26,10 @@ pub struct Options {
     pub memory: Option<u64>,
     /// Work for each engine and question, in virtual microseconds: the same on every machine.
     pub budget: Option<u64>,
+    /// Threads that a search may run on at the same time. Answers do not depend on it.
+    pub workers: usize,
+    /// Where the search of the engine `explicit` is written down from time to time.
+    pub checkpoint: Option<Arc<Directory>>,
     /// Look for deadlock too.
     pub deadlock: bool,
     /// Ask for progress as well.
@@ -57,6 +63,8 @@ impl Default for Options {
             timeout: None,
             memory: None,
             budget: None,
+            workers: 1,
+            checkpoint: None,
             deadlock: false,
             progress: false,
             fairness: Fairness::default(),

@@ -28,7 +28,7 @@ use wattle_params::Params;
 use wattle_predicates::Cegar;
 use wattle_predicates::reduce::ranges::Ranges;
 use wattle_robust::{Lazy, Robust};
-use wattle_search::Explicit;
+use wattle_search::{Explicit, KeptExplicit};
 use wattle_traces::Traces;
 use wattle_wsts::{Exact, Multiset};
 
@@ -80,8 +80,16 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         let open = Some(ticks);
         Entry { open, ..entry }
     }
+    let ticks = [600, 4000, 2000];
+    let explicit = match (explicit(options), &options.checkpoint) {
+        (explicit, None) => entry(true, ticks, explicit),
+        (explicit, Some(keep)) => {
+            let keep = keep.clone();
+            entry(true, ticks, KeptExplicit { explicit, keep })
+        }
+    };
     vec![
-        entry(true, [600, 4000, 2000], explicit(options)),
+        explicit,
         entry(true, [2000, 2000, 1500], Traces),
         entry(true, [1000, 4000, 1000], Robust::default()),
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
@@ -193,7 +201,8 @@ fn extrapolate(options: &Options) -> Extrapolate {
     }
 }
 
-fn explicit(options: &Options) -> Explicit {
+/// The engine `explicit` as it is asked for.
+pub(crate) fn explicit(options: &Options) -> Explicit {
     let mut explicit = Explicit::default();
     explicit.options.order = match options.order {
         Order::BreadthFirst => wattle_search::Order::BreadthFirst,
@@ -458,7 +467,8 @@ fn is_decided(outcome: &Outcome) -> bool {
     )
 }
 
-/// The answer that says more; of two that say the same, the later one.
+/// The answer that says more; of two that say the same, the later one. Whoever ran out of its budget and knows how far from
+/// the start there is no violation says more than one who does not.
 fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
     let rank = |o: &Outcome| match o.judged.verdict {
         Verdict::Holds { .. } | Verdict::Violated { .. } => 4,
@@ -470,6 +480,11 @@ fn prefer(best: Option<Outcome>, new: Outcome) -> Outcome {
     };
     match best {
         Some(best) if rank(&best) > rank(&new) => best,
+        Some(best)
+            if rank(&best) == 1 && rank(&new) == 1 && new.effort.depth < best.effort.depth =>
+        {
+            best
+        }
         _ => new,
     }
 }

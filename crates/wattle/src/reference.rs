@@ -174,6 +174,7 @@ impl<L: Coded> Exploration<L> {
             states: self.states.len() as u64,
             frontier: (self.states.len() - done) as u64,
             memory: self.states.len() as u64 * 1000,
+            ..Progress::default()
         }
     }
 

@@ -107,6 +107,7 @@ impl<'s, S: System> Search<'s, S> {
             states: self.nodes.len() as u64,
             frontier: frontier as u64,
             memory: self.bytes,
+            ..Progress::default()
         }
     }
 

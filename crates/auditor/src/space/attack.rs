@@ -147,6 +147,7 @@ impl Search<'_> {
                     states: self.rows.len() as u64,
                     frontier: (self.rows.len() - i) as u64,
                     memory: self.rows.bytes() + self.moves.bytes() + asides as u64,
+                    ..Progress::default()
                 };
                 control.poll("audit", progress)?;
             }

@@ -272,6 +272,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 states: self.rows.len() as u64,
                 frontier: 0,
                 memory: self.rows.bytes() + self.moves.bytes() + more,
+                ..Progress::default()
             };
             self.control.poll("audit", progress)?;
         }

@@ -3,6 +3,7 @@
 mod agree;
 mod beginners;
 mod budgets;
+mod checkpoints;
 mod cli;
 mod counting;
 mod docs;

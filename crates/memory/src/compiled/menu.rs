@@ -73,6 +73,8 @@ pub struct Menus<const W: usize> {
     made: u64,
     /// The number of the first menu: forgotten ones had smaller numbers.
     base: u32,
+    /// Numbers that were never given to menus that are remembered begin here, and end there.
+    unsteady: (u32, u32),
     /// Nothing is remembered beyond one state.
     hopeless: bool,
 }
@@ -129,7 +131,10 @@ fn mix<const W: usize>(state: &[u64; W], mask: &[u64; W]) -> u32 {
 }
 
 impl<const W: usize> Menus<W> {
-    pub fn new(machine: &Machine<'_>) -> Self {
+    /// The menus of one of several workers: no two of them give a menu the same number.
+    pub fn new(machine: &Machine<'_>, worker: usize, of: usize) -> Self {
+        let share = UNKNOWN / of.max(1) as u32;
+        let base = share * worker as u32;
         let threads = (0..machine.threads.len()).map(|t| {
             let own = machine.own(t);
             let own = std::array::from_fn(|w| own.get(w).copied().unwrap_or(0));
@@ -147,7 +152,8 @@ impl<const W: usize> Menus<W> {
             scratch: [0; W],
             asked: 0,
             made: 0,
-            base: 0,
+            base,
+            unsteady: (base + share / 2, base + share),
             hopeless: false,
         }
     }
@@ -164,9 +170,10 @@ impl<const W: usize> Menus<W> {
     fn forget(&mut self) {
         // Numbers are not given twice.
         self.base += self.menus.len() as u32;
-        self.hopeless |= self.base > UNKNOWN / 2;
-        if self.base > UNKNOWN - 2 * MOST as u32 {
-            self.base = UNKNOWN / 2;
+        let (from, to) = self.unsteady;
+        self.hopeless |= self.base > from;
+        if self.base > to - 2 * MOST as u32 {
+            self.base = from;
         }
         self.menus.truncate(1);
         self.deltas.clear();

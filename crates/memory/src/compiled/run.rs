@@ -49,10 +49,21 @@ pub enum Found {
 pub struct Notes {
     /// Threads that found their buffer full.
     pub full: Vec<bool>,
-    /// A step whose arithmetic outgrew the machine.
+    /// The first of the steps whose arithmetic outgrew the machine.
     pub overflow: Option<(ThreadId, StepId)>,
     /// A step was a fault that nobody minds: its run ends there.
     pub fault: bool,
+}
+
+impl Notes {
+    /// And what another one knows. The order does not matter.
+    pub fn join(&mut self, other: &Notes) {
+        for (full, other) in self.full.iter_mut().zip(&other.full) {
+            *full |= other;
+        }
+        self.overflow = self.overflow.into_iter().chain(other.overflow).min();
+        self.fault |= other.fault;
+    }
 }
 
 /// Where successors go.
@@ -368,7 +379,8 @@ impl Machine<'_> {
             Stuck::Short => Err(Found::Short(ThreadId::new(t))),
             Stuck::Narrow(narrow) => Err(Found::Narrow(narrow.0, narrow.1)),
             Stuck::Flaw(flaw) if flaw.is_machine_limit() => {
-                notes.overflow.get_or_insert((ThreadId::new(t), edge.step));
+                let here = (ThreadId::new(t), edge.step);
+                notes.overflow = Some(notes.overflow.map_or(here, |o| o.min(here)));
                 Ok(())
             }
             Stuck::Flaw(_) if !self.faults => {

@@ -341,6 +341,7 @@ impl Asker {
                 states: self.asked,
                 frontier: 0,
                 memory: self.known.len() as u64 * 256,
+                ..Progress::default()
             };
             control.poll("cegar", progress)?;
         }

@@ -109,6 +109,7 @@ impl<'i> Search<'i> {
             states: self.explored + self.nodes.len() as u64,
             frontier: 0,
             memory: self.nodes.len() as u64 * (64 + self.predicates.all.len() as u64),
+            ..Progress::default()
         }
     }
 

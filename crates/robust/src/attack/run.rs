@@ -132,6 +132,7 @@ pub fn search_many(
                 states: store.len() as u64,
                 frontier: (store.len() - next) as u64,
                 memory: store.bytes(),
+                ..Progress::default()
             };
             if let Err(stop) = control.poll(NAME, effort) {
                 let stage = NAME.to_string();

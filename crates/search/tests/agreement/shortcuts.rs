@@ -8,13 +8,18 @@ use wattle_memory::compiled::{Flaw, Machine, Ranges, Reductions, View};
 use wattle_memory::content::EXACT;
 use wattle_model::Instance;
 use wattle_search::Order;
-use wattle_search::explore::{Ended, Look, Search};
+use wattle_search::explore::{Count, Ended, Look, Search};
+use wattle_search::store::hash;
 
 struct Nothing;
 
 impl Look for Nothing {
     fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
         Ok(false)
+    }
+
+    fn fork(&self) -> Self {
+        Nothing
     }
 }
 
@@ -25,19 +30,33 @@ struct Seen {
     states: Vec<(Vec<u64>, u32)>,
     full: Vec<bool>,
     offered: u64,
+    count: Count,
 }
 
 fn search(machine: &Machine<'_>, order: Order, shortcuts: bool) -> Option<Seen> {
+    search_with(machine, order, shortcuts, 1, Nothing)
+}
+
+fn search_with(
+    machine: &Machine<'_>,
+    order: Order,
+    shortcuts: bool,
+    workers: usize,
+    mut look: impl Look,
+) -> Option<Seen> {
     let mut search = Search::new(machine, order).ok()?;
     search.shortcuts = shortcuts;
-    let ended = search.run(&mut Nothing, &Control::unlimited());
+    search.worth_it = 3;
+    let control = Control::unlimited().with_workers(workers);
+    let ended = search.run(&mut look, &control);
     let numbers = 0..search.store.len() as u32;
     let states = numbers.map(|i| (search.store.state(i).to_vec(), search.store.parent(i)));
     Some(Seen {
         ended,
         states: states.collect(),
         full: search.notes.full.clone(),
-        offered: search.successors,
+        offered: search.count.successors,
+        count: search.count,
     })
 }
 
@@ -101,5 +120,76 @@ fn the_states_their_numbers_and_their_parents_are_the_same() {
     assert!(
         offered * 10 < all * 9,
         "{offered} of {all}: hardly any sleep"
+    );
+}
+
+/// Ends the search at states with a hash like this.
+struct Marked(u64);
+
+impl Look for Marked {
+    fn look(&mut self, _: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
+        Ok(hash(state) % 512 == self.0)
+    }
+
+    fn fork(&self) -> Self {
+        Marked(self.0)
+    }
+}
+
+/// However many workers there are, and wherever the search ends.
+#[test]
+fn any_number_of_workers_does_the_same() {
+    let mut rng = rng(11);
+    let (mut ends, mut left_out) = ([0; 3], 0);
+    for number in 1..=240 {
+        let s = sample(&mut rng, Taste::number(number));
+        let Ok(instance) = s.program().instance() else {
+            continue;
+        };
+        let view = View::of_question(&instance, instance.questions.first());
+        let ranges = Ranges::infer(&instance);
+        let slots = vec![2; instance.threads.len()];
+        for model in [MemoryModel::Sc, MemoryModel::Tso] {
+            for reductions in [Reductions::ALL, Reductions::NONE] {
+                let machine =
+                    Machine::new(&instance, model, &view, reductions, &EXACT, &ranges, &slots);
+                let Ok(machine) = machine else { continue };
+                let shown = || wattle_model::print::to_wtl(&s.program());
+                let all = |workers| {
+                    let nothing =
+                        search_with(&machine, Order::BreadthFirst, true, workers, Nothing)?;
+                    let some = Marked(number as u64 % 512);
+                    let some = search_with(&machine, Order::BreadthFirst, true, workers, some)?;
+                    let plain =
+                        search_with(&machine, Order::BreadthFirst, false, workers, Nothing)?;
+                    Some([nothing, some, plain])
+                };
+                let (Some(mut one), Some(mut three)) = (all(1), all(3)) else {
+                    continue;
+                };
+                for seen in one.iter_mut().chain(&mut three) {
+                    left_out += seen.count.left_out;
+                    match seen.ended {
+                        Ended::Exhausted => ends[0] += 1,
+                        Ended::Halted(last) => {
+                            // What comes after the one it ends with depends on how much was done at once.
+                            seen.states.truncate(last as usize + 1);
+                            (seen.offered, seen.count) = (0, Count::default());
+                            ends[1] += 1;
+                        }
+                        _ => ends[2] += 1,
+                    }
+                    if seen.ended != Ended::Exhausted {
+                        seen.full.clear();
+                    }
+                }
+                assert_eq!(one, three, "{model}\n{}", shown());
+            }
+        }
+    }
+    println!("{ends:?} ends; {left_out} states with events left out");
+    assert!(
+        ends.iter().all(|n| *n > 50) && left_out > 1_000,
+        "{ends:?} {left_out}"
     );
 }

@@ -41,6 +41,17 @@ impl Look for Watch<'_> {
         self.left = self.left.saturating_sub(1);
         Ok(self.left == 0)
     }
+
+    fn fork(&self) -> Self {
+        Watch {
+            target: self.target.clone(),
+            ..*self
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.reached |= other.reached;
+    }
 }
 
 /// What a machine reaches.
