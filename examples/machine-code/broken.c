@@ -46,6 +46,62 @@ void mcs_unlock(struct mcs *l, struct node *me) {
     store(&after->waits, 0);
 }
 
+// The state is looked at, then changed.
+struct mutex { atomic_int state; };
+void mutex_lock(struct mutex *m) {
+    while (load(&m->state)) relax();
+    store(&m->state, 1);
+}
+void mutex_unlock(struct mutex *m) { store(&m->state, 0); }
+
+// The node says that it waits only after others can see it.
+struct clh_node { atomic_int waits; };
+struct clh { _Atomic(struct clh_node *) tail; };
+struct clh_own { struct clh_node *node, *before; };
+void clh_start(struct clh *l, struct clh_node *free) { store(&l->tail, free); }
+void clh_enter(struct clh_own *mine, struct clh_node *node) { mine->node = node; }
+void clh_lock(struct clh *l, struct clh_own *mine) {
+    struct clh_node *node = mine->node;
+    struct clh_node *before = atomic_exchange(&l->tail, node);
+    store(&node->waits, 1);
+    mine->before = before;
+    while (load(&before->waits)) relax();
+}
+void clh_unlock(struct clh_own *mine) {
+    struct clh_node *node = mine->node;
+    mine->node = mine->before;
+    store(&node->waits, 0);
+}
+
+// The place in the row is taken in two steps.
+struct array { atomic_uint next; atomic_uint may[4]; };
+unsigned array_lock(struct array *l) {
+    unsigned me = load(&l->next);
+    store(&l->next, me + 1);
+    while (!load(&l->may[me & 3])) relax();
+    return me & 3;
+}
+void array_unlock(struct array *l, unsigned me) {
+    store(&l->may[me], 0);
+    store(&l->may[(me + 1) & 3], 1);
+}
+
+// Readers look whether a writer is there, then count themselves.
+struct rw { atomic_int state; };
+void read_lock(struct rw *l) {
+    while (load(&l->state) < 0) relax();
+    atomic_fetch_add(&l->state, 1);
+}
+void read_unlock(struct rw *l) { atomic_fetch_sub(&l->state, 1); }
+void write_lock(struct rw *l) {
+    int free = 0;
+    while (!atomic_compare_exchange_weak(&l->state, &free, -1)) {
+        free = 0;
+        relax();
+    }
+}
+void write_unlock(struct rw *l) { store(&l->state, 0); }
+
 // The count is looked at, then changed.
 struct semaphore { atomic_int free; };
 void semaphore_down(struct semaphore *s) {

@@ -76,6 +76,25 @@ void mcs_unlock(struct mcs *l, struct node *me) {
     store(&after->waits, 0);
 }
 
+// The queue lock of Craig (1993), Landin and Hagersten (1994): whoever leaves takes its predecessor's node.
+struct clh_node { atomic_int waits; };
+struct clh { _Atomic(struct clh_node *) tail; };
+struct clh_own { struct clh_node *node, *before; };
+void clh_start(struct clh *l, struct clh_node *free) { store(&l->tail, free); }
+void clh_enter(struct clh_own *mine, struct clh_node *node) { mine->node = node; }
+void clh_lock(struct clh *l, struct clh_own *mine) {
+    struct clh_node *node = mine->node;
+    atomic_store_explicit(&node->waits, 1, memory_order_relaxed);
+    struct clh_node *before = atomic_exchange_explicit(&l->tail, node, memory_order_acq_rel);
+    mine->before = before;
+    while (load(&before->waits)) relax();
+}
+void clh_unlock(struct clh_own *mine) {
+    struct clh_node *node = mine->node;
+    mine->node = mine->before;
+    store(&node->waits, 0);
+}
+
 // The array lock (Anderson 1990) for at most four threads.
 struct array { atomic_uint next; atomic_uint may[4]; };
 unsigned array_lock(struct array *l) {

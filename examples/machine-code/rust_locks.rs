@@ -123,6 +123,21 @@ pub extern "C" fn mcs_unlock(tail: &AtomicPtr<Node>, me: &Node) {
     unsafe { &*after }.waits.store(false, Release);
 }
 
+/// Broken: the tail is read and written in two steps.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcs_lock_in_two(tail: &AtomicPtr<Node>, me: &Node) {
+    me.next.store(std::ptr::null_mut(), Relaxed);
+    me.waits.store(true, Relaxed);
+    let before = tail.load(Acquire);
+    tail.store(me as *const Node as *mut Node, Release);
+    if let Some(before) = unsafe { before.as_ref() } {
+        before.next.store(me as *const Node as *mut Node, Release);
+        while me.waits.load(Acquire) {
+            spin_loop();
+        }
+    }
+}
+
 /// Readers and writers: twice the number of readers, or one.
 #[repr(C)]
 pub struct RwLock(AtomicU32);

@@ -6,9 +6,10 @@ use crate::heap;
 use crate::target::Target;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+use wattle_machine::{Image, fill};
 use wattle_model::print::to_wtl;
 use wattle_model::{Count, Length, Program, validate};
-use wattle_syntax::{Language, Parsed, Severity, cubicle};
+use wattle_syntax::{Language, Parsed, Severity, cubicle, wtl};
 
 /// Memory a parser may use besides what the input's length allows: unrolling is bounded, but a few
 /// hundred thousand steps fit in a short text.
@@ -31,6 +32,7 @@ pub fn check(target: Target, text: &str) -> Result<Seen, String> {
     let result = catch_unwind(AssertUnwindSafe(|| match target {
         Target::Program(language) => program(language, text),
         Target::Cubicle => system(text).map(|seen| (seen, heap::peak())),
+        Target::Object => object(text).map(|seen| (seen, heap::peak())),
     }));
     let (seen, peak) = match result {
         Ok(seen) => seen?,
@@ -112,6 +114,46 @@ fn small(program: &Program) -> bool {
         Length::Scalar | Length::PerThread(_) => 1,
     });
     threads.sum::<u64>() <= 50 && cells.sum::<u64>() <= 10_000
+}
+
+/// Calls of what the seed defines.
+const HARNESS: &str = "
+    object \"locks.o\";
+    shared l: object(8), m: object(8), n[t]: object(16), f: object(4), a: object(20);
+    thread t[*] {
+        local r: u32;
+        call ticket_lock(&l);
+        call mcs_lock(&m, &n[self]);
+        call read_lock(&f);
+        r = call array_lock(&a);
+        critical: skip;
+        call array_unlock(&a, r);
+        call mcs_unlock(&m, &n[self]);
+    }
+    never t[i]@critical && t[j]@critical;";
+
+/// A file of compiled code, byte by byte; words that are no byte are left out.
+fn object(text: &str) -> Result<Seen, String> {
+    let bytes: Vec<u8> = (text.split_whitespace())
+        .filter_map(|w| u8::from_str_radix(w, 16).ok())
+        .collect();
+    let linked = wtl::parse_linked(HARNESS);
+    let Some(program) = linked.parsed.program else {
+        return Err("the harness is no program".into());
+    };
+    let calls = linked.link.calls.iter();
+    let names: Vec<&str> = calls.map(|c| c.function.as_str()).collect();
+    let Ok(image) = Image::read(&bytes, &names) else {
+        return Ok(Seen::Errors);
+    };
+    match fill(program, &linked.link, image, HARNESS) {
+        Err(all) if all.is_empty() => Err("neither a program nor an error".into()),
+        Err(_) => Ok(Seen::Errors),
+        Ok(filled) => match validate(&filled.program).first() {
+            Some(issue) => Err(format!("an invalid program: {}", issue.message)),
+            None => Ok(Seen::Program),
+        },
+    }
 }
 
 fn system(text: &str) -> Result<Seen, String> {

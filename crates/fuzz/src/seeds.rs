@@ -24,10 +24,23 @@ impl Seeds {
         let texts = paths.iter().filter_map(|p| std::fs::read_to_string(p).ok());
         let mut texts: Vec<String> = texts.collect();
         texts.push(String::new());
+        if target == Target::Object {
+            let file = root.join("crates/machine/tests/data/locks.o");
+            texts.extend(std::fs::read(file).ok().map(|bytes| hexadecimal(&bytes)));
+        }
         let words: BTreeSet<&str> = texts.iter().flat_map(|t| words(t)).collect();
         let words = words.into_iter().map(str::to_string).collect();
         Seeds { texts, words }
     }
+}
+
+/// A line for sixteen bytes: changes of lines are changes of tables.
+fn hexadecimal(bytes: &[u8]) -> String {
+    let lines = bytes.chunks(16).map(|line| {
+        let words: Vec<String> = line.iter().map(|b| format!("{b:02x}")).collect();
+        words.join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn collect(folder: &Path, target: Target, depth: usize, into: &mut Vec<PathBuf>) {

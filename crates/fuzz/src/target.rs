@@ -1,4 +1,5 @@
-//! What is fuzzed: the languages of the syntax crate, and cubicle, whose model is another one.
+//! What is fuzzed: the languages of the syntax crate, cubicle, whose model is another one, and files of
+//! compiled code, written down as two hexadecimal digits a byte.
 
 use std::fmt;
 use wattle_syntax::Language;
@@ -7,18 +8,20 @@ use wattle_syntax::Language;
 pub enum Target {
     Program(Language),
     Cubicle,
+    Object,
 }
 
 impl Target {
     pub fn all() -> impl Iterator<Item = Target> {
         let programs = Language::ALL.iter().map(|l| Target::Program(*l));
-        programs.chain([Target::Cubicle])
+        programs.chain([Target::Cubicle, Target::Object])
     }
 
     pub fn name(self) -> &'static str {
         match self {
             Target::Program(l) => l.name(),
             Target::Cubicle => "cubicle",
+            Target::Object => "object",
         }
     }
 
@@ -30,6 +33,8 @@ impl Target {
     pub fn reads(self, folder: &str, extension: &str) -> bool {
         match self {
             Target::Cubicle => extension == "cub",
+            // Seeds of its own.
+            Target::Object => false,
             // The suite of this language keeps the extension of its tool.
             Target::Program(Language::Trencher) if extension == "txt" => {
                 folder.contains("trencher")

@@ -134,7 +134,8 @@ impl Builder<'_> {
         let facts = solved.facts[load.node].as_ref()?;
         let address = facts.put(&access.address);
         let place = spot(&address, &|_| Kind::Number)?;
-        let (index, stride) = place.index?;
+        // Code that is not optimised looks up constants, too.
+        let (index, stride) = place.index.unwrap_or((E::constant(0, 64), bytes));
         let object = self.world.objects.get(place.object)?;
         if stride != bytes || u64::from(access.bytes) != bytes || !object.constant {
             return None;

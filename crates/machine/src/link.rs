@@ -52,9 +52,18 @@ pub fn fill(
     if !refusals.is_empty() {
         return Err(told(&world, refusals));
     }
-    let fields = fields(&mut graphs, &world);
+    let mut fields = fields(&mut graphs, &world);
+    let mut walks = false;
     for graph in &mut graphs {
         refusals.extend(passes::simplify(graph, &fields, &world.objects));
+        walks |= passes::rebase(graph);
+    }
+    if walks {
+        // More is known of where stores go.
+        fields = self::fields(&mut graphs, &world);
+        for graph in &mut graphs {
+            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+        }
     }
     let mut kinds = all_kinds(&graphs, &fields, &world);
     for (graph, kinds) in graphs.iter_mut().zip(&mut kinds) {

@@ -101,9 +101,18 @@ fn c_locks_at_o2() {
     check("locks.c", "gcc", &["-O2", "-g", "-c"]);
 }
 
+/// Everything on the stack, and everything unrolled.
+#[test]
+fn c_locks_at_o0_and_o3() {
+    for level in ["-O0", "-O3"] {
+        check("locks.c", "gcc", &[level, "-g", "-c"]);
+    }
+}
+
 #[test]
 fn c_locks_of_clang() {
     check("locks.c", "clang", &["-O2", "-g", "-c"]);
+    check("broken.c", "clang", &["-O2", "-g", "-c"]);
 }
 
 #[test]
@@ -220,6 +229,155 @@ fn refusals_say_where() {
         let ran = run(&["check", &file]);
         assert_eq!(ran.code, 2, "{call}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains(words), "{call}: {}", ran.err);
+    }
+}
+
+const FLAG: &str = "
+#include <stdatomic.h>
+void lock(atomic_int *l) { while (atomic_exchange(l, 1)) ; }
+void unlock(atomic_int *l) { atomic_store_explicit(l, 0, memory_order_release); }
+int main(void) { static atomic_int l; lock(&l); unlock(&l); return 0; }";
+
+const USES_FLAG: &str = "shared l: object(4);
+    thread t[*] { loop { call lock(&l); critical: skip; call unlock(&l); } }
+    never t[i]@critical && t[j]@critical;";
+
+/// Runs a tool; false if there is none.
+fn tool(name: &str, arguments: &[&str]) -> bool {
+    match Command::new(name).args(arguments).output() {
+        Ok(done) => {
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{name} {arguments:?}: {said}");
+            true
+        }
+        Err(_) => {
+            println!("skipped: there is no {name} here");
+            false
+        }
+    }
+}
+
+/// Objects, assembly, archives, executables, and several of them together.
+#[test]
+fn kinds_of_files() {
+    let scratch = Scratch::new();
+    let source = scratch.file("flag.c", FLAG);
+    let other = scratch.file("other.c", "int other(void) { return 1; }");
+    let at = |name: &str| scratch.path(name);
+    let compiled = [
+        ["-O2", "-c", "-o", &at("flag.o"), &source],
+        ["-O2", "-c", "-o", &at("other.o"), &other],
+        ["-O2", "-S", "-o", &at("flag.s"), &source],
+        ["-O2", "-g", "-o", &at("flag"), &source],
+    ];
+    if !compiled.iter().all(|arguments| tool("gcc", arguments)) {
+        return;
+    }
+    if !tool("ar", &["rcs", &at("flag.a"), &at("flag.o"), &at("other.o")]) {
+        return;
+    }
+    for files in [
+        &["flag.o"][..],
+        &["flag.s"],
+        &["flag.a"],
+        &["flag"],
+        &["other.o", "flag.o"],
+        &["other.o", "flag.a"],
+        &["flag.s", "other.o"],
+    ] {
+        let named: String = files.iter().map(|f| format!("object {f:?};\n")).collect();
+        let file = scratch.file("flag.wtl", format!("{named}{USES_FLAG}"));
+        let ran = run(&["check", &file]);
+        assert_eq!(ran.code, 0, "{files:?}: {}{}", ran.out, ran.err);
+    }
+    for (files, words) in [
+        (["flag.o", "flag.o"], "multiple definition"),
+        (["flag.o", "none.o"], "cannot be read"),
+        (["flag.o", "flag.c"], "no object file"),
+    ] {
+        let named: String = files.iter().map(|f| format!("object {f:?};\n")).collect();
+        let file = scratch.file("flag.wtl", format!("{named}{USES_FLAG}"));
+        let ran = run(&["check", &file]);
+        assert_eq!(ran.code, 2, "{files:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(words), "{files:?}: {}", ran.err);
+    }
+}
+
+/// What compilers make of waiting, of `switch`, of loops over arrays, of pointers to functions.
+#[test]
+fn shapes_of_code() {
+    let code = "
+        #include <stdatomic.h>
+        #include <stdlib.h>
+        struct l { atomic_uint word; atomic_uchar reader[4]; atomic_uint step; };
+        void backs_off(struct l *l) {
+            unsigned limit = 4;
+            while (atomic_exchange(&l->word, 1)) {
+                for (volatile unsigned i = 0; i < limit; i++) ;
+                limit <<= limit < 1024;
+            }
+        }
+        void leave(struct l *l) { atomic_store_explicit(&l->word, 0, memory_order_release); }
+        void all_gone(struct l *l) {
+            for (int i = 0; i < 4; i++) while (atomic_load_explicit(&l->reader[i], memory_order_acquire)) ;
+        }
+        void read_in(struct l *l, unsigned me) {
+            for (;;) {
+                atomic_store(&l->reader[me & 3], 1);
+                if (!atomic_load(&l->word)) return;
+                atomic_store_explicit(&l->reader[me & 3], 0, memory_order_release);
+            }
+        }
+        void read_out(struct l *l, unsigned me) {
+            atomic_store_explicit(&l->reader[me & 3], 0, memory_order_release);
+        }
+        unsigned next(struct l *l) {
+            switch (atomic_load(&l->step)) {
+                case 0: atomic_store(&l->step, 3); return 1;
+                case 1: atomic_store(&l->word, 7); return 2;
+                case 2: return 9;
+                case 3: atomic_store(&l->step, 4); return 4;
+                case 4: atomic_store(&l->step, 5); return 11;
+                case 5: atomic_store(&l->step, 0); return 12;
+                default: abort();
+            }
+        }
+        static void one(struct l *l) { atomic_store(&l->step, 1); }
+        void through(struct l *l) { void (*volatile f)(struct l *) = one; f(l); }";
+    for (harness, exit) in [
+        (
+            "thread t[*] { loop { call backs_off(&l); critical: skip; call leave(&l); } }
+             never t[i]@critical && t[j]@critical;",
+            0,
+        ),
+        (
+            "thread r { loop { call read_in(&l, 2); critical: skip; call read_out(&l, 2); } }
+             thread w { loop { call backs_off(&l); call all_gone(&l); critical: skip; call leave(&l); } }
+             never r@critical && w@critical;",
+            0,
+        ),
+        (
+            "thread w { loop { call all_gone(&l); call backs_off(&l); critical: skip; call leave(&l); } }
+             thread r { loop { call read_in(&l, 3); critical: skip; call read_out(&l, 3); } }
+             never r@critical && w@critical;",
+            1,
+        ),
+        (
+            "thread t { local k: u32; loop { k = call next(&l); assert k < 13; } } never l == 7;",
+            0,
+        ),
+        (
+            "thread t { local k: u32; loop { k = call next(&l); assert k < 12; } }",
+            1,
+        ),
+        ("thread t { call through(&l); done: skip; } never t@done && false;", 0),
+    ] {
+        let harness = format!("shared l: struct l;\n{harness}");
+        let Some((_scratch, file, _)) = with_code(code, &harness) else {
+            return;
+        };
+        let ran = run(&["check", &file]);
+        assert_eq!(ran.code, exit, "{harness}: {}{}", ran.out, ran.err);
     }
 }
 

@@ -9,12 +9,14 @@ mod live;
 mod narrow;
 mod parts;
 mod propagate;
+mod rebase;
 mod tidy;
 mod trim;
 mod webs;
 
 pub use narrow::narrow;
 pub use propagate::{Solved, effective, solve};
+pub use rebase::rebase;
 
 use crate::graph::Graph;
 use crate::memory::Fields;

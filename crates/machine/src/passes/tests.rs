@@ -2,7 +2,7 @@
 //! must be the same: every store with its place and value, fences, assertions, in this order. What a load
 //! gives changes with every store, as if others had written in between, so that none may be moved.
 
-use super::{coalesce, finish, idle, live, narrow, parts, simplify, tidy, trim, webs};
+use super::{coalesce, finish, idle, live, narrow, parts, rebase, simplify, tidy, trim, webs};
 use crate::bits::{Base, Bin, Cmp, E, VarId, mask};
 use crate::graph::{Access, Graph, Op, Origin, RSP};
 use crate::memory::Fields;
@@ -263,6 +263,31 @@ impl Random {
                         at = graph.then(at, Op::Assign(i, E::constant(1, 64)), HERE);
                     }
                 }
+                // A pointer that walks over part of the object and writes there.
+                2 => {
+                    let (p, n) = (self.word(), self.rng.random_range(1..4));
+                    let bytes = self.pick(&[1, 4, 8]);
+                    let place = |k: i64| E::Address(Base::Object(0), 512 + k * i64::from(bytes));
+                    at = graph.then(at, Op::Assign(p, place(0)), HERE);
+                    let head = at;
+                    let address = E::Var(p, 64);
+                    let (locked, value) = (false, self.value(bytes * 8, 1));
+                    let store = Op::Store {
+                        at: Access {
+                            address,
+                            bytes,
+                            locked,
+                        },
+                        value,
+                    };
+                    at = graph.then(at, store, HERE);
+                    let next = E::Var(p, 64).plus(i64::from(bytes));
+                    at = graph.then(at, Op::Assign(p, next), HERE);
+                    let done = E::same(E::Var(p, 64), place(n));
+                    graph.edge(at, Op::Assume(done.clone().inverted()), head, HERE);
+                    at = graph.then(at, Op::Assume(done), HERE);
+                    at = graph.then(at, Op::Assign(p, E::constant(1, 64)), HERE);
+                }
                 _ => {
                     let op = self.op(&mut graph);
                     let loaded = op.written().filter(|_| matches!(op, Op::Load { .. }));
@@ -315,7 +340,7 @@ fn passes_keep_the_meaning() {
     let mut random = Random {
         rng: SmallRng::seed_from_u64(13),
     };
-    let (mut told, mut loops) = (0, 0);
+    let (mut told, mut loops, mut walks) = (0, 0, 0);
     for _ in 0..1500 {
         let first = random.graph();
         let mut graph = first.clone();
@@ -323,7 +348,7 @@ fn passes_keep_the_meaning() {
         told += usize::from(same("simplify", &first, &graph, &all));
         type Pass<'a> = (&'a str, &'a mut dyn FnMut(&mut Graph));
         let mut dropped = false;
-        let single: [Pass; 7] = [
+        let single: [Pass; 8] = [
             ("live", &mut |g| {
                 live::drop_dead(g);
             }),
@@ -332,6 +357,7 @@ fn passes_keep_the_meaning() {
             ("webs", &mut webs::split),
             ("parts", &mut parts::split),
             ("trim", &mut trim::trim),
+            ("rebase", &mut |g| walks += usize::from(rebase(g))),
             ("fences", &mut tidy::fences),
         ];
         for (name, pass) in single {
@@ -356,6 +382,9 @@ fn passes_keep_the_meaning() {
         finish(&mut narrowed[0]);
         same("finish", &narrow, &narrowed[0], &bits);
     }
-    println!("{told} runs to the end, {loops} loops dropped");
-    assert!(told > 300 && loops > 20, "{told} {loops}");
+    println!("{told} runs to the end, {loops} loops dropped, {walks} graphs with walks");
+    assert!(
+        told > 300 && loops > 20 && walks > 100,
+        "{told} {loops} {walks}"
+    );
 }

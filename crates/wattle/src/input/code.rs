@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use wattle_machine::{Image, Problem, link, markers};
 use wattle_model::Program;
+use wattle_syntax::Parsed;
 use wattle_syntax::wtl::{self, Link, Linked};
-use wattle_syntax::{Diagnostic, Parsed};
 
 /// The program of a `.wtl` text; the code it calls is read, and listed after the source's text.
 pub(super) fn program(source: &mut Source) -> Parsed {
@@ -18,23 +18,26 @@ pub(super) fn program(source: &mut Source) -> Parsed {
     let Some(program) = parsed.program.take() else {
         return parsed;
     };
-    if let Some((_, second)) = link.objects.get(1) {
-        let d = Diagnostic::error(*second, "only one file of compiled code can be named");
-        parsed
-            .diagnostics
-            .push(d.hint("put them together: `ld -r -o all.o a.o b.o`"));
-        return parsed;
-    }
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    let path = match source.name.as_str() {
+    let path = |file: &String| match source.name.as_str() {
         "-" => PathBuf::from(file),
         _ => folder.join(file),
     };
     let names: Vec<&str> = link.calls.iter().map(|c| c.function.as_str()).collect();
-    match image(&path, &names) {
+    let read = match link.objects.as_slice() {
+        [_] => image(&path(file), &names),
+        all => {
+            let paths: Vec<PathBuf> = all.iter().map(|(file, _)| path(file)).collect();
+            linked(&paths, &names)
+        }
+    };
+    match read {
         Ok(image) => filled(source, program, &link, image, &mut parsed),
         Err(p) => {
-            let what = format!("`{file}`: {}", p.what);
+            let files: Vec<String> = (link.objects.iter())
+                .map(|(file, _)| format!("`{file}`"))
+                .collect();
+            let what = format!("{}: {}", files.join(", "), p.what);
             let problem = Problem { what, ..p };
             parsed.diagnostics.push(link::diagnostic(*span, problem));
         }
@@ -146,32 +149,83 @@ fn assembled(path: &Path) -> Result<Vec<u8>, Problem> {
     if source.len() as u64 > MAX_BYTES {
         return Err(Problem::new(format!("larger than {} MB", MAX_BYTES >> 20)));
     }
-    let unique = format!(
-        "wattle-{}-{:?}.o",
-        std::process::id(),
-        std::thread::current().id()
-    );
-    let out = std::env::temp_dir().join(unique.replace(['(', ')'], ""));
-    let done = Command::new("as")
-        .arg("--64")
-        .arg("-o")
-        .arg(&out)
-        .arg("--")
-        .arg(path)
-        .output();
-    let done = done.map_err(|e| {
-        Problem::new(format!("the assembler `as` cannot be run: {e}"))
-            .hint("install binutils, or give an object file")
+    let out = Temporary::new("assembled");
+    let mut assembler = Command::new("as");
+    assembler.args(["--64", "-o"]).arg(&out.0).arg(plain(path));
+    run(assembler, "the assembler `as`")?;
+    bytes(&out.0)
+}
+
+/// Several files as one, by the linker of this machine; of archives, the members that are needed.
+fn linked(paths: &[PathBuf], names: &[&str]) -> Result<Image, Problem> {
+    let mut linker = Command::new("ld");
+    let out = Temporary::new("linked");
+    linker.args(["-r", "-o"]).arg(&out.0);
+    for name in names {
+        linker.arg(format!("--undefined={name}"));
+    }
+    let mut assembled_files = Vec::new();
+    for (k, path) in paths.iter().enumerate() {
+        if path.extension().is_some_and(|e| e == "s" || e == "S") {
+            let file = Temporary::new(&format!("part-{k}"));
+            let cannot = |e: std::io::Error| Problem::new(format!("cannot be written: {e}"));
+            std::fs::write(&file.0, assembled(path)?).map_err(cannot)?;
+            linker.arg(&file.0);
+            assembled_files.push(file);
+        } else {
+            // Missing files and files that are none of compiled code are named before the linker sees them.
+            Image::read(&bytes(path)?, names)
+                .map(drop)
+                .or_else(|p| match archive(path) {
+                    true => Ok(()),
+                    false => Err(p),
+                })?;
+            linker.arg(plain(path));
+        }
+    }
+    run(linker, "the linker `ld`")?;
+    Image::read(&bytes(&out.0)?, names)
+}
+
+/// A path that no tool takes for an option.
+fn plain(path: &Path) -> PathBuf {
+    match path.is_relative() {
+        true => Path::new(".").join(path),
+        false => path.to_path_buf(),
+    }
+}
+
+fn archive(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "a" || e == "rlib")
+}
+
+/// Runs a tool of this machine; what it says is told.
+fn run(mut command: Command, name: &str) -> Result<(), Problem> {
+    let done = command.output().map_err(|e| {
+        Problem::new(format!("{name} cannot be run: {e}"))
+            .hint("install binutils, or give one object file")
     })?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         let said: Vec<&str> = said.lines().take(4).collect();
-        return Err(Problem::new(format!(
-            "the assembler says: {}",
-            said.join("; ")
-        )));
+        return Err(Problem::new(format!("{name} says: {}", said.join("; "))));
     }
-    let read = bytes(&out);
-    let _ = std::fs::remove_file(&out);
-    read
+    Ok(())
+}
+
+/// A file that is gone when it is no longer needed.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(what: &str) -> Temporary {
+        let thread = format!("{:?}", std::thread::current().id());
+        let name = format!("wattle-{}-{thread}-{what}.o", std::process::id());
+        Temporary(std::env::temp_dir().join(name.replace(['(', ')'], "")))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
