@@ -69,7 +69,7 @@ impl Directory {
             _ => format!("{}: {e}", file.display()),
         })?;
         let damaged = |what: &str| format!("{}: the checkpoint is damaged: {what}", path.display());
-        let found = Found::read(&bytes).map_err(|what| damaged(what))?;
+        let found = Found::read(&bytes).map_err(damaged)?;
         let log = path.join(log_name(found.generation));
         let sum = sum_of(&log, found.bytes).map_err(|e| damaged(&format!("states: {e}")))?;
         if sum != found.sum {
