@@ -24,7 +24,8 @@ pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
 pub use inductive::{
-    Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
+    Blur, Comparison, ControlState, Inductive, Invariant, Part, PendingStores, Predicate, Quantity,
+    View,
 };
 pub use load_buffers::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
@@ -93,7 +94,7 @@ impl Certificate {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",
                     c.predicates.len(),
-                    c.invariants.len()
+                    c.control_states()
                 )
             }
             Certificate::Coherent(c) => {
