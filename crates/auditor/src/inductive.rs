@@ -100,10 +100,7 @@ struct About<'c> {
 }
 
 /// The parts, with the target divided among them.
-fn parts<'c>(
-    task: &'c Task<'c>,
-    certificate: &'c Inductive,
-) -> Result<Vec<About<'c>>, AuditError> {
+fn parts<'c>(task: &'c Task<'c>, certificate: &'c Inductive) -> Result<Vec<About<'c>>, AuditError> {
     let instance = task.instance;
     let target = task.question().map(|q| &q.target);
     let all: Vec<ThreadId> = instance.thread_ids().collect();
@@ -143,7 +140,10 @@ fn parts<'c>(
         let part = part.ok_or_else(|| corrupt("no part is about all that the target speaks of"))?;
         part.targets.push(disjunct);
     }
-    if !all.iter().all(|t| parts.iter().any(|p| p.threads.contains(t))) {
+    if !all
+        .iter()
+        .all(|t| parts.iter().any(|p| p.threads.contains(t)))
+    {
         return Err(corrupt("no part is about a thread"));
     }
     Ok(parts)
@@ -316,7 +316,8 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
     fn fits(&self, control: &ControlState) -> Result<(), AuditError> {
         let ours = |t: &ThreadId| self.about.threads.contains(t);
         for t in self.task.instance.thread_ids().filter(|t| !ours(t)) {
-            let begins = control.locations.get(t.index()) == Some(&self.task.instance.thread(t).entry);
+            let begins =
+                control.locations.get(t.index()) == Some(&self.task.instance.thread(t).entry);
             let idle = control.buffers.get(t.index()) == Some(&PendingStores::default());
             if !begins || !idle || control.holder == Some(t) {
                 return Err(corrupt("a part has another thread elsewhere"));
@@ -442,7 +443,8 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
                 if *when == Formula::False {
                     continue;
                 }
-                let known = self.read((cube, &invariant.clauses), &way.readings, &known, &domain)?;
+                let known =
+                    self.read((cube, &invariant.clauses), &way.readings, &known, &domain)?;
                 let when = when.conjuncts();
                 let fine = match formula {
                     Some(formula) => {
@@ -493,7 +495,10 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
 
     /// When the target is true in the state, or has no value, and how the state is read for it; never
     /// where nobody looks.
-    fn bad(&mut self, state: &State<'k>) -> Result<Vec<(Vec<State<'k>>, Vec<Formula>)>, AuditError> {
+    fn bad(
+        &mut self,
+        state: &State<'k>,
+    ) -> Result<Vec<(Vec<State<'k>>, Vec<Formula>)>, AuditError> {
         let mut all = Vec::new();
         let Some(q) = self.task.question() else {
             return Ok(all);

@@ -72,9 +72,16 @@ fn what_is_proved_and_what_is_not() {
 /// Programs of which one model is enough here: the others take long without teaching more.
 #[test]
 fn larger_ones() {
-    for (name, model) in [("bakery3.wtl", Sc), ("ring3.wtl", Sc), ("ring-mask.wtl", Sc)] {
+    for (name, model) in [
+        ("bakery3.wtl", Sc),
+        ("ring3.wtl", Sc),
+        ("ring-mask.wtl", Sc),
+    ] {
         let instance = program(name);
-        assert!(proof(&task(&instance, model)).is_some(), "{name} under {model}");
+        assert!(
+            proof(&task(&instance, model)).is_some(),
+            "{name} under {model}"
+        );
     }
 }
 
@@ -103,10 +110,15 @@ fn the_auditor_has_its_own_idea_of_views() {
     }));
     // Stronger than true, and weaker than needed.
     for n in [-1, 1] {
-        assert!(!changed(&|c| c.predicates.iter_mut().for_each(|p| p.constant += n)));
+        assert!(!changed(&|c| c
+            .predicates
+            .iter_mut()
+            .for_each(|p| p.constant += n)));
     }
     assert!(!changed(&|c| {
-        c.invariants.iter_mut().for_each(|i| i.cubes = vec![Vec::new()]);
+        c.invariants
+            .iter_mut()
+            .for_each(|i| i.cubes = vec![Vec::new()]);
     }));
     assert!(!changed(&|c| {
         c.invariants.pop();

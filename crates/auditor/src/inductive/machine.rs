@@ -279,7 +279,12 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
 
     /// The readings of the state under which a target speaks of memory; only states where all buffers
     /// are empty, if that is asked for.
-    pub fn looking(&self, state: &State<'k>, target: &Expr<Fact>, only_final: bool) -> Vec<State<'k>> {
+    pub fn looking(
+        &self,
+        state: &State<'k>,
+        target: &Expr<Fact>,
+        only_final: bool,
+    ) -> Vec<State<'k>> {
         if only_final {
             return vec![self.emptied(state)];
         }

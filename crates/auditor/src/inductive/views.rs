@@ -152,9 +152,7 @@ pub fn stored(instance: &Instance, t: ThreadId, buffered: bool) -> Vec<CellId> {
 pub fn among(place: &Address) -> Vec<CellId> {
     match place {
         Address::Cell(c) => vec![*c],
-        Address::Computed { base, length, .. } => {
-            (base.0..base.0 + length).map(CellId).collect()
-        }
+        Address::Computed { base, length, .. } => (base.0..base.0 + length).map(CellId).collect(),
     }
 }
 
@@ -173,7 +171,10 @@ pub fn cells(
         let own = stored(instance, t, true);
         for u in instance.thread_ids().filter(|u| *u != t) {
             let theirs = stored(instance, u, false);
-            if own.iter().any(|c| theirs.contains(c) && !unsaid.contains(c)) {
+            if own
+                .iter()
+                .any(|c| theirs.contains(c) && !unsaid.contains(c))
+            {
                 let why = "two threads store to a cell that is known by views";
                 return Err(AuditError::Refused(why.into()));
             }

@@ -60,11 +60,17 @@ impl Classes {
             Action::Assume(e) | Action::Assert { condition: e, .. } => {
                 self.values(e, &register);
             }
-            Action::Assign { register: r, value: e } => {
+            Action::Assign {
+                register: r,
+                value: e,
+            } => {
                 value = self.values(e, &register);
                 value.extend(register(r));
             }
-            Action::Load { register: r, place: p } => {
+            Action::Load {
+                register: r,
+                place: p,
+            } => {
                 value = register(r);
                 place = Some(p);
             }
@@ -82,7 +88,11 @@ impl Classes {
         }
         match place {
             Some(Address::Cell(c)) => value.push(system.cell(*c)),
-            Some(Address::Computed { base, length, index }) => {
+            Some(Address::Computed {
+                base,
+                length,
+                index,
+            }) => {
                 self.values(index, &register);
                 let mut moduli = BTreeSet::new();
                 remainders(index, &mut moduli);
@@ -164,7 +174,9 @@ impl Classes {
 }
 
 fn span(system: &System<'_>, base: CellId, length: u32) -> Vec<Var> {
-    (base.0..base.0 + length).map(|c| system.cell(CellId(c))).collect()
+    (base.0..base.0 + length)
+        .map(|c| system.cell(CellId(c)))
+        .collect()
 }
 
 /// The numbers by which the expression takes remainders, as an operator or as a mask.

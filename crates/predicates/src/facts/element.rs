@@ -100,7 +100,8 @@ impl Element {
                 for j in 0..=n {
                     let most = distance(i, j).filter(|_| frame.compares(i, j));
                     self.upper.push(Bound { most, raises: 0 });
-                    self.differ.push(i < j && frame.compares(i, j) && at(i) != at(j));
+                    self.differ
+                        .push(i < j && frame.compares(i, j) && at(i) != at(j));
                 }
             }
             let all = frame.remainders.iter();
@@ -111,12 +112,18 @@ impl Element {
             let there = &mut self.apart[k][at(*i).rem_euclid(*m) as usize];
             let new = there.is_none();
             let bounds = there.get_or_insert_default();
-            for (way, j) in [0, 1].into_iter().flat_map(|w| (0..=n).map(move |j| (w, j))) {
+            for (way, j) in [0, 1]
+                .into_iter()
+                .flat_map(|w| (0..=n).map(move |j| (w, j)))
+            {
                 let (a, b) = if way == 0 { (*i, j) } else { (j, *i) };
                 let to = distance(a, b).filter(|_| frame.compares(*i, j));
                 let here = way * (n + 1) + j;
                 match new {
-                    true => bounds.push(Bound { most: to, raises: 0 }),
+                    true => bounds.push(Bound {
+                        most: to,
+                        raises: 0,
+                    }),
                     false => changed |= bounds[here].raise(to, thresholds),
                 }
             }
@@ -140,7 +147,9 @@ impl Element {
             return false;
         }
         let differences = point.iter().zip(&self.base);
-        let mut new: Vec<i128> = differences.map(|(a, b)| i128::from(*a) - i128::from(*b)).collect();
+        let mut new: Vec<i128> = differences
+            .map(|(a, b)| i128::from(*a) - i128::from(*b))
+            .collect();
         for (pivot, row) in &self.rows {
             if new[*pivot] != 0 {
                 match combined(&new, row, *pivot) {
@@ -285,8 +294,15 @@ impl Element {
                         if !less(at(j), known(*i, j)) || firsts.iter().any(through) {
                             continue;
                         }
-                        let y = frame.vars.get(j).map_or(Term::default(), |v| Term::from(*v));
-                        let difference = if way == 0 { x.clone() - y } else { y - x.clone() };
+                        let y = frame
+                            .vars
+                            .get(j)
+                            .map_or(Term::default(), |v| Term::from(*v));
+                        let difference = if way == 0 {
+                            x.clone() - y
+                        } else {
+                            y - x.clone()
+                        };
                         let bound = le(difference, at(j).unwrap_or(0));
                         facts.push(or([not(&here), bound]));
                     }

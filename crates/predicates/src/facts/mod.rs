@@ -18,9 +18,7 @@ use crate::reduce::System;
 use certify::Writer;
 use search::{Outcome, Search};
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_evidence::{
-    Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task,
-};
+use wattle_evidence::{Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task};
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Op2, ThreadId};
 use world::World;
@@ -48,7 +46,10 @@ impl Engine for Facts {
             match prove(task, focuses, &mut effort, control) {
                 Ok(Some(certificate)) => {
                     let certificate = Certificate::Inductive(certificate);
-                    return Answer::Unreachable { certificate, effort };
+                    return Answer::Unreachable {
+                        certificate,
+                        effort,
+                    };
                 }
                 Ok(None) => {}
                 Err(Failed::NoWorld(reason)) => why = reason,

@@ -146,8 +146,15 @@ impl<'w, 'i> Search<'w, 'i> {
     fn tries(&self, spot: usize, act: &Act) -> Vec<(Var, i64)> {
         let here = &self.spots[spot];
         let mut vars = act.guard.vars();
-        act.updates.iter().for_each(|(_, e)| e.collect_vars(&mut vars));
-        for v in here.frame.vars.iter().chain(act.under.iter().flatten().map(|(_, v)| v)) {
+        act.updates
+            .iter()
+            .for_each(|(_, e)| e.collect_vars(&mut vars));
+        for v in here
+            .frame
+            .vars
+            .iter()
+            .chain(act.under.iter().flatten().map(|(_, v)| v))
+        {
             vars.remove(v);
         }
         let value = |v: &Var| {
@@ -332,7 +339,13 @@ impl<'w, 'i> Search<'w, 'i> {
     }
 
     /// A fact where the act leads, said of the state before it, that is not yet shown.
-    fn open_goal(&self, spot: usize, a: usize, to: usize, facts: &FxHashSet<Formula>) -> Option<Formula> {
+    fn open_goal(
+        &self,
+        spot: usize,
+        a: usize,
+        to: usize,
+        facts: &FxHashSet<Formula>,
+    ) -> Option<Formula> {
         let shown = |goal: &Formula| {
             let premises = self.shown.get(&(spot, a, goal.clone()));
             premises.is_some_and(|p| p.iter().all(|f| facts.contains(f)))
@@ -342,7 +355,10 @@ impl<'w, 'i> Search<'w, 'i> {
             return Some(Formula::False).filter(|f| !shown(f));
         }
         let update = |v: Var| -> Option<Term> {
-            act.updates.iter().find(|(x, _)| *x == v).map(|(_, e)| e.clone())
+            act.updates
+                .iter()
+                .find(|(x, _)| *x == v)
+                .map(|(_, e)| e.clone())
         };
         for fact in &self.spots[to].facts {
             if let Some(about) = &act.about

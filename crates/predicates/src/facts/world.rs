@@ -69,7 +69,10 @@ impl<'i> World<'i> {
             target: any(targets),
             ..q.clone()
         });
-        let others: Vec<ThreadId> = instance.thread_ids().filter(|t| !focus.contains(t)).collect();
+        let others: Vec<ThreadId> = instance
+            .thread_ids()
+            .filter(|t| !focus.contains(t))
+            .collect();
         let cells = || (0..instance.cells.len()).map(CellId::new);
         let foreign: BTreeSet<CellId> = cells()
             .filter(|c| others.iter().any(|t| writes(instance, *t, *c, true)))
@@ -82,7 +85,8 @@ impl<'i> World<'i> {
             for c in cells().filter(|c| writes(instance, t, *c, false) && !foreign.contains(c)) {
                 let others = focus.iter().filter(|u| **u != t);
                 if others.into_iter().any(|u| writes(instance, *u, c, true)) {
-                    let why = "several threads store to a cell, one of them in a loop without a fence";
+                    let why =
+                        "several threads store to a cell, one of them in a loop without a fence";
                     return Err(why);
                 }
                 viewed.push((t, c));
@@ -139,7 +143,10 @@ impl<'i> World<'i> {
         let origins: Vec<Var> = vars.iter().map(|v| self.origin(shape, *v)).collect();
         let mut remainders = Vec::new();
         for (n, origin) in origins.iter().enumerate() {
-            let moduli = self.classes.remainders.range((*origin, 0)..=(*origin, i64::MAX));
+            let moduli = self
+                .classes
+                .remainders
+                .range((*origin, 0)..=(*origin, i64::MAX));
             remainders.extend(moduli.map(|(_, m)| (n, *m)));
         }
         let circle = |v: &Var| match self.system.symbol(*v) {
@@ -172,7 +179,10 @@ impl<'i> World<'i> {
             Some((_, _, c)) => inside(self.system.ranges.cells[c.index()], &Term::from(*v)),
             None => self.system.domain(shape, *v),
         };
-        vars.iter().map(of).filter(|f| *f != Formula::True).collect()
+        vars.iter()
+            .map(of)
+            .filter(|f| *f != Formula::True)
+            .collect()
     }
 
     pub fn initial(&self) -> (Shape, Formula) {
@@ -210,7 +220,9 @@ impl<'i> World<'i> {
     }
 
     fn of_thread(&self, t: ThreadId) -> Vec<usize> {
-        (0..self.viewed.len()).filter(|n| self.viewed[*n].0 == t).collect()
+        (0..self.viewed.len())
+            .filter(|n| self.viewed[*n].0 == t)
+            .collect()
     }
 
     /// How facts are read where these variables, cells of memory among them, are used.
@@ -256,7 +268,9 @@ impl<'i> World<'i> {
         let t = mv.thread;
         let mine = self.of_thread(t);
         let own = |v: Var| {
-            let at = mine.iter().find(|n| self.system.cell(self.viewed[**n].1) == v)?;
+            let at = mine
+                .iter()
+                .find(|n| self.system.cell(self.viewed[**n].1) == v)?;
             Some(Term::from(self.view(*at, View::Newest)))
         };
         let guard = mv.guard.subst(&own);
@@ -272,7 +286,13 @@ impl<'i> World<'i> {
             let mut used = guard.vars();
             updates.iter().for_each(|(_, e)| e.collect_vars(&mut used));
             let under = self.reading(&used);
-            acts.push(Act { under, guard, updates, to, about: None });
+            acts.push(Act {
+                under,
+                guard,
+                updates,
+                to,
+                about: None,
+            });
             return;
         }
         let mut stored = None;
@@ -355,7 +375,13 @@ impl<'i> World<'i> {
                 updates.extend(ALL.map(|w| (self.view(n, w), value.clone())));
             }
         }
-        acts.push(Act { under, guard, updates, to, about: None });
+        acts.push(Act {
+            under,
+            guard,
+            updates,
+            to,
+            about: None,
+        });
     }
 }
 

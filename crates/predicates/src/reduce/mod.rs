@@ -69,10 +69,12 @@ impl<'i> System<'i> {
         }
         task.is_narrow(MOST_WORK)?;
         let linear = System::new(task.instance, task.model, task.question(), 1);
-        linear.check(task.question(), wrapping).map_err(|(unfit, span)| {
-            let why = format!("it treats linear integer programs only: {}", unfit.why);
-            Refusal::new(why).at(span, unfit.hint)
-        })
+        linear
+            .check(task.question(), wrapping)
+            .map_err(|(unfit, span)| {
+                let why = format!("it treats linear integer programs only: {}", unfit.why);
+                Refusal::new(why).at(span, unfit.hint)
+            })
     }
 
     /// The system with at most `k` entries in the buffers that have no static bound.

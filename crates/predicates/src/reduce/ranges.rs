@@ -153,7 +153,10 @@ impl Interval {
             hi: self.hi.and_then(|v| v.checked_mul(k)),
         };
         match k < 0 {
-            true => Interval { lo: scaled.hi, hi: scaled.lo },
+            true => Interval {
+                lo: scaled.hi,
+                hi: scaled.lo,
+            },
             false => scaled,
         }
     }

@@ -1,9 +1,9 @@
 //! The moves of the reduced system: steps of threads, and drains.
 
-use super::expr::{Cases, Unfit, truth, values};
-use super::{Cause, Move, Next, Shape, Slot, System, admits, inside};
 use super::expr::NO_WRAP;
+use super::expr::{Cases, Unfit, truth, values};
 use super::ranges::Interval;
+use super::{Cause, Move, Next, Shape, Slot, System, admits, inside};
 use std::cell::Cell;
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
 use wattle_memory::MemoryModel;
