@@ -6,25 +6,35 @@
 //! has a step that is a fault. Whatever is stored passes a type's range check, so types hold of every
 //! value and are used as facts. So are the certificate's ranges, once it is shown that every initial
 //! value lies in them and that no event gives a register, a cell or a pending store a value outside,
-//! if all others lie inside. Every "unsatisfiable" of the solver is taken only with a proof
+//! if all others lie inside.
+//!
+//! A certificate in parts has formulas about some threads each. What the others do changes neither these
+//! threads' registers and buffers nor a cell that the formulas speak of (that is looked at), so it leads
+//! out of no formula; and whatever these threads read of other cells is left open. Every disjunct of the
+//! target must be excluded by a part about all threads it speaks of, and every thread, for faults and
+//! ranges, be in some part. Every "unsatisfiable" of the solver is taken only with a proof
 //! that checks.
 
 pub(super) mod buffer;
 pub(super) mod machine;
 mod ranges;
+mod views;
 
 use super::{AuditError, Audited, Solvers};
 use buffer::Keep;
 use machine::{Machine, State, control as control_of, number};
 use rustc_hash::FxHashSet;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_evidence::certificate::{ControlState, Corrupt, Inductive};
+use wattle_evidence::certificate::{
+    ControlState, Corrupt, Inductive, Invariant, PendingStores, Predicate, Quantity,
+};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::task::Task;
 use wattle_logic::{Formula, Var, and, eq, not, or};
 use wattle_memory::MemoryModel;
-use wattle_model::Type;
-use wattle_model::instance::Initial;
+use wattle_model::instance::{Fact, Initial};
+use wattle_model::{CellId, Expr, Op2, ThreadId, Type};
 
 pub fn audit(
     solvers: &Solvers,
@@ -52,26 +62,117 @@ pub fn audit(
             ));
         }
     }
-    let mut formulas = Formulas::new();
-    for invariant in &certificate.invariants {
-        let cubes = formulas.entry(&invariant.control).or_default();
-        cubes.extend(invariant.cubes.iter().map(Vec::as_slice));
-    }
     let threads = task.instance.threads.len();
     let keeps = match &certificate.blur {
         None => vec![None; threads],
-        Some(blur) => Keep::all(blur, threads, task.instance.cells.len())?,
+        Some(blur) if certificate.views.is_empty() => {
+            Keep::all(blur, threads, task.instance.cells.len())?
+        }
+        Some(_) => return Err(corrupt("buffers both blurred and known by views")),
     };
-    let queries = Queries {
-        solvers,
-        control,
-        asked: 0,
-    };
-    match task.model {
-        MemoryModel::Sc => run::<0>(queries, task, certificate, &keeps, formulas),
-        MemoryModel::Tso => run::<1>(queries, task, certificate, &keeps, formulas),
-        MemoryModel::Pso => run::<2>(queries, task, certificate, &keeps, formulas),
+    let mut checked = 0;
+    for part in parts(task, certificate)? {
+        let queries = Queries {
+            solvers,
+            control,
+            asked: 0,
+        };
+        checked += match task.model {
+            MemoryModel::Sc => run::<0>(queries, task, certificate, &keeps, part)?,
+            MemoryModel::Tso => run::<1>(queries, task, certificate, &keeps, part)?,
+            MemoryModel::Pso => run::<2>(queries, task, certificate, &keeps, part)?,
+        };
     }
+    Ok(Audited { checked })
+}
+
+fn corrupt(why: &'static str) -> AuditError {
+    AuditError::Corrupt(Corrupt(why))
+}
+
+/// Formulas about some threads, and what of the target they must exclude.
+struct About<'c> {
+    threads: Vec<ThreadId>,
+    invariants: &'c [Invariant],
+    targets: Vec<&'c Expr<Fact>>,
+    /// Cells that other threads may write.
+    foreign: Vec<CellId>,
+}
+
+/// The parts, with the target divided among them.
+fn parts<'c>(task: &'c Task<'c>, certificate: &'c Inductive) -> Result<Vec<About<'c>>, AuditError> {
+    let instance = task.instance;
+    let target = task.question().map(|q| &q.target);
+    let all: Vec<ThreadId> = instance.thread_ids().collect();
+    if certificate.parts.is_empty() {
+        return Ok(vec![About {
+            threads: all,
+            invariants: &certificate.invariants,
+            targets: target.into_iter().collect(),
+            foreign: Vec::new(),
+        }]);
+    }
+    if !certificate.invariants.is_empty() || task.question().is_some_and(|q| q.only_final) {
+        return Err(corrupt("parts beside a formula, or about final states"));
+    }
+    let mut disjuncts = Vec::new();
+    if let Some(target) = target {
+        alternatives(target, &mut disjuncts);
+    }
+    let mut parts: Vec<About<'c>> = Vec::new();
+    for part in &certificate.parts {
+        let others = all.iter().filter(|t| !part.about.contains(t));
+        let mut foreign = Vec::new();
+        for t in others {
+            foreign.extend(views::stored(instance, *t, false));
+        }
+        parts.push(About {
+            threads: part.about.clone(),
+            invariants: &part.invariants,
+            targets: Vec::new(),
+            foreign,
+        });
+    }
+    for disjunct in disjuncts {
+        let speaks_of = spoken_of(disjunct);
+        let fits = |part: &&mut About<'c>| speaks_of.iter().all(|t| part.threads.contains(t));
+        let part = parts.iter_mut().find(fits);
+        let part = part.ok_or_else(|| corrupt("no part is about all that the target speaks of"))?;
+        part.targets.push(disjunct);
+    }
+    if !all
+        .iter()
+        .all(|t| parts.iter().any(|p| p.threads.contains(t)))
+    {
+        return Err(corrupt("no part is about a thread"));
+    }
+    Ok(parts)
+}
+
+/// The disjuncts: the target is reached if one of them is true or has no value.
+fn alternatives<'c>(e: &'c Expr<Fact>, out: &mut Vec<&'c Expr<Fact>>) {
+    match e {
+        Expr::Binary(Op2::Or, a, b) => {
+            alternatives(a, out);
+            alternatives(b, out);
+        }
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+            out.push(e);
+        }
+    }
+}
+
+/// The threads that it speaks of, in indices too.
+fn spoken_of(e: &Expr<Fact>) -> BTreeSet<ThreadId> {
+    let mut threads = BTreeSet::new();
+    e.for_each_atom(&mut |fact| match fact {
+        Fact::Register(t, _) | Fact::At(t, _) => {
+            threads.insert(*t);
+        }
+        Fact::CellAt { index, .. } => threads.extend(spoken_of(index)),
+        Fact::Cell(_) => {}
+    });
+    threads
 }
 
 fn run<const MODEL: usize>(
@@ -79,27 +180,36 @@ fn run<const MODEL: usize>(
     task: &Task<'_>,
     certificate: &Inductive,
     keeps: &[Option<Keep>],
-    formulas: Formulas<'_>,
-) -> Result<Audited, AuditError> {
+    about: About<'_>,
+) -> Result<u64, AuditError> {
+    let mut formulas = Formulas::new();
+    for invariant in about.invariants {
+        if formulas.insert(&invariant.control, invariant).is_some() {
+            return Err(corrupt("a control state has two formulas"));
+        }
+    }
+    let viewed = certificate.views.iter().copied();
+    let viewed: Vec<ThreadId> = viewed.filter(|t| about.threads.contains(t)).collect();
+    let views = views::cells(task.instance, &viewed, &about.foreign)?;
+    let machine = Machine::with_views(task.instance, keeps, &certificate.ranges, views)?;
     let mut auditor = Auditor::<MODEL> {
         queries,
         task,
         certificate,
-        machine: Machine::new(task.instance, keeps, &certificate.ranges)?,
+        machine,
         formulas,
+        about,
         checked: 0,
     };
     auditor.initiation()?;
-    for n in 0..auditor.certificate.invariants.len() {
+    for n in 0..auditor.about.invariants.len() {
         auditor.consecution(n)?;
     }
-    Ok(Audited {
-        checked: auditor.checked,
-    })
+    Ok(auditor.checked)
 }
 
-/// The cubes of each control state.
-type Formulas<'a> = BTreeMap<&'a ControlState, Vec<&'a [i32]>>;
+/// The formula of each control state.
+type Formulas<'a> = BTreeMap<&'a ControlState, &'a Invariant>;
 
 /// Cubes of literals, each literal with its negation.
 type Cubes = Vec<Vec<(Formula, Formula)>>;
@@ -134,30 +244,42 @@ struct Auditor<'a, 'k, const MODEL: usize> {
     certificate: &'a Inductive,
     machine: Machine<'a, 'k, MODEL>,
     formulas: Formulas<'a>,
+    about: About<'a>,
     checked: u64,
 }
 
 impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
-    fn cube(&self, state: &State<'_>, cube: &[i32]) -> Result<Vec<Formula>, AuditError> {
-        let literals = self.cubes(state, &[cube])?.pop();
-        let literals = literals.unwrap_or_default().into_iter();
-        Ok(literals.map(|(literal, _)| literal).collect())
+    /// The cube in the state, and the clauses beside it.
+    fn cube(
+        &self,
+        state: &State<'_>,
+        cube: &Vec<i32>,
+        clauses: &[Vec<i32>],
+    ) -> Result<Vec<Formula>, AuditError> {
+        let literals = self.cubes(state, std::slice::from_ref(cube))?;
+        let literals = literals.into_iter().flatten().map(|(literal, _)| literal);
+        let mut all: Vec<Formula> = literals.collect();
+        for clause in self.cubes(state, clauses)? {
+            all.push(or(clause.into_iter().map(|(literal, _)| literal)));
+        }
+        Ok(all)
     }
 
     /// The cubes' literals in the state, each with its negation.
-    fn cubes(&self, state: &State<'_>, cubes: &[&[i32]]) -> Result<Cubes, AuditError> {
-        let corrupt = || AuditError::Corrupt(Corrupt("a literal without a predicate"));
+    fn cubes(&self, state: &State<'_>, cubes: &[Vec<i32>]) -> Result<Cubes, AuditError> {
+        let corrupt = || corrupt("a literal without a predicate");
         let mut made: BTreeMap<usize, (Formula, Formula)> = BTreeMap::new();
         let mut all = Vec::new();
         for cube in cubes {
             let mut literals = Vec::new();
-            for literal in *cube {
+            for literal in cube {
                 let n = (literal.unsigned_abs() as usize).checked_sub(1);
                 let n = n.ok_or_else(corrupt)?;
                 let (f, negation) = match made.get(&n) {
                     Some(pair) => pair.clone(),
                     None => {
                         let p = self.certificate.predicates.get(n).ok_or_else(corrupt)?;
+                        self.may_say(p)?;
                         let f = self.machine.predicate(state, p)?;
                         let pair = (f.clone(), not(&f));
                         made.insert(n, pair.clone());
@@ -175,12 +297,45 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
         Ok(all)
     }
 
-    /// The formula of the state, by the certificate.
-    fn formula(&self, state: &State<'_>) -> Result<Cubes, AuditError> {
-        match self.formulas.get(&control_of(state)) {
-            Some(cubes) => self.cubes(state, cubes),
-            None => Ok(Vec::new()),
+    /// Whether the predicate speaks only of what other threads, and drains of buffers known by views,
+    /// leave alone.
+    fn may_say(&self, predicate: &Predicate) -> Result<(), AuditError> {
+        let ours = |c: &CellId| !self.about.foreign.contains(c);
+        let fine = |q: &Quantity| match q {
+            Quantity::Register(t, _) | Quantity::Entry(t, _) => self.about.threads.contains(t),
+            Quantity::Cell(c) => ours(c) && !self.machine.is_viewed(*c),
+            Quantity::View(t, _, c) => self.about.threads.contains(t) && ours(c),
+        };
+        match predicate.sum.iter().all(|(_, q)| fine(q)) {
+            true => Ok(()),
+            false => Err(corrupt("a predicate speaks of what its part leaves open")),
         }
+    }
+
+    /// Of threads it is not about a part says nothing: they are where they begin.
+    fn fits(&self, control: &ControlState) -> Result<(), AuditError> {
+        let ours = |t: &ThreadId| self.about.threads.contains(t);
+        for t in self.task.instance.thread_ids().filter(|t| !ours(t)) {
+            let begins =
+                control.locations.get(t.index()) == Some(&self.task.instance.thread(t).entry);
+            let idle = control.buffers.get(t.index()) == Some(&PendingStores::default());
+            if !begins || !idle || control.holder == Some(t) {
+                return Err(corrupt("a part has another thread elsewhere"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The formula of the state, by the certificate: all of these hold.
+    fn formula(&self, state: &State<'_>) -> Result<Vec<Cubes>, AuditError> {
+        let Some(invariant) = self.formulas.get(&control_of(state)) else {
+            return Ok(vec![Vec::new()]);
+        };
+        let mut all = vec![self.cubes(state, &invariant.cubes)?];
+        for clause in self.cubes(state, &invariant.clauses)? {
+            all.push(clause.into_iter().map(|literal| vec![literal]).collect());
+        }
+        Ok(all)
     }
 
     /// Whether what is known implies the formula, where the conditions hold.
@@ -217,6 +372,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
             holder: None,
         };
         let (state, mut known) = self.machine.any(&first)?;
+        let state = self.machine.emptied(&state);
         let cells = state
             .memory
             .iter()
@@ -233,20 +389,27 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
                 return Err(AuditError::MissesInitial);
             }
         }
-        let formula = self.formula(&state)?;
-        match self.covered(&known, &[], &formula)? {
-            true => Ok(()),
-            false => Err(AuditError::MissesInitial),
+        for formula in self.formula(&state)? {
+            if !self.covered(&known, &[], &formula)? {
+                return Err(AuditError::MissesInitial);
+            }
         }
+        Ok(())
     }
 
     /// From the n-th control state: nothing bad, and no way out.
     fn consecution(&mut self, n: usize) -> Result<(), AuditError> {
-        let invariant = &self.certificate.invariants[n];
+        let invariant = &self.about.invariants[n];
+        self.fits(&invariant.control)?;
         let (state, domain) = self.machine.any(&invariant.control)?;
         let domain = domain.into_iter().chain(self.machine.ranges.facts(&state)?);
         let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
-        let ways = self.machine.ways(&state)?;
+        let mut ways = Vec::new();
+        for t in self.task.instance.thread_ids() {
+            if self.about.threads.contains(&t) {
+                ways.extend(self.machine.ways_of(&state, t)?);
+            }
+        }
         let bad = self.bad(&state)?;
         let mut after = Vec::new();
         for way in &ways {
@@ -267,10 +430,11 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
         }
         for cube in &invariant.cubes {
             self.checked += 1;
-            let mut known = self.cube(&state, cube)?;
+            let mut known = self.cube(&state, cube, &invariant.clauses)?;
             known.extend(domain.iter().cloned());
-            for bad in &bad {
-                let query = [known.as_slice(), bad].concat();
+            for (readings, bad) in &bad {
+                let known = self.read((cube, &invariant.clauses), readings, &known, &domain)?;
+                let query = [known.as_ref(), bad].concat();
                 if !self.queries.impossible(&query)? {
                     return Err(AuditError::Bad { state: n as u64 });
                 }
@@ -279,9 +443,17 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
                 if *when == Formula::False {
                     continue;
                 }
+                let known =
+                    self.read((cube, &invariant.clauses), &way.readings, &known, &domain)?;
                 let when = when.conjuncts();
                 let fine = match formula {
-                    Some(formula) => self.covered(&known, when, formula)?,
+                    Some(formula) => {
+                        let mut fine = true;
+                        for part in formula {
+                            fine = fine && self.covered(&known, when, part)?;
+                        }
+                        fine
+                    }
                     None => self.queries.impossible(&connected(&known, when.to_vec()))?,
                 };
                 if fine {
@@ -300,14 +472,52 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
         Ok(())
     }
 
-    /// When the target is true in the state, or has no value; never where nobody looks.
-    fn bad(&mut self, state: &State<'k>) -> Result<Vec<Vec<Formula>>, AuditError> {
-        match self.task.question() {
-            Some(q) if self.machine.looked_at(state, q.only_final) => {
-                self.machine.target(state, &q.target)
-            }
-            _ => Ok(Vec::new()),
+    /// The cube in every reading of the state, with the domain; without readings what is known anyway.
+    fn read<'f>(
+        &self,
+        (cube, clauses): (&Vec<i32>, &[Vec<i32>]),
+        readings: &[State<'k>],
+        known: &'f [Formula],
+        domain: &[Formula],
+    ) -> Result<Cow<'f, [Formula]>, AuditError> {
+        if readings.is_empty() {
+            return Ok(Cow::Borrowed(known));
         }
+        let mut all = Vec::new();
+        for reading in readings {
+            all.extend(self.cube(reading, cube, clauses)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.extend_from_slice(domain);
+        Ok(Cow::Owned(all))
+    }
+
+    /// When the target is true in the state, or has no value, and how the state is read for it; never
+    /// where nobody looks.
+    fn bad(
+        &mut self,
+        state: &State<'k>,
+    ) -> Result<Vec<(Vec<State<'k>>, Vec<Formula>)>, AuditError> {
+        let mut all = Vec::new();
+        let Some(q) = self.task.question() else {
+            return Ok(all);
+        };
+        let viewed = self.machine.has_views();
+        for target in &self.about.targets {
+            let readings = match viewed {
+                true => self.machine.looking(state, target, q.only_final),
+                false => Vec::new(),
+            };
+            let state = readings.first().unwrap_or(state).clone();
+            if !self.machine.looked_at(&state, q.only_final) {
+                continue;
+            }
+            for bad in self.machine.target(&state, target)? {
+                all.push((readings.clone(), bad));
+            }
+        }
+        Ok(all)
     }
 }
 

@@ -116,6 +116,7 @@ fn work(engine: &str, p: Progress) -> String {
         "params" => "cubes",
         "exact" | "multiset" => "configurations",
         "cegar" | "extrapolate" => "abstract states",
+        "facts" => "queries",
         "repair" => return "looks for fences".into(),
         "audit" => "states audited",
         _ => "states",

@@ -25,7 +25,8 @@ pub use cubes::Cubes;
 pub use encoding::Coded;
 pub use explored::{Explored, Unreached};
 pub use inductive::{
-    Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
+    Blur, Comparison, ControlState, Inductive, Invariant, Part, PendingStores, Predicate, Quantity,
+    View,
 };
 pub use load_buffers::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
@@ -106,7 +107,7 @@ impl Certificate {
                 format!(
                     "an inductive formula of {} predicates for each of {} control states",
                     c.predicates.len(),
-                    c.invariants.len()
+                    c.control_states()
                 )
             }
             Certificate::Coherent(c) => {

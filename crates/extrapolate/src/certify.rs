@@ -23,11 +23,14 @@ pub fn certificate(program: &Program<'_>, reached: &[(Shape, Vec<Cube>)]) -> Opt
             .into_iter()
             .map(|c| c.literals().map(literal).collect())
             .collect(),
+        clauses: Vec::new(),
     });
     Some(Inductive {
         model: program.system.model,
         ranges: ranges(&program.system),
         blur: blur(&program.system),
+        views: Vec::new(),
+        parts: Vec::new(),
         predicates: predicates?,
         invariants: invariants.collect(),
     })

@@ -8,6 +8,8 @@
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
 pub mod cegar;
+pub mod facts;
 pub mod reduce;
 
 pub use cegar::Cegar;
+pub use facts::Facts;

@@ -25,8 +25,8 @@ use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
 use wattle_model::Instance;
 use wattle_params::Params;
-use wattle_predicates::Cegar;
 use wattle_predicates::reduce::ranges::Ranges;
+use wattle_predicates::{Cegar, Facts};
 use wattle_robust::{Lazy, Robust};
 use wattle_search::{Explicit, KeptExplicit};
 use wattle_traces::Traces;
@@ -98,6 +98,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         open(1000, entry(false, [1000, 1000, 1000], Counting)),
         // One part in four: it mostly finds nothing.
         open(2400, entry(false, [600, 600, 600], Small)),
+        integers(entry(true, [400, 400, 800], Facts)),
         integers(entry(true, [600, 380, 800], cegar(options))),
         integers(entry(true, [300, 180, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
@@ -113,6 +114,9 @@ const LATER: u64 = 2;
 /// cannot search to the end, and their states are large.
 const FOREIGN: u64 = 16;
 
+/// Variables with more values than this are as good as unbounded.
+const FEW: u64 = 1 << 20;
+
 /// What a question is like, for who runs beside whom.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Like {
@@ -126,10 +130,12 @@ impl Like {
         let Asked::Fixed(task) = asked else {
             return Like::Open;
         };
-        // Whether every value keeps to an interval, whatever the types say.
+        // Whether every value keeps to an interval, whatever the types say, that is not too large to
+        // go through.
         let ranges = Ranges::of(task.instance);
         let mut all = ranges.cells.iter().chain(ranges.registers.iter().flatten());
-        match all.all(|i| i.lo.is_some() && i.hi.is_some()) {
+        let few = |(lo, hi): (i64, i64)| hi.abs_diff(lo) < FEW;
+        match all.all(|i| i.lo.zip(i.hi).is_some_and(few)) {
             true => Like::Finite,
             false => Like::Unbounded,
         }

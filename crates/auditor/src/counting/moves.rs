@@ -168,7 +168,7 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
             }
             let own = |q: &Quantity| match q {
                 Quantity::Register(t, _) | Quantity::Entry(t, _) => *t == place.role,
-                Quantity::Cell(_) => false,
+                Quantity::Cell(_) | Quantity::View(..) => false,
             };
             let mut spoken = place.when.iter().flat_map(|p| &p.sum);
             if !spoken.all(|(_, q)| own(q)) {
@@ -228,7 +228,7 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
         let of_thread = |q: &Quantity| match q {
             Quantity::Register(_, r) => Quantity::Register(ThreadId::new(t), *r),
             Quantity::Entry(_, i) => Quantity::Entry(ThreadId::new(t), *i),
-            Quantity::Cell(c) => Quantity::Cell(*c),
+            Quantity::Cell(_) | Quantity::View(..) => *q,
         };
         let mut all = Vec::new();
         for predicate in &self.places[p].when {

@@ -8,6 +8,7 @@
 
 use super::super::AuditError;
 use super::super::symbols::Value;
+use super::views::{Moment, Views};
 use std::collections::BTreeMap;
 use wattle_evidence::certificate::{Blur, Corrupt, PendingStores};
 use wattle_memory::content::{Content, Drained, Entry, Full};
@@ -83,6 +84,8 @@ pub struct Keeping<'k> {
     pub model: MemoryModel,
     /// Exactly, unless this says how they are kept small.
     pub keep: Option<&'k Keep>,
+    /// Only views of them are known.
+    pub viewed: bool,
 }
 
 /// The classes of the stores to a cell right before one, and that one's value.
@@ -96,6 +99,8 @@ pub struct Buffer<'k> {
     epochs: Vec<BTreeMap<CellId, Vec<Store>>>,
     fenced: bool,
     keep: Option<&'k Keep>,
+    /// All there is to say of a buffer known by views.
+    pub views: Option<Views>,
 }
 
 /// One buffer per thread, whatever the memory model; under SC nothing is ever put into it.
@@ -157,6 +162,7 @@ impl<'k> Content for Buffer<'k> {
             epochs: Vec::new(),
             fenced: false,
             keep: keeping.keep,
+            views: keeping.viewed.then(Views::default),
         }
     }
 
@@ -166,6 +172,10 @@ impl<'k> Content for Buffer<'k> {
         keeping: Keeping<'k>,
         (cell, value): Entry<Value>,
     ) -> Result<(), Full> {
+        if let Some(views) = &mut self.views {
+            views.put(cell, value);
+            return Ok(());
+        }
         let tso = keeping.model == MemoryModel::Tso;
         if tso && self.keep.is_none() {
             self.fifo.push((cell, value));
@@ -184,11 +194,15 @@ impl<'k> Content for Buffer<'k> {
         Ok(())
     }
 
+    /// With views it says nothing: what it orders may then happen in any order.
     fn store_fence(&mut self) {
         self.fenced = !self.epochs.is_empty();
     }
 
     fn newest(&self, cell: CellId) -> Option<Value> {
+        if let Some(views) = &self.views {
+            return views.newest.get(&cell).cloned();
+        }
         let fifo = self.fifo.iter().rev().find(|(c, _)| *c == cell);
         let epochs = self.epochs.iter().rev();
         let mut pending = epochs.filter_map(|e| e.get(&cell)?.last());
@@ -230,6 +244,9 @@ impl<'k> Content for Buffer<'k> {
     }
 
     fn is_empty(&self) -> bool {
+        if let Some(views) = &self.views {
+            return views.moment == Moment::Empty;
+        }
         self.fifo.is_empty() && self.epochs.is_empty()
     }
 
@@ -243,7 +260,10 @@ impl<'k> Buffer<'k> {
     /// The buffer that the certificate lists, with these values; `None` if the listing is not the
     /// one and only listing of a buffer.
     pub fn read(listed: &PendingStores, keeping: Keeping<'k>, values: Vec<Value>) -> Option<Self> {
-        let Keeping { model, keep } = keeping;
+        let Keeping { model, keep, .. } = keeping;
+        if keeping.viewed {
+            return (*listed == PendingStores::default()).then(|| Buffer::empty(keeping));
+        }
         let mut buffer = Buffer {
             fenced: listed.fenced,
             ..Buffer::empty(keeping)
@@ -345,6 +365,16 @@ impl<'k> Buffer<'k> {
         self.fifo.iter_mut().for_each(|(_, v)| change(v));
         let epochs = self.epochs.iter_mut().flat_map(BTreeMap::values_mut);
         epochs.flatten().for_each(|(_, v)| change(v));
+        let views = self.views.iter_mut().flat_map(Views::maps_mut);
+        views.flat_map(BTreeMap::values_mut).for_each(change);
+    }
+
+    /// Every value that is pending, or may be, with its cell.
+    pub fn values(&self) -> Vec<(CellId, &Value)> {
+        let mut all: Vec<_> = self.listed().into_iter().map(|(_, c, v)| (c, v)).collect();
+        let views = self.views.iter().flat_map(Views::maps);
+        all.extend(views.flatten().map(|(c, v)| (*c, v)));
+        all
     }
 
     /// The entries in the order certificates list them.

@@ -4,6 +4,8 @@ use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
 use super::buffer::{Buffer, Keep, Keeping, PerThread};
 use super::ranges::Ranges;
+use super::views::{Moment, among};
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::{ControlState, Corrupt, Predicate, Quantity};
 use wattle_logic::{Formula, Int, Term, Var, and, divides, eq, ge, le};
 use wattle_memory::reference::{self, evaluate_in};
@@ -11,7 +13,7 @@ use wattle_memory::rules::Stuck;
 use wattle_memory::{Bounds, Content, FaultKind, MemoryModel};
 use wattle_model::graph::Action;
 use wattle_model::instance::Fact;
-use wattle_model::{Expr, Instance, StepId, ThreadId, Type};
+use wattle_model::{CellId, Expr, Instance, StepId, ThreadId, Type};
 
 pub type State<'k> = reference::State<Buffer<'k>, Value>;
 
@@ -23,6 +25,9 @@ pub struct Way<'k> {
     pub to: Option<State<'k>>,
     /// The step whose fault is a value outside its range.
     pub outside: Option<StepId>,
+    /// Whatever is known of the state holds of each of these, if there are any: other readings of its
+    /// views.
+    pub readings: Vec<State<'k>>,
 }
 
 pub struct Machine<'i, 'k, const MODEL: usize> {
@@ -31,7 +36,12 @@ pub struct Machine<'i, 'k, const MODEL: usize> {
     keepings: Vec<Keeping<'k>>,
     pub ranges: Ranges,
     symbols: Symbols,
+    /// The cells of the views of threads whose buffers are known by views.
+    views: BTreeMap<ThreadId, Vec<CellId>>,
 }
+
+/// Views of more buffers than this are not read together.
+const TOGETHER: usize = 3;
 
 impl From<NotLinear> for AuditError {
     fn from(NotLinear(why): NotLinear) -> Self {
@@ -45,12 +55,23 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         keeps: &'k [Option<Keep>],
         ranges: &[(Quantity, Option<i64>, Option<i64>)],
     ) -> Result<Self, AuditError> {
+        Machine::with_views(instance, keeps, ranges, BTreeMap::new())
+    }
+
+    /// With the cells of the views of the threads whose buffers are known so.
+    pub fn with_views(
+        instance: &'i Instance,
+        keeps: &'k [Option<Keep>],
+        ranges: &[(Quantity, Option<i64>, Option<i64>)],
+        views: BTreeMap<ThreadId, Vec<CellId>>,
+    ) -> Result<Self, AuditError> {
         let model = MemoryModel::ALL[MODEL];
-        let keep = |keep: &'k Option<Keep>| Keeping {
+        let keep = |(t, keep): (usize, &'k Option<Keep>)| Keeping {
             model,
             keep: keep.as_ref(),
+            viewed: views.contains_key(&ThreadId::new(t)),
         };
-        let keepings: Vec<Keeping<'k>> = keeps.iter().map(keep).collect();
+        let keepings: Vec<Keeping<'k>> = keeps.iter().enumerate().map(keep).collect();
         let cells = instance.cells.len();
         let bounds = keepings.iter().map(|k| Bounds::uniform(*k, cells));
         let bounds = bounds.collect();
@@ -60,6 +81,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             keepings,
             ranges: Ranges::new(instance, ranges)?,
             symbols: Symbols::default(),
+            views,
         })
     }
 
@@ -91,14 +113,21 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             registers.push(t.registers.iter().map(|r| variable(r.ty)).collect());
         }
         let mut buffers = Vec::new();
-        for (pending, keeping) in control.buffers.iter().zip(&self.keepings) {
+        for (t, (pending, keeping)) in control.buffers.iter().zip(&self.keepings).enumerate() {
             let mut values = Vec::new();
             for (_, cell) in &pending.entries {
                 let ty = instance.cells.get(cell.index()).ok_or_else(corrupt)?.ty;
                 values.push(variable(ty));
             }
-            let buffer = Buffer::read(pending, *keeping, values).ok_or_else(corrupt)?;
-            if keeping.model == MemoryModel::Sc && !buffer.is_empty() {
+            let mut buffer = Buffer::read(pending, *keeping, values).ok_or_else(corrupt)?;
+            if let Some(views) = &mut buffer.views {
+                for map in views.maps_mut() {
+                    for c in &self.views[&ThreadId::new(t)] {
+                        map.insert(*c, variable(instance.cell(*c).ty));
+                    }
+                }
+            }
+            if keeping.model == MemoryModel::Sc && (keeping.viewed || !buffer.is_empty()) {
                 return Err(corrupt());
             }
             buffers.push(buffer);
@@ -113,16 +142,6 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         Ok((state, self.symbols.facts().to_vec()))
     }
 
-    /// Everything that can happen in the state.
-    pub fn ways(&mut self, state: &State<'k>) -> Result<Vec<Way<'k>>, AuditError> {
-        let mut ways = Vec::new();
-        let instance = self.instance;
-        for t in instance.thread_ids() {
-            ways.extend(self.ways_of(state, t)?);
-        }
-        Ok(ways)
-    }
-
     /// Everything that the thread can do in the state.
     pub fn ways_of(&mut self, state: &State<'k>, t: ThreadId) -> Result<Vec<Way<'k>>, AuditError> {
         let mut ways = Vec::new();
@@ -130,10 +149,173 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
             return Ok(ways);
         }
         for &s in self.instance.thread(t).outgoing(state.locations[t.index()]) {
-            self.step(state, t, s, &mut ways)?;
+            if self.views.is_empty() {
+                self.step(state, t, s, &mut ways)?;
+                continue;
+            }
+            for moment in self.moments(t, s) {
+                let before = self.at(state, t, moment.clone());
+                let readings = self.loading(&before, t, s);
+                let first = ways.len();
+                self.step(&before, t, s, &mut ways)?;
+                for way in &mut ways[first..] {
+                    way.readings.clone_from(&readings);
+                    if let Some(to) = &mut way.to
+                        && let Some(views) = &mut to.buffers[t.index()].views
+                    {
+                        if moment == Moment::Empty {
+                            views.are_memory(&to.memory);
+                        }
+                        views.moment = Moment::Any;
+                    }
+                }
+            }
         }
         self.drains(state, t, &mut ways)?;
         Ok(ways)
+    }
+
+    /// The state in the moment of the thread.
+    fn at(&self, state: &State<'k>, t: ThreadId, moment: Moment) -> State<'k> {
+        let mut state = state.clone();
+        if let Some(views) = &mut state.buffers[t.index()].views {
+            *views = views.at(moment, &state.memory);
+        }
+        state
+    }
+
+    /// In which moments of its thread's views the step must be looked at.
+    fn moments(&self, t: ThreadId, s: StepId) -> Vec<Moment> {
+        let Some(cells) = self.views.get(&t) else {
+            return vec![Moment::Any];
+        };
+        let thread = self.instance.thread(t);
+        let step = thread.step(s);
+        // Inside a drained block the buffer is empty and stores write memory.
+        if thread.direct[step.source.index()] {
+            return vec![Moment::Empty];
+        }
+        match &step.action {
+            Action::Store { .. } => {
+                let groups = self.groups(cells);
+                let upper = groups.iter().cloned().map(Moment::UpperIsNewest);
+                let both = groups.iter().cloned().map(Moment::BothAreNewest);
+                [Moment::Any].into_iter().chain(upper).chain(both).collect()
+            }
+            Action::Fence(_) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => {
+                vec![Moment::Any, Moment::Empty]
+            }
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::AtomicEnd => vec![Moment::Any],
+        }
+    }
+
+    /// The cells whose stores are in one order.
+    fn groups(&self, cells: &[CellId]) -> Vec<Vec<CellId>> {
+        match MemoryModel::ALL[MODEL] {
+            MemoryModel::Pso => cells.iter().map(|c| vec![*c]).collect(),
+            MemoryModel::Sc | MemoryModel::Tso => vec![cells.to_vec()],
+        }
+    }
+
+    /// The readings for a step that may load from memory.
+    fn loading(&self, state: &State<'k>, t: ThreadId, s: StepId) -> Vec<State<'k>> {
+        let loaded = match &self.instance.thread(t).step(s).action {
+            Action::Load { place, .. } => among(place),
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => Vec::new(),
+        };
+        let others = self.views.iter().filter(|(u, _)| **u != t);
+        self.readings(state, others, &loaded)
+    }
+
+    /// The state, and with memory as the lower view of buffers that store to the cells.
+    fn readings<'v>(
+        &self,
+        state: &State<'k>,
+        views: impl Iterator<Item = (&'v ThreadId, &'v Vec<CellId>)>,
+        loaded: &[CellId],
+    ) -> Vec<State<'k>> {
+        let mut read = Vec::new();
+        for (u, cells) in views {
+            let groups = self.groups(cells).into_iter();
+            let groups = groups.filter(|g| g.iter().any(|c| loaded.contains(c)));
+            read.extend(groups.map(|g| (*u, g)));
+        }
+        let together = read.len() <= TOGETHER;
+        let mut readings = vec![state.clone()];
+        for (u, group) in read {
+            let from = match together {
+                true => readings.clone(),
+                false => vec![state.clone()],
+            };
+            for mut reading in from {
+                let Some(views) = reading.buffers[u.index()].views.clone() else {
+                    continue;
+                };
+                for upper_is_lower in [false, true] {
+                    let memory = views.from_memory(&group, upper_is_lower, &state.memory);
+                    reading.buffers[u.index()].views = Some(memory);
+                    readings.push(reading.clone());
+                }
+            }
+        }
+        readings
+    }
+
+    /// The readings of the state under which a target speaks of memory; only states where all buffers
+    /// are empty, if that is asked for.
+    pub fn looking(
+        &self,
+        state: &State<'k>,
+        target: &Expr<Fact>,
+        only_final: bool,
+    ) -> Vec<State<'k>> {
+        if only_final {
+            return vec![self.emptied(state)];
+        }
+        let mut cells = BTreeSet::new();
+        target.for_each_atom(&mut |fact| match fact {
+            Fact::Cell(c) => {
+                cells.insert(*c);
+            }
+            Fact::CellAt { base, length, .. } => {
+                cells.extend((base.0..base.0 + length).map(CellId));
+            }
+            Fact::Register(..) | Fact::At(..) => {}
+        });
+        let cells: Vec<CellId> = cells.into_iter().collect();
+        self.readings(state, self.views.iter(), &cells)
+    }
+
+    /// The state with every buffer that is known by views empty.
+    pub fn emptied(&self, state: &State<'k>) -> State<'k> {
+        let threads = self.views.keys();
+        threads.fold(state.clone(), |state, t| self.at(&state, *t, Moment::Empty))
+    }
+
+    /// Whether a buffer is known by views.
+    pub fn has_views(&self) -> bool {
+        !self.views.is_empty()
+    }
+
+    /// Whether a view is of the cell.
+    pub fn is_viewed(&self, cell: CellId) -> bool {
+        self.views.values().any(|cells| cells.contains(&cell))
     }
 
     fn step(
@@ -191,6 +373,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
                 when,
                 to,
                 outside,
+                readings: Vec::new(),
             });
         }
         Ok(())
@@ -225,6 +408,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
                     when,
                     to,
                     outside,
+                    readings: Vec::new(),
                 });
             }
         }
@@ -274,6 +458,11 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
                     let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
                     let entries = buffer.listed();
                     entries.get(*i as usize).map(|(_, _, v)| (*v).clone())
+                }
+                Quantity::View(t, which, c) => {
+                    let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
+                    let views = buffer.views.as_ref().ok_or_else(corrupt)?;
+                    views.get(*which, *c).cloned()
                 }
             };
             let term = term.ok_or_else(corrupt)?;

@@ -33,7 +33,7 @@ impl Ranges {
                     let row = ranges.registers.get_mut(t.index());
                     row.and_then(|row| row.get_mut(r.index()))
                 }
-                Quantity::Entry(..) => None,
+                Quantity::Entry(..) | Quantity::View(..) => None,
             };
             *place.ok_or_else(corrupt)? = (*lo, *hi);
         }
@@ -50,8 +50,8 @@ impl Ranges {
         let cells = state.memory.iter().zip(&self.cells);
         let registers = state.registers.iter().zip(&self.registers);
         let registers = registers.flat_map(|(row, bounds)| row.iter().zip(bounds));
-        let buffers = state.buffers.iter().flat_map(|b| b.listed());
-        let buffers = buffers.map(|(_, c, v)| (v, &self.cells[c.index()]));
+        let buffers = state.buffers.iter().flat_map(|b| b.values());
+        let buffers = buffers.map(|(c, v)| (v, &self.cells[c.index()]));
         let mut facts = Vec::new();
         for (value, bounds) in cells.chain(registers).chain(buffers) {
             facts.push(inside(number(value)?, *bounds));

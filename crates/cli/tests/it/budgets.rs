@@ -245,7 +245,7 @@ fn commands(s: &Scratch) -> Vec<Vec<String>> {
         let file = match engine {
             "params" => &family,
             "exact" | "multiset" => &registers,
-            "cegar" | "extrapolate" => &integers,
+            "cegar" | "facts" | "extrapolate" => &integers,
             _ => &buffers,
         };
         add(&["check", file, "--engine", engine]);

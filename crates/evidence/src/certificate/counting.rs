@@ -109,6 +109,7 @@ fn fits(condition: &Predicate, local: &Local) -> bool {
     let value = |q: &Quantity| match q {
         Quantity::Register(_, r) => local.registers.get(r.index()).copied(),
         Quantity::Entry(_, i) => local.values.get(*i as usize).copied(),
+        Quantity::View(..) => None,
         Quantity::Cell(_) => None,
     };
     let sum = condition.sum.iter().map(|(k, q)| Some((*k, value(q)?)));

@@ -3,7 +3,7 @@
 //!
 //! A control state says where the threads are, which cells each buffer holds entries of (oldest
 //! first; under PSO sorted by epoch and cell) and who holds the lock. Its formula is a disjunction of
-//! cubes, each a conjunction of predicates or their negations. Control states that are not listed
+//! cubes, each a conjunction of predicates or their negations, and beside it clauses. Control states that are not listed
 //! cannot be reached. Ranges hold of a cell's and a register's values everywhere, pending stores
 //! included.
 
@@ -20,7 +20,30 @@ pub struct Inductive {
     /// How buffers were kept small, if they were.
     #[serde(default)]
     pub blur: Option<Blur>,
+    /// Threads of whose buffers only views are known: their pending stores are not listed.
+    #[serde(default)]
+    pub views: Vec<ThreadId>,
     pub predicates: Vec<Predicate>,
+    /// Formulas about all threads; or there are parts.
+    #[serde(default)]
+    pub invariants: Vec<Invariant>,
+    #[serde(default)]
+    pub parts: Vec<Part>,
+}
+
+impl Inductive {
+    /// How many control states have a formula, in all parts.
+    pub fn control_states(&self) -> usize {
+        let parts = self.parts.iter().map(|p| p.invariants.len());
+        self.invariants.len() + parts.sum::<usize>()
+    }
+}
+
+/// Formulas about some threads, whatever the others do: in control states the others are where they
+/// begin, and no predicate speaks of them or of a cell that they may write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub about: Vec<ThreadId>,
     pub invariants: Vec<Invariant>,
 }
 
@@ -52,6 +75,19 @@ pub enum Quantity {
     Cell(CellId),
     /// The value of the thread's pending store at this position.
     Entry(ThreadId, u32),
+    /// The cell as it would be after some of the thread's pending stores.
+    View(ThreadId, View, CellId),
+}
+
+/// After which of a thread's pending stores (TSO), or of those to the cell (PSO). What a formula says holds
+/// of any number of the oldest as `Lower`, and as `Upper` of any that is no smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    Lower,
+    Upper,
+    /// All of them: what the thread itself reads.
+    Newest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +103,9 @@ pub struct Invariant {
     pub control: ControlState,
     /// Literals: predicate n is `n + 1`, its negation `-(n + 1)`.
     pub cubes: Vec<Vec<i32>>,
+    /// Besides, of each of these one literal holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clauses: Vec<Vec<i32>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

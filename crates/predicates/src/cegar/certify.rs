@@ -7,7 +7,7 @@ use crate::reduce::{Shape, Symbol, System};
 use wattle_evidence::certificate::{
     Blur, Comparison, ControlState, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
-use wattle_logic::{Formula, Rel};
+use wattle_logic::{Formula, Rel, Var};
 use wattle_model::{CellId, RegisterId, ThreadId};
 
 impl Search<'_> {
@@ -29,12 +29,15 @@ impl Search<'_> {
             invariants.push(Invariant {
                 control: control(shape),
                 cubes: cubes.iter().map(literals).collect(),
+                clauses: Vec::new(),
             });
         }
         Some(Inductive {
             model: self.system.model,
             ranges: ranges(&self.system),
             blur: blur(&self.system),
+            views: Vec::new(),
+            parts: Vec::new(),
             predicates: predicates?,
             invariants,
         })
@@ -91,13 +94,25 @@ pub fn control(shape: &Shape) -> ControlState {
 
 /// The predicate as the certificate writes it, if its numbers fit.
 pub fn written(system: &System<'_>, predicate: &Formula) -> Option<Predicate> {
-    let atom = predicate.as_atom()?;
-    let quantity = |v| match system.symbol(v) {
+    written_with(predicate, &|v| quantity(system, v))
+}
+
+/// What a variable of the system is in a certificate.
+pub fn quantity(system: &System<'_>, v: Var) -> Option<Quantity> {
+    match system.symbol(v) {
         Symbol::Register(t, r) => Some(Quantity::Register(t, r)),
         Symbol::Cell(c) => Some(Quantity::Cell(c)),
         Symbol::Entry(t, i) => Some(Quantity::Entry(t, u32::try_from(i).ok()?)),
         Symbol::Choice => None,
-    };
+    }
+}
+
+/// The predicate as the certificate writes it, if its numbers fit.
+pub fn written_with(
+    predicate: &Formula,
+    quantity: &dyn Fn(Var) -> Option<Quantity>,
+) -> Option<Predicate> {
+    let atom = predicate.as_atom()?;
     let terms = atom.term().coeffs().iter();
     let sum: Option<Vec<_>> = terms
         .map(|(v, a)| Some((a.to_i64()?, quantity(*v)?)))

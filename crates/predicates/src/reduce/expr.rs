@@ -52,6 +52,9 @@ pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, Unfit> {
         Expr::Binary(Op2::Rem, a, b) if modulus(b).is_some() => {
             remainders(values(a, leaf)?, modulus(b).unwrap_or(1))?
         }
+        Expr::Binary(Op2::BitAnd, a, b) if mask(b).is_some() => {
+            residues(values(a, leaf)?, mask(b).unwrap_or(1))?
+        }
         Expr::Binary(op, a, b) if !op.is_logical() => {
             let why = || {
                 let why = format!("the operator `{}` is not linear", op.symbol());
@@ -133,6 +136,25 @@ const MAX_MODULUS: i64 = 16;
 
 fn modulus<A>(e: &Expr<A>) -> Option<i64> {
     e.as_const().filter(|m| (2..=MAX_MODULUS).contains(m))
+}
+
+/// The power of two whose remainders a constant masks out.
+fn mask<A>(e: &Expr<A>) -> Option<i64> {
+    let m = e.as_const()?.checked_add(1)?;
+    (m & (m - 1) == 0 && (2..=MAX_MODULUS).contains(&m)).then_some(m)
+}
+
+/// The remainder counted from zero.
+fn residues(cases: Cases, m: i64) -> Result<Cases, Unfit> {
+    let mut out = Vec::new();
+    for (guard, t) in cases {
+        for r in 0..m {
+            let here = divides(m, t.clone() - r);
+            out.push((and([guard.clone(), here]), Term::constant(r)));
+        }
+    }
+    out.retain(|(g, _)| *g != Formula::False);
+    few(out)
 }
 
 /// The remainder has the sign of the dividend.

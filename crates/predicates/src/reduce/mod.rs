@@ -56,6 +56,11 @@ const MOST_WORK: usize = 1 << 18;
 impl<'i> System<'i> {
     /// Whether an engine over systems can work on the task; if not, one sentence why.
     pub fn accepts(task: &Task<'_>) -> Result<(), Refusal> {
+        System::accepts_types(task, false)
+    }
+
+    /// As `accepts`, for an engine that treats types that wrap around, or does not.
+    pub fn accepts_types(task: &Task<'_>, wrapping: bool) -> Result<(), Refusal> {
         if task.deadlock {
             return Err(Refusal::new("predicates do not decide deadlocks"));
         }
@@ -64,10 +69,12 @@ impl<'i> System<'i> {
         }
         task.is_narrow(MOST_WORK)?;
         let linear = System::new(task.instance, task.model, task.question(), 1);
-        linear.check(task.question()).map_err(|(unfit, span)| {
-            let why = format!("it treats linear integer programs only: {}", unfit.why);
-            Refusal::new(why).at(span, unfit.hint)
-        })
+        linear
+            .check(task.question(), wrapping)
+            .map_err(|(unfit, span)| {
+                let why = format!("it treats linear integer programs only: {}", unfit.why);
+                Refusal::new(why).at(span, unfit.hint)
+            })
     }
 
     /// The system with at most `k` entries in the buffers that have no static bound.
@@ -210,6 +217,15 @@ impl<'i> System<'i> {
         }
     }
 
+    /// What every value of the variable keeps to, whatever the shape; of entries nothing is known.
+    fn interval_of_variable(&self, v: Var) -> Interval {
+        match self.symbol(v) {
+            Symbol::Register(t, r) => self.ranges.registers[t.index()][r.index()],
+            Symbol::Cell(c) => self.ranges.cells[c.index()],
+            Symbol::Choice | Symbol::Entry(..) => Interval::exactly(None),
+        }
+    }
+
     /// What every value of a register or a cell keeps to.
     pub fn range(&self, v: Var, value: &Term) -> Formula {
         match self.symbol(v) {
@@ -296,16 +312,16 @@ impl<'i> System<'i> {
 
     /// Every step on its own, from an arbitrary shape: whether the system can be built at all; if not,
     /// the place.
-    fn check(&self, question: Option<&Question>) -> Result<(), (Unfit, Span)> {
+    fn check(&self, question: Option<&Question>, wrapping: bool) -> Result<(), (Unfit, Span)> {
         let instance = self.instance;
         for (c, cell) in instance.cells.iter().enumerate() {
             let mut steps = instance.threads.iter().flat_map(|t| &t.steps);
             let uses = |s: &&Step| s.action.place().is_some_and(|p| may_be(p, CellId::new(c)));
             let mut span = || steps.find(uses).map_or(Span::NONE, |s| s.span);
-            fits(cell.ty, &cell.name).map_err(|unfit| (unfit, span()))?;
+            fits(cell.ty, &cell.name, wrapping).map_err(|unfit| (unfit, span()))?;
         }
         for register in instance.threads.iter().flat_map(|t| &t.registers) {
-            fits(register.ty, &register.name).map_err(|unfit| (unfit, register.span))?;
+            fits(register.ty, &register.name, wrapping).map_err(|unfit| (unfit, register.span))?;
         }
         let (mut shape, _) = self.initial();
         if let Some(q) = question {
@@ -327,8 +343,9 @@ impl<'i> System<'i> {
 }
 
 /// Whether values of the type are integers without further ado.
-fn fits(ty: Type, name: &str) -> Result<(), Unfit> {
+fn fits(ty: Type, name: &str, wrapping: bool) -> Result<(), Unfit> {
     match ty {
+        Type::Wrap { .. } if wrapping => Ok(()),
         Type::Wrap { .. } | Type::Thread(_) => {
             let why = format!("`{name}` wraps around, which is not linear");
             Err(Unfit::new(why, expr::NO_WRAP))

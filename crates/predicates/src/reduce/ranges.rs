@@ -41,14 +41,16 @@ impl Ranges {
             registers: registers.collect(),
         };
         let mut round = 0;
-        // Each bound is given up at most once, so this ends.
-        while ranges.grow(instance, round >= ROUNDS) {
+        // Each bound is given up at most once, so this ends. Where types have bounds they are taken first:
+        // what is only copied from there keeps to them too.
+        while ranges.grow(instance, (round >= ROUNDS, round >= 2 * ROUNDS)) {
             round += 1;
         }
         ranges
     }
 
-    fn grow(&mut self, instance: &Instance, give_up: bool) -> bool {
+    fn grow(&mut self, instance: &Instance, (typed, all): (bool, bool)) -> bool {
+        let give_up = |ty: Type| if ty.bounds().is_some() { typed } else { all };
         let mut changed = false;
         for (t, thread) in instance.threads.iter().enumerate() {
             for step in &thread.steps {
@@ -69,8 +71,9 @@ impl Ranges {
                     Action::Store { place, value } => {
                         let value = self.eval(t, value);
                         for c in span(place) {
-                            let value = value.within(instance.cells[c].ty);
-                            changed |= self.cells[c].include(value, give_up);
+                            let ty = instance.cells[c].ty;
+                            let value = value.within(ty);
+                            changed |= self.cells[c].include(value, give_up(ty), ty);
                         }
                         continue;
                     }
@@ -83,8 +86,9 @@ impl Ranges {
                     | Action::Lock
                     | Action::Unlock => continue,
                 };
-                let value = value.within(thread.registers[register.index()].ty);
-                changed |= self.registers[t][register.index()].include(value, give_up);
+                let ty = thread.registers[register.index()].ty;
+                let value = value.within(ty);
+                changed |= self.registers[t][register.index()].include(value, give_up(ty), ty);
             }
         }
         changed
@@ -135,7 +139,29 @@ impl Interval {
         }
     }
 
-    fn plus(self, other: Interval) -> Self {
+    pub fn exactly(v: Option<i64>) -> Self {
+        Interval { lo: v, hi: v }
+    }
+
+    /// All multiples; of an unknown number nothing is known.
+    pub fn times(self, k: Option<i64>) -> Self {
+        let Some(k) = k else {
+            return Interval::between(None);
+        };
+        let scaled = Interval {
+            lo: self.lo.and_then(|v| v.checked_mul(k)),
+            hi: self.hi.and_then(|v| v.checked_mul(k)),
+        };
+        match k < 0 {
+            true => Interval {
+                lo: scaled.hi,
+                hi: scaled.lo,
+            },
+            false => scaled,
+        }
+    }
+
+    pub fn plus(self, other: Interval) -> Self {
         Interval {
             lo: self.lo.zip(other.lo).and_then(|(a, b)| a.checked_add(b)),
             hi: self.hi.zip(other.hi).and_then(|(a, b)| a.checked_add(b)),
@@ -150,25 +176,30 @@ impl Interval {
         }
     }
 
-    /// What the type lets through; a value outside is a fault and stored nowhere.
+    /// What the type lets through; a value outside is a fault and stored nowhere, or wraps around.
     fn within(self, ty: Type) -> Self {
         let Some((lo, hi)) = ty.bounds() else {
             return self;
         };
+        if matches!(ty, Type::Wrap { .. }) {
+            let inside = self.lo.is_some_and(|l| l >= lo) && self.hi.is_some_and(|h| h <= hi);
+            return if inside { self } else { Interval::of(ty) };
+        }
         Interval {
             lo: Some(self.lo.map_or(lo, |l| l.clamp(lo, hi))),
             hi: Some(self.hi.map_or(hi, |h| h.clamp(lo, hi))),
         }
     }
 
-    /// Takes the values in; a bound that moves late is given up. Says whether something changed.
-    fn include(&mut self, other: Interval, give_up: bool) -> bool {
+    /// Takes the values in; a bound that moves late is given up for the type's. Says whether something
+    /// changed.
+    fn include(&mut self, other: Interval, give_up: bool, ty: Type) -> bool {
         let mut joined = self.join(other);
         if give_up && joined.lo != self.lo {
-            joined.lo = None;
+            joined.lo = Interval::of(ty).lo;
         }
         if give_up && joined.hi != self.hi {
-            joined.hi = None;
+            joined.hi = Interval::of(ty).hi;
         }
         let changed = joined != *self;
         *self = joined;

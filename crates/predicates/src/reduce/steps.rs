@@ -1,6 +1,8 @@
 //! The moves of the reduced system: steps of threads, and drains.
 
+use super::expr::NO_WRAP;
 use super::expr::{Cases, Unfit, truth, values};
+use super::ranges::Interval;
 use super::{Cause, Move, Next, Shape, Slot, System, admits, inside};
 use std::cell::Cell;
 use wattle_logic::{Formula, Term, Var, and, eq, ge, gt, le, lt, not, or};
@@ -9,6 +11,9 @@ use wattle_memory::reference::MAX_CHOICE;
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::Address;
 use wattle_model::{CellId, Fence, RegisterId, StepId, ThreadId, Type};
+
+/// A value that may wrap around more often than this is refused.
+const MAX_ROUNDS: i64 = 4;
 
 /// Arrays longer than this are refused where an index is computed: each element is a case.
 const MAX_ARRAY: u32 = 64;
@@ -145,7 +150,7 @@ impl System<'_> {
             Action::Assign { register, value } => {
                 let ty = thread.registers[register.index()].ty;
                 let cases = values(value, &leaf)?;
-                self.set(self.register(t, *register), ty, cases, next, &mut add);
+                self.set(self.register(t, *register), ty, cases, next, &mut add)?;
             }
             Action::Havoc { register, range } => {
                 let reg = &thread.registers[register.index()];
@@ -159,7 +164,7 @@ impl System<'_> {
                 };
                 let c = self.choice();
                 let cases = vec![(and([ge(c, lo), le(c, hi)]), Term::from(c))];
-                self.set(self.register(t, *register), reg.ty, cases, next, &mut add);
+                self.set(self.register(t, *register), reg.ty, cases, next, &mut add)?;
             }
             Action::Load { .. } if !may_access => {}
             Action::Load { register, place } => {
@@ -171,7 +176,11 @@ impl System<'_> {
                     let from = newest.map_or(self.cell(cell), |i| self.entry(t, i));
                     let cases = vec![(guard, Term::from(from))];
                     let to = self.register(t, *register);
-                    self.set(to, ty, cases, next.clone(), &mut add);
+                    // What a cell of the type holds is a value of the type.
+                    let same = ty == self.instance.cell(cell).ty;
+                    let wraps = matches!(ty, Type::Wrap { .. });
+                    let ty = if same && wraps { Type::Int } else { ty };
+                    self.set(to, ty, cases, next.clone(), &mut add)?;
                 }
             }
             Action::Store { place, value } => {
@@ -189,9 +198,9 @@ impl System<'_> {
                         .map(|(g, v)| (and([g.clone(), guard.clone()]), v.clone()))
                         .collect();
                     if direct {
-                        self.set(self.cell(cell), ty, cases, next.clone(), &mut add);
+                        self.set(self.cell(cell), ty, cases, next.clone(), &mut add)?;
                     } else {
-                        self.put((t, &case), cell, ty, cases, &next, &mut add);
+                        self.put((t, &case), cell, ty, cases, &next, &mut add)?;
                     }
                 }
             }
@@ -207,13 +216,49 @@ impl System<'_> {
         cases: Cases,
         next: Shape,
         add: &mut dyn FnMut(Formula, Vec<(Var, Term)>, Next),
-    ) {
-        for (guard, value) in cases {
+    ) -> Result<(), Unfit> {
+        for (guard, value) in self.wrapped(ty, cases)? {
             let fits = admits(ty, &value);
             add(and([guard.clone(), not(&fits)]), vec![], Next::Fault);
             let guard = and([guard, fits]);
             add(guard, vec![(to, value)], Next::To(next.clone()));
         }
+        Ok(())
+    }
+
+    /// What a type that wraps around keeps of the values, by how often they went round.
+    fn wrapped(&self, ty: Type, cases: Cases) -> Result<Cases, Unfit> {
+        let Type::Wrap { bits, .. } = ty else {
+            return Ok(cases);
+        };
+        let far = || Unfit::new("a value wraps around too often to follow", NO_WRAP);
+        let (lo, hi) = ty.bounds().filter(|_| bits < 63).ok_or_else(far)?;
+        let size = 1i64 << bits;
+        let mut out = Vec::new();
+        for (guard, value) in cases {
+            let within = self.interval_of(&value);
+            let (least, most) = within.lo.zip(within.hi).ok_or_else(far)?;
+            let rounds = (least - lo).div_euclid(size)..=(most - lo).div_euclid(size);
+            if rounds.end() - rounds.start() >= MAX_ROUNDS {
+                return Err(far());
+            }
+            for round in rounds {
+                let value = value.clone() - size * round;
+                let here = and([ge(value.clone(), lo), le(value.clone(), hi)]);
+                out.push((and([guard.clone(), here]), value));
+            }
+        }
+        Ok(out)
+    }
+
+    /// What every value of the term keeps to.
+    fn interval_of(&self, term: &Term) -> Interval {
+        let mut sum = Interval::exactly(term.constant_part().to_i64());
+        for (v, k) in term.coeffs() {
+            let of = self.interval_of_variable(*v).times(k.to_i64());
+            sum = sum.plus(of);
+        }
+        sum
     }
 
     fn put(
@@ -224,7 +269,7 @@ impl System<'_> {
         cases: Cases,
         next: &Shape,
         add: &mut dyn FnMut(Formula, Vec<(Var, Term)>, Next),
-    ) {
+    ) -> Result<(), Unfit> {
         let pending = &next.pending[t.index()];
         let slots = &pending.slots;
         let per_cell = self.model == MemoryModel::Pso;
@@ -243,7 +288,7 @@ impl System<'_> {
         let mut after = next.clone();
         after.pending[t.index()].slots.insert(at, slot);
         after.pending[t.index()].fenced = false;
-        for (guard, value) in cases {
+        for (guard, value) in self.wrapped(ty, cases)? {
             let fits = admits(ty, &value);
             add(and([guard.clone(), not(&fits)]), vec![], Next::Fault);
             let guard = and([guard, fits]);
@@ -277,6 +322,7 @@ impl System<'_> {
             }
             add(guard, updates, Next::To(after.clone()));
         }
+        Ok(())
     }
 
     /// The cells an address may mean, and when it means none.

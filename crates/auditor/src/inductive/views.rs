@@ -1,0 +1,185 @@
+//! Buffers of any length by views: memory as it would be after some of a thread's pending stores.
+//!
+//! A formula says of a thread's views: for all numbers i ≤ j ≤ n, where n stores are pending, it holds
+//! of memory after the oldest i (`Lower`), the oldest j (`Upper`) and all of them (`Newest`). Under TSO the
+//! stores are the thread's; under PSO each cell has its own, and its own i and j. Only the thread itself
+//! stores to the cells of its views, and no formula speaks of such cells in memory otherwise. So:
+//!
+//! - memory is the view of i = 0, and every formula holds with it as `Lower`;
+//! - a drain takes the view of i = 0 away and changes no other: what holds for all numbers still does;
+//! - a store makes n one larger: i and j are as before, or j is the new n (it was n before, or is
+//!   new: then everything held of the old n in its place), or both are;
+//! - with an empty buffer all views are memory.
+//!
+//! Each of these is a [`Moment`] in which a step is run.
+
+use super::super::AuditError;
+use super::super::symbols::Value;
+use std::collections::BTreeMap;
+use wattle_evidence::certificate::{Corrupt, View};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Address, Instance};
+use wattle_model::{CellId, ThreadId};
+
+/// Which numbers i and j a step is looked at for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Moment {
+    /// Any, and they stay.
+    #[default]
+    Any,
+    /// `Upper`, for stores to these cells, is the newest and becomes the new one.
+    UpperIsNewest(Vec<CellId>),
+    /// So are both.
+    BothAreNewest(Vec<CellId>),
+    /// The buffer is empty.
+    Empty,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Views {
+    pub lower: BTreeMap<CellId, Value>,
+    pub upper: BTreeMap<CellId, Value>,
+    pub newest: BTreeMap<CellId, Value>,
+    pub moment: Moment,
+}
+
+impl Views {
+    pub fn maps(&self) -> [&BTreeMap<CellId, Value>; 3] {
+        [&self.lower, &self.upper, &self.newest]
+    }
+
+    pub fn maps_mut(&mut self) -> [&mut BTreeMap<CellId, Value>; 3] {
+        [&mut self.lower, &mut self.upper, &mut self.newest]
+    }
+
+    pub fn get(&self, which: View, cell: CellId) -> Option<&Value> {
+        let map = match which {
+            View::Lower => &self.lower,
+            View::Upper => &self.upper,
+            View::Newest => &self.newest,
+        };
+        map.get(&cell)
+    }
+
+    /// A store: the newest view has its value, and so have those that are the newest.
+    pub fn put(&mut self, cell: CellId, value: Value) {
+        self.newest.insert(cell, value.clone());
+        match &self.moment {
+            Moment::UpperIsNewest(cells) if cells.contains(&cell) => {
+                self.upper.insert(cell, value);
+            }
+            Moment::BothAreNewest(cells) if cells.contains(&cell) => {
+                self.upper.insert(cell, value.clone());
+                self.lower.insert(cell, value);
+            }
+            Moment::Any | Moment::Empty | Moment::UpperIsNewest(_) | Moment::BothAreNewest(_) => {}
+        }
+    }
+
+    /// The views as they are in the moment; with an empty buffer they are what memory is.
+    pub fn at(&self, moment: Moment, memory: &[Value]) -> Views {
+        let mut views = self.clone();
+        match &moment {
+            Moment::Any => {}
+            Moment::UpperIsNewest(cells) => {
+                for c in cells {
+                    views.upper.insert(*c, self.newest[c].clone());
+                }
+            }
+            Moment::BothAreNewest(cells) => {
+                for c in cells {
+                    views.upper.insert(*c, self.newest[c].clone());
+                    views.lower.insert(*c, self.newest[c].clone());
+                }
+            }
+            Moment::Empty => views.are_memory(memory),
+        }
+        views.moment = moment;
+        views
+    }
+
+    /// Every view is memory.
+    pub fn are_memory(&mut self, memory: &[Value]) {
+        for map in self.maps_mut() {
+            for (c, value) in map.iter_mut() {
+                value.clone_from(&memory[c.index()]);
+            }
+        }
+    }
+
+    /// With memory as `Lower` for these cells, and as `Upper` what was `Lower` or stays.
+    pub fn from_memory(&self, cells: &[CellId], upper_is_lower: bool, memory: &[Value]) -> Views {
+        let mut views = self.clone();
+        for c in cells {
+            views.lower.insert(*c, memory[c.index()].clone());
+            if upper_is_lower {
+                views.upper.insert(*c, self.lower[c].clone());
+            }
+        }
+        views
+    }
+}
+
+/// The cells that the thread may store to; `buffered` leaves out what it only writes directly.
+pub fn stored(instance: &Instance, t: ThreadId, buffered: bool) -> Vec<CellId> {
+    let thread = instance.thread(t);
+    let mut cells = Vec::new();
+    for step in &thread.steps {
+        let place = match &step.action {
+            Action::Store { place, .. } => place,
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => continue,
+        };
+        if !(buffered && thread.direct[step.source.index()]) {
+            cells.extend(among(place));
+        }
+    }
+    cells.sort_unstable();
+    cells.dedup();
+    cells
+}
+
+/// The cells that an address may mean.
+pub fn among(place: &Address) -> Vec<CellId> {
+    match place {
+        Address::Cell(c) => vec![*c],
+        Address::Computed { base, length, .. } => (base.0..base.0 + length).map(CellId).collect(),
+    }
+}
+
+/// The cells of each viewed thread's views. Refused where somebody else stores to one of them, unless
+/// it is among those of which nothing is said.
+pub fn cells(
+    instance: &Instance,
+    viewed: &[ThreadId],
+    unsaid: &[CellId],
+) -> Result<BTreeMap<ThreadId, Vec<CellId>>, AuditError> {
+    let mut all = BTreeMap::new();
+    for &t in viewed {
+        if t.index() >= instance.threads.len() {
+            return Err(AuditError::Corrupt(Corrupt("views of no thread")));
+        }
+        let own = stored(instance, t, true);
+        for u in instance.thread_ids().filter(|u| *u != t) {
+            let theirs = stored(instance, u, false);
+            if own
+                .iter()
+                .any(|c| theirs.contains(c) && !unsaid.contains(c))
+            {
+                let why = "two threads store to a cell that is known by views";
+                return Err(AuditError::Refused(why.into()));
+            }
+        }
+        all.insert(t, own);
+    }
+    Ok(all)
+}
