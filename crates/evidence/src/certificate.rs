@@ -32,7 +32,7 @@ pub use load_buffers::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
-pub use parts::{Part, Parts};
+pub use parts::{IndependentPart, Parts};
 pub use robust::Robust;
 pub use traces::{Runs, Traces};
 pub use views::Views;

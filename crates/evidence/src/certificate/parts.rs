@@ -13,13 +13,13 @@ use wattle_model::ThreadId;
 /// excludes; without any, about faults and deadlocks only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    pub parts: Vec<Part>,
+    pub parts: Vec<IndependentPart>,
     /// For each way the number of the part that excludes it.
     pub excluded_by: Vec<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct IndependentPart {
     pub threads: Vec<ThreadId>,
     /// Nothing where nothing is to be proved.
     #[serde(skip_serializing_if = "Option::is_none", default)]

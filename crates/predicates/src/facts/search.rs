@@ -80,6 +80,7 @@ impl<'w, 'i> Search<'w, 'i> {
             states: self.asked,
             frontier: self.work.len() as u64,
             memory: (16384 * self.spots.len() + 512 * self.shown.len()) as u64,
+            ..Progress::default()
         }
     }
 

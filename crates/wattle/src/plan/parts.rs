@@ -7,7 +7,7 @@
 
 use super::{Options, Outcome, is_decided, judged};
 use wattle_auditor::AuditPolicy;
-use wattle_evidence::certificate::{Part, Parts};
+use wattle_evidence::certificate::{IndependentPart, Parts};
 use wattle_evidence::{
     Answer, Broken, Certificate, Control, End, Progress, Proof, Task, Trace, Unsound, Verdict,
 };
@@ -123,7 +123,7 @@ impl Apart<'_> {
                 },
             };
             let threads = self.parts[part].clone();
-            parts.push(Part { threads, proof });
+            parts.push(IndependentPart { threads, proof });
         }
         Ok(Some(Answer::Unreachable {
             certificate: Certificate::Parts(Parts { parts, excluded_by }),
