@@ -110,10 +110,7 @@ fn owed(task: &Task<'_>, certificate: &Parts) -> Result<Vec<Option<Instance>>, A
 }
 
 /// The part of each thread that does something, if no part touches what another writes.
-fn independent(
-    instance: &Instance,
-    certificate: &Parts,
-) -> Result<Vec<Option<usize>>, AuditError> {
+fn independent(instance: &Instance, certificate: &Parts) -> Result<Vec<Option<usize>>, AuditError> {
     let mut part_of: Vec<Option<usize>> = vec![None; instance.threads.len()];
     for (p, part) in certificate.parts.iter().enumerate() {
         for t in &part.threads {
@@ -125,7 +122,8 @@ fn independent(
         }
     }
     // Per cell: a part that touches it, whether others do, whether it is written.
-    let mut uses: Vec<(Option<usize>, bool, bool)> = vec![(None, false, false); instance.cells.len()];
+    let mut uses: Vec<(Option<usize>, bool, bool)> =
+        vec![(None, false, false); instance.cells.len()];
     for (thread, part) in instance.threads.iter().zip(&part_of) {
         if part.is_none() && !thread.steps.is_empty() {
             return Err(Corrupt("a thread is in no part").into());
@@ -152,7 +150,10 @@ fn independent(
             }
         }
     }
-    match uses.iter().position(|(_, several, written)| *several && *written) {
+    match uses
+        .iter()
+        .position(|(_, several, written)| *several && *written)
+    {
         None => Ok(part_of),
         Some(c) => Err(AuditError::Other(format!(
             "the parts are not independent: one writes `{}` and another uses it",

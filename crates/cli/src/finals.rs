@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use wattle::{MemoryModel, ThreadCount};
 use wattle_evidence::{Control, Limits};
+use wattle_litmus::final_states;
 use wattle_model::{CellId, Counts, Instance, RegisterId, ThreadId};
 use wattle_report::{text, words};
 use wattle_search::rounds::Cut;
-use wattle_litmus::final_states;
 use wattle_search::{NoFinals, Observed};
 
 #[derive(Debug, Args)]

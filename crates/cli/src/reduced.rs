@@ -3,8 +3,8 @@
 use super::exit::Exit;
 use super::output;
 use super::subject::File;
-use wattle::{MemoryModel, Reduce};
 use wattle::input::Source;
+use wattle::{MemoryModel, Reduce};
 use wattle_evidence::{Control, Reason, Task};
 use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;

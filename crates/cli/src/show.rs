@@ -114,7 +114,8 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
             return Err(refused(arguments, reason, Exit::Input));
         }
         Subject::System(_) if arguments.form == Form::States => {
-            let reason = "array-based systems have no fixed number of threads, so no states to draw";
+            let reason =
+                "array-based systems have no fixed number of threads, so no states to draw";
             return Err(refused(arguments, reason, Exit::Input));
         }
         Subject::System(system) => return Ok(system.to_string()),
@@ -140,7 +141,9 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         (form, Some(_)) => {
             let reason = match form == Form::States {
                 true => "`--reduce` of `--as states` is none, local or persistent",
-                false => "`--reduce` is a memory model and a number of entries here, as in `tso,k=2`",
+                false => {
+                    "`--reduce` is a memory model and a number of entries here, as in `tso,k=2`"
+                }
             };
             return Err(refused(arguments, reason, Exit::Input));
         }

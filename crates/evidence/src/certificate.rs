@@ -97,7 +97,10 @@ impl Certificate {
                 let proofs = c.parts.iter().filter_map(|p| p.proof.as_ref());
                 let proofs: Vec<String> = proofs.map(|p| p.describe()).collect();
                 let parts = c.parts.len();
-                format!("{parts} independent parts, each alone: {}", proofs.join("; "))
+                format!(
+                    "{parts} independent parts, each alone: {}",
+                    proofs.join("; ")
+                )
             }
             Certificate::Inductive(c) => {
                 format!(

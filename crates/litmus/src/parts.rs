@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use wattle_evidence::{Control, Progress};
 use wattle_memory::reference;
-use wattle_model::{Expr, Instance, ThreadId};
 use wattle_model::instance::Fact;
+use wattle_model::{Expr, Instance, ThreadId};
 use wattle_search::rounds::Cut;
 use wattle_search::{FinalStates, NoFinals, Observed};
 
@@ -42,7 +42,9 @@ fn multiply(
             Observed::Register(t, r) => Fact::Register(t, r),
         };
         let seen = instance.seen_by(&Expr::Atom(fact));
-        let owner = parts.iter().position(|p| seen.iter().any(|t| p.contains(t)));
+        let owner = parts
+            .iter()
+            .position(|p| seen.iter().any(|t| p.contains(t)));
         owner.unwrap_or(0)
     };
     let owners: Vec<usize> = observed.iter().map(owner).collect();
@@ -64,7 +66,9 @@ fn multiply(
                 let bytes = (more.len() + all.len()) * (24 + 8 * observed.len());
                 effort.memory = effort.memory.max(bytes as u64);
                 let poll = control.poll("litmus", effort);
-                poll.map_err(|stop| NoFinals::Undecided(wattle_evidence::Reason::stopped(stop, "litmus")))?;
+                poll.map_err(|stop| {
+                    NoFinals::Undecided(wattle_evidence::Reason::stopped(stop, "litmus"))
+                })?;
             }
             for state in &found.states {
                 let mut now = before.clone();

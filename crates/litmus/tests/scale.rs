@@ -90,7 +90,9 @@ fn parts_multiply() {
     let waits = "thread t { local a: 0..2, b: 0..2; await z == 2; b = w; }\n";
     for (last, some) in [(ends, true), (waits, false)] {
         let program = wattle_syntax::wtl::parse(&format!("{parts}{last}")).program;
-        let instance = program.and_then(|p| p.instance().ok()).expect("an instance");
+        let instance = program
+            .and_then(|p| p.instance().ok())
+            .expect("an instance");
         assert_eq!(instance.parts(&[]).len(), 2);
         let cells = (0..instance.cells.len()).map(|c| Observed::Cell(CellId::new(c)));
         let registers = instance.thread_ids().flat_map(|t| {

@@ -137,9 +137,12 @@ fn draw(
             Ok(made) => made,
             Err(found) => return Ok(Err(found)),
         };
-        graph.faults.extend(faults.into_iter().map(|(t, s)| (at, t, s)));
+        graph
+            .faults
+            .extend(faults.into_iter().map(|(t, s)| (at, t, s)));
         // Nobody is put off for ever: with fewer events than all, one leads to a state still to come.
-        let later = |(_, state): &(Vec<Event>, Vec<u64>)| numbers.get(state).is_none_or(|n| *n > at);
+        let later =
+            |(_, state): &(Vec<Event>, Vec<u64>)| numbers.get(state).is_none_or(|n| *n > at);
         let enough = next.iter().any(|(few, s)| *few && later(s));
         for (few, (events, state)) in next {
             if enough && !few {
@@ -173,7 +176,10 @@ fn draw(
 /// A successor, and whether it is one of those that are enough.
 type Successor = (bool, (Vec<Event>, Vec<u64>));
 
-#[expect(clippy::type_complexity, reason = "successors, and the steps that are faults")]
+#[expect(
+    clippy::type_complexity,
+    reason = "successors, and the steps that are faults"
+)]
 fn successors(
     machine: &Machine<'_>,
     state: &[u64],

@@ -48,7 +48,9 @@ fn drain(
         Address::Cell(c) => *c,
         Address::Computed { base, index, .. } => {
             let registers = &before.registers[thread.index()];
-            let offset = index.eval(&|r: &wattle_model::RegisterId| registers[r.index()]).ok()?;
+            let offset = index
+                .eval(&|r: &wattle_model::RegisterId| registers[r.index()])
+                .ok()?;
             CellId::new(base.index() + usize::try_from(offset).ok()?)
         }
     };

@@ -302,7 +302,9 @@ fn regions_of_different_cells_do_not_mind_each_other() {
         )
     };
     let text: String = (0..6).map(thread).collect();
-    let program = wattle_syntax::trencher::parse(&text).program.expect("a program");
+    let program = wattle_syntax::trencher::parse(&text)
+        .program
+        .expect("a program");
     let instance = program.instance().expect("an instance");
     for model in MemoryModel::ALL {
         let task = Task {
@@ -312,7 +314,11 @@ fn regions_of_different_cells_do_not_mind_each_other() {
             deadlock: false,
         };
         let answer = Traces.run(&task, &Control::unlimited());
-        let Answer::Unreachable { certificate, effort } = answer else {
+        let Answer::Unreachable {
+            certificate,
+            effort,
+        } = answer
+        else {
             panic!("{model}: {answer:?}");
         };
         assert_eq!(effort.states, 1, "{model}");

@@ -120,7 +120,8 @@ fn parts_say_what_the_whole_says() {
 
 #[test]
 fn what_is_not_independent_is_refused() {
-    let apart = "shared x: bool, y: bool; thread p { x = 1; } thread q { y = 1; } never x == 1 && y == 2;";
+    let apart =
+        "shared x: bool, y: bool; thread p { x = 1; } thread q { y = 1; } never x == 1 && y == 2;";
     let joined = "shared x: bool, y: bool; thread p { x = 1; } thread q { local r: bool; r = x; y = r; } never x == 1 && y == 2;";
     let [apart, joined] = [apart, joined].map(instance);
     let control = Control::unlimited();

@@ -205,7 +205,9 @@ fn ways(e: &Expr<Fact>, truth: bool) -> Option<Vec<Vec<Expr<Fact>>>> {
                 return None;
             }
             let pair = |l: &Vec<Expr<Fact>>, r: &Vec<Expr<Fact>>| [l.clone(), r.clone()].concat();
-            let pairs = left.iter().flat_map(|l| right.iter().map(move |r| pair(l, r)));
+            let pairs = left
+                .iter()
+                .flat_map(|l| right.iter().map(move |r| pair(l, r)));
             Some(pairs.collect())
         }
         (_, true) => Some(vec![vec![e.clone()]]),

@@ -135,7 +135,8 @@ impl Seen {
                 length,
                 index,
             } => {
-                self.cells.push(base.index()..base.index() + *length as usize);
+                self.cells
+                    .push(base.index()..base.index() + *length as usize);
                 self.add(index);
             }
             Fact::Register(t, r) => self.registers.push((*t, *r)),

@@ -125,7 +125,10 @@ type Box = (f64, f64, f64, f64);
 /// The line from one box to another, and where its text goes: from bottom to top if the other one is below,
 /// round the right side otherwise.
 fn route(a: Box, b: Box) -> (Vec<(f64, f64)>, (f64, f64)) {
-    let (start, end) = ((a.0 + a.2 / 2.0, a.1 + a.3 / 2.0), (b.0 + b.2 / 2.0, b.1 - b.3 / 2.0));
+    let (start, end) = (
+        (a.0 + a.2 / 2.0, a.1 + a.3 / 2.0),
+        (b.0 + b.2 / 2.0, b.1 - b.3 / 2.0),
+    );
     if start.1 < end.1 {
         let text = (0.6 * start.0 + 0.4 * end.0, 0.6 * start.1 + 0.4 * end.1);
         return (vec![start, end], text);
