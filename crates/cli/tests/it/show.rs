@@ -123,3 +123,40 @@ fn every_example_can_be_drawn() {
     }
     assert!(drawn > 40, "{drawn}");
 }
+
+/// The states of a small program: fewer with more left out, each event between two of them, and a bound.
+#[test]
+fn states_are_drawn_as_far_as_they_are_few() {
+    let file = example("dekker-simple.wtl");
+    for model in ["sc", "tso", "pso"] {
+        let drawn = ["none", "local", "persistent"].map(|reduce| {
+            let arguments = [
+                "show", &file, "--as", "states", "--model", model, "--reduce", reduce,
+            ];
+            let ran = run(&arguments);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            let svg = picture(&[&arguments[..], &["--draw", "svg"]].concat());
+            let states = ran
+                .out
+                .lines()
+                .filter(|l| l.contains(" [label=") && !l.contains("->"));
+            let states = states.count();
+            assert_eq!(boxes(&svg).len(), states);
+            assert!(
+                ran.out.contains(&format!("\"{states} states")),
+                "{}",
+                ran.out
+            );
+            states
+        });
+        assert!(
+            drawn[0] > drawn[1] && drawn[1] > drawn[2],
+            "{model}: {drawn:?}"
+        );
+    }
+    let large = run(&["show", &example("lamport-fast-3.wtl"), "--as", "states"]);
+    assert_eq!(large.code, 3);
+    assert!(large.err.contains("more than 400 states"), "{}", large.err);
+    let other = run(&["show", &file, "--as", "states", "--reduce", "tso,k=2"]);
+    assert_eq!(other.code, 2);
+}

@@ -157,6 +157,9 @@ impl Apart<'_> {
         if let Some((_, found)) = known {
             return Ok(found.clone());
         }
+        if self.control.stop().is_some() {
+            return Ok(Found::Unknown);
+        }
         let mut instance: Instance = self.task.instance.alone(&self.parts[part]);
         if let (Some(question), Some(target)) = (self.task.question(), target) {
             instance.questions.push(Question {
