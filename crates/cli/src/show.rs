@@ -1,5 +1,6 @@
 //! `wattle show`: a program in another form.
 
+use super::check::Extrapolated;
 use super::exit::Exit;
 use super::subject::{self, File};
 use super::{budget::Budget, output, reduced, units};
@@ -10,6 +11,7 @@ use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::input::Subject;
 use wattle::{MemoryModel, Options, ThreadCount, picture};
 use wattle_evidence::{Control, Trace};
+use wattle_extrapolate::Method;
 use wattle_model::{Counts, Program, print};
 use wattle_repair::{Costs, Outcome};
 use wattle_report::dot;
@@ -25,6 +27,9 @@ pub struct Arguments {
     /// With buffers as variables (`tso,k=2`): the program, or its boolean program
     #[arg(long, value_name = "MODEL,k=N", value_parser = reduced::bound, conflicts_with_all = ["trace", "fences"])]
     reduce: Option<reduced::Bound>,
+    /// With --as boolean-program and --reduce: what is taken from the proof under SC
+    #[arg(long, value_enum, requires = "reduce")]
+    extrapolate: Option<Extrapolated>,
     /// How many threads a family has (for graphs and with --reduce)
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
@@ -79,6 +84,10 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         let reason = "a graph is asked for: add --as svg or --as dot";
         return Err(refused(arguments, reason, Exit::Input));
     }
+    if arguments.extrapolate.is_some() && arguments.form != Form::BooleanProgram {
+        let reason = "--extrapolate is about boolean programs: add --as boolean-program";
+        return Err(refused(arguments, reason, Exit::Input));
+    }
     if let Some(trace) = &arguments.trace {
         return order(arguments, trace);
     }
@@ -110,7 +119,9 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
             return reduced::wtl(&arguments.file, &program, &counts, bound);
         }
         (Form::BooleanProgram, bound) => {
-            return reduced::boolean(&arguments.file, &source, &program, &counts, bound, control);
+            let method = arguments.extrapolate.map(Method::from).unwrap_or_default();
+            let how = (bound, method);
+            return reduced::boolean(&arguments.file, &source, &program, &counts, how, control);
         }
         _ => {}
     }
