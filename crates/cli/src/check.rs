@@ -127,13 +127,23 @@ enum SearchOrder {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Extrapolated {
+pub enum Extrapolated {
     /// Predicates and cubes
     Cubes,
     /// Predicates
     Predicates,
     /// Nothing: the predicates of SC as they are
     None,
+}
+
+impl From<Extrapolated> for Method {
+    fn from(extrapolated: Extrapolated) -> Self {
+        match extrapolated {
+            Extrapolated::Cubes => Method::Cubes,
+            Extrapolated::Predicates => Method::Predicates,
+            Extrapolated::None => Method::None,
+        }
+    }
 }
 
 impl Arguments {
@@ -165,11 +175,7 @@ impl Arguments {
             reduce: self.reduce.into(),
             symmetry: self.symmetry == units::Switch::On,
             content: self.content,
-            extrapolate: self.extrapolate.map(|e| match e {
-                Extrapolated::Cubes => Method::Cubes,
-                Extrapolated::Predicates => Method::Predicates,
-                Extrapolated::None => Method::None,
-            }),
+            extrapolate: self.extrapolate.map(Method::from),
             audit: match self.no_audit {
                 true => AuditPolicy::Never,
                 false => AuditPolicy::Always,

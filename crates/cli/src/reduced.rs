@@ -6,8 +6,8 @@ use super::subject::File;
 use wattle::input::Source;
 use wattle::{MemoryModel, Reduce};
 use wattle_evidence::{Control, Reason, Task};
-use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;
+use wattle_extrapolate::{Extrapolate, Method};
 use wattle_model::{Counts, Program, print};
 use wattle_report::text;
 
@@ -74,7 +74,7 @@ pub fn boolean(
     source: &Source,
     program: &Program,
     counts: &Counts,
-    bound: Option<Bound>,
+    (bound, method): (Option<Bound>, Method),
     control: &Control<'_>,
 ) -> Result<String, Exit> {
     let instance = file.instance(program, counts)?;
@@ -85,7 +85,11 @@ pub fn boolean(
         question: (!instance.questions.is_empty()).then_some(0),
         deadlock: false,
     };
-    let printed = Extrapolate::default().boolean_program(&task, k, control);
+    let engine = Extrapolate {
+        method,
+        ..Extrapolate::default()
+    };
+    let printed = engine.boolean_program(&task, k, control);
     printed.map_err(|why| {
         let stopped = matches!(why, Reason::Stopped { .. });
         match why {

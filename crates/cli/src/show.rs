@@ -1,5 +1,6 @@
 //! `wattle show`: a program in another form.
 
+use super::check::Extrapolated;
 use super::exit::Exit;
 use super::models::{OneModel, OneRelaxed};
 use super::subject::{self, File};
@@ -11,6 +12,7 @@ use wattle::fences::{FenceOptions, Goal, fences};
 use wattle::input::Subject;
 use wattle::{MemoryModel, Options, ThreadCount, picture};
 use wattle_evidence::{Control, Task, Trace};
+use wattle_extrapolate::Method;
 use wattle_model::{Counts, Program, print};
 use wattle_repair::{Costs, Outcome};
 use wattle_report::dot;
@@ -33,6 +35,9 @@ pub struct Arguments {
     /// How `--as states` are drawn
     #[arg(long, value_enum, default_value_t = Drawn::Dot)]
     draw: Drawn,
+    /// With --as boolean-program and --reduce: what is taken from the proof under SC
+    #[arg(long, value_enum, requires = "reduce")]
+    extrapolate: Option<Extrapolated>,
     /// How many threads a family has (for graphs and with --reduce)
     #[arg(long, value_name = "NAME=N", value_parser = units::threads)]
     threads: Vec<(String, ThreadCount)>,
@@ -91,6 +96,10 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         let reason = "a graph is asked for: add --as svg or --as dot";
         return Err(refused(arguments, reason, Exit::Input));
     }
+    if arguments.extrapolate.is_some() && arguments.form != Form::BooleanProgram {
+        let reason = "--extrapolate is about boolean programs: add --as boolean-program";
+        return Err(refused(arguments, reason, Exit::Input));
+    }
     if let Some(trace) = &arguments.trace {
         return order(arguments, trace);
     }
@@ -141,7 +150,9 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
             return reduced::wtl(&arguments.file, &program, &counts, bound);
         }
         (Form::BooleanProgram, bound) => {
-            return reduced::boolean(&arguments.file, &source, &program, &counts, bound, control);
+            let method = arguments.extrapolate.map(Method::from).unwrap_or_default();
+            let how = (bound, method);
+            return reduced::boolean(&arguments.file, &source, &program, &counts, how, control);
         }
         (Form::States, _) => return states(arguments, &program, &counts, control),
         _ => {}

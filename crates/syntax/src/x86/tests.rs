@@ -394,7 +394,7 @@ fn mathematical_integers() {
         options,
     );
     expect![[r#"
-        error: mathematical integers have no carry and no overflow
+        error: mathematical integers have no carry, no overflow and no parity
           --> test.asm:1:1
            |
          1 | 
@@ -409,4 +409,14 @@ fn mathematical_integers() {
            = hint: use `eax`
     "#]]
     .assert_eq(&parsed.render("test.asm", ""));
+}
+
+/// `lock` is for what reads and writes memory.
+#[test]
+fn nothing_else_is_locked() {
+    for code in ["lock nop\ncs: nop", "cs: lock jmp cs"] {
+        let text = program(code);
+        let shown = parse(&text).render("test.asm", &text);
+        assert!(shown.contains("`lock` needs an instruction"), "{shown}");
+    }
 }

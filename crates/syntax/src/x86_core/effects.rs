@@ -308,7 +308,7 @@ impl Translation<'_> {
             let Some(value) = outcome.before(flag, w.wrap()) else {
                 return Err(Diagnostic::error(
                     x.span,
-                    "mathematical integers have no carry and no overflow",
+                    "mathematical integers have no carry, no overflow and no parity",
                 )
                 .hint("use signed comparisons, or wrap-around numbers"));
             };

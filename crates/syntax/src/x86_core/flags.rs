@@ -15,15 +15,17 @@ pub enum Flag {
     Less,
     Carry,
     Overflow,
+    Parity,
 }
 
 impl Flag {
-    pub const ALL: [Flag; 5] = [
+    pub const ALL: [Flag; 6] = [
         Flag::Zero,
         Flag::Sign,
         Flag::Less,
         Flag::Carry,
         Flag::Overflow,
+        Flag::Parity,
     ];
 
     pub fn name(self) -> &'static str {
@@ -33,6 +35,7 @@ impl Flag {
             Flag::Less => "lt",
             Flag::Carry => "cf",
             Flag::Overflow => "of",
+            Flag::Parity => "pf",
         }
     }
 }
@@ -43,7 +46,7 @@ pub struct Flags(u8);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);
-    pub const ALL: Flags = Flags(31);
+    pub const ALL: Flags = Flags(63);
 
     pub fn of(flags: &[Flag]) -> Flags {
         Flags(flags.iter().fold(0, |bits, f| bits | 1 << *f as u8))
@@ -76,6 +79,7 @@ impl Condition {
             Test::BelowOrEqual => Flags::of(&[Flag::Zero, Flag::Carry]),
             Test::Sign => Flags::of(&[Flag::Sign]),
             Test::Overflow => Flags::of(&[Flag::Overflow]),
+            Test::Parity => Flags::of(&[Flag::Parity]),
         }
     }
 
@@ -89,6 +93,7 @@ impl Condition {
             Test::BelowOrEqual => either(flag(Flag::Carry), flag(Flag::Zero)),
             Test::Sign => flag(Flag::Sign),
             Test::Overflow => flag(Flag::Overflow),
+            Test::Parity => flag(Flag::Parity),
         };
         if self.negated { value.negate() } else { value }
     }
@@ -148,6 +153,11 @@ impl Outcome {
             _ => Expr::binary(Op2::Sub, a.clone(), b.clone()),
         };
         Some(match (self, flag) {
+            // Mathematical integers have no bytes.
+            (_, Flag::Parity) if size.is_none() => return None,
+            (Outcome::Difference(a, b), Flag::Parity) => even(cut(difference(a, b))),
+            (Outcome::Sum(a, b), Flag::Parity) => even(cut(sum(a, b))),
+            (Outcome::Logic(e), Flag::Parity) => even(e.clone()),
             (Outcome::Difference(a, b), Flag::Zero) => Expr::binary(Op2::Eq, a.clone(), b.clone()),
             (Outcome::Difference(a, b), Flag::Less) => less(a, b),
             (Outcome::Difference(a, b), Flag::Sign) if size.is_none() => less(a, b),
@@ -184,6 +194,16 @@ impl Outcome {
             _ => None,
         }
     }
+}
+
+/// Whether the low byte has an even number of ones: its halves are folded into one, and the bits of
+/// 0x9669 say it of four bits.
+fn even(e: Expr<Local>) -> Expr<Local> {
+    let binary = |op, a, n| Expr::binary(op, a, Expr::Const(n));
+    let high = binary(Op2::Shr, binary(Op2::BitAnd, e.clone(), 0xF0), 4);
+    let half = binary(Op2::BitAnd, Expr::binary(Op2::BitXor, e, high), 15);
+    let bit = Expr::binary(Op2::Shr, Expr::Const(0x9669), half);
+    binary(Op2::Eq, binary(Op2::BitAnd, bit, 1), 1)
 }
 
 /// Unsigned `a < b` of two signed values.
@@ -277,6 +297,7 @@ mod tests {
                         (Flag::Less, (result < 0) != overflow),
                         (Flag::Carry, carry),
                         (Flag::Overflow, overflow),
+                        (Flag::Parity, result.count_ones() % 2 == 0),
                     ];
                     let shown = Expr::Const(i64::from(result));
                     for (flag, expected) in expected {

@@ -48,6 +48,8 @@ pub enum Test {
     BelowOrEqual,
     Sign,
     Overflow,
+    /// The low byte of the result has an even number of ones.
+    Parity,
 }
 
 impl Op {
@@ -117,7 +119,7 @@ const PLAIN: [(&str, Op); 26] = [
 const LESS: Condition = Condition::new(Test::Less);
 const LESS_OR_EQUAL: Condition = Condition::new(Test::LessOrEqual);
 
-const CONDITIONS: [(&str, Condition); 26] = [
+const CONDITIONS: [(&str, Condition); 30] = [
     ("e", Condition::new(Test::Equal)),
     ("z", Condition::new(Test::Equal)),
     ("ne", Condition::new(Test::Equal).not()),
@@ -144,6 +146,10 @@ const CONDITIONS: [(&str, Condition); 26] = [
     ("ns", Condition::new(Test::Sign).not()),
     ("o", Condition::new(Test::Overflow)),
     ("no", Condition::new(Test::Overflow).not()),
+    ("p", Condition::new(Test::Parity)),
+    ("pe", Condition::new(Test::Parity)),
+    ("np", Condition::new(Test::Parity).not()),
+    ("po", Condition::new(Test::Parity).not()),
 ];
 
 impl Condition {

@@ -22,13 +22,13 @@ pub fn check_shape(i: &Instruction) -> Result<(), Diagnostic> {
         );
         return Err(Diagnostic::error(i.span, message));
     }
-    if i.op.is_jump() {
+    if i.op.is_jump() && !i.lock {
         return match i.target {
             Some(_) => Ok(()),
             None => Err(Diagnostic::error(i.span, "a jump needs a label").expected("a label")),
         };
     }
-    if i.op == Op::Nop {
+    if i.op == Op::Nop && !i.lock {
         return Ok(());
     }
     let memories = i.operands.iter().filter(|o| o.memory().is_some()).count();
