@@ -195,7 +195,7 @@ impl Index {
     /// Which of so many equal shares of the stripes, a power of two, the tag is in.
     #[inline]
     pub fn share(tag: u32, shares: usize) -> usize {
-        (u64::from(tag) * shares as u64 >> 32) as usize
+        ((u64::from(tag) * shares as u64) >> 32) as usize
     }
 
     /// As many shares as there can be.
