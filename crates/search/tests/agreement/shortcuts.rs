@@ -158,7 +158,7 @@ fn any_number_of_workers_does_the_same() {
                 let all = |workers| {
                     let nothing =
                         search_with(&machine, Order::BreadthFirst, true, workers, Nothing)?;
-                    let some = Marked(number as u64 % 512);
+                    let some = Marked(number % 512);
                     let some = search_with(&machine, Order::BreadthFirst, true, workers, some)?;
                     let plain =
                         search_with(&machine, Order::BreadthFirst, false, workers, Nothing)?;
