@@ -20,6 +20,8 @@ pub struct Frame {
     pub circles: Vec<Option<i64>>,
     /// Variables whose remainders by a number are told apart.
     pub remainders: Vec<(usize, i64)>,
+    /// Whether facts may say that two variables differ.
+    pub differences: bool,
 }
 
 /// Where a bound that grows may come to rest, ascending.
@@ -27,8 +29,9 @@ pub type Thresholds = BTreeSet<i64>;
 
 /// A bound moves freely so often; then from threshold to threshold.
 const FREE_RAISES: u8 = 6;
-/// Equalities with larger numbers are not written down.
-const MOST_COEFFICIENT: i128 = 1 << 20;
+/// Equalities with larger numbers are left out: they are mostly an accident of the points seen so far, and
+/// hard on the solver.
+const MOST_COEFFICIENT: i128 = 16;
 
 #[derive(Clone, Debug)]
 pub struct Element {
@@ -100,8 +103,8 @@ impl Element {
                 for j in 0..=n {
                     let most = distance(i, j).filter(|_| frame.compares(i, j));
                     self.upper.push(Bound { most, raises: 0 });
-                    self.differ
-                        .push(i < j && frame.compares(i, j) && at(i) != at(j));
+                    let apart = i < j && frame.compares(i, j) && at(i) != at(j);
+                    self.differ.push(apart && frame.differences);
                 }
             }
             let all = frame.remainders.iter();

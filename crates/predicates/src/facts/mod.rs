@@ -42,8 +42,8 @@ impl Engine for Facts {
             return undecided(Reason::Refused(refusal), effort);
         }
         let mut why = "facts of its forms are too weak";
-        for focuses in attempts(task) {
-            match prove(task, focuses, &mut effort, control) {
+        for (focuses, differences) in attempts(task) {
+            match prove(task, focuses, differences, &mut effort, control) {
                 Ok(Some(certificate)) => {
                     let certificate = Certificate::Inductive(certificate);
                     return Answer::Unreachable {
@@ -77,8 +77,9 @@ enum Failed {
 /// Threads, and what of the property speaks of no others.
 type Focus = (Vec<ThreadId>, Vec<Expr<Fact>>);
 
-/// First those that the property speaks of together, with the others doing anything; then all.
-fn attempts(task: &Task<'_>) -> Vec<Vec<Focus>> {
+/// First those that the property speaks of together, with the others doing anything; then all. Each first
+/// without facts that two variables differ: these are rarely needed, and hard on the solver.
+fn attempts(task: &Task<'_>) -> Vec<(Vec<Focus>, bool)> {
     let all: Vec<ThreadId> = task.instance.thread_ids().collect();
     let mut targets = Vec::new();
     if let Some(q) = task.question() {
@@ -102,13 +103,17 @@ fn attempts(task: &Task<'_>) -> Vec<Vec<Focus>> {
     for t in alone {
         focuses.entry(t).or_default();
     }
-    let small = focuses.keys().all(|f| !f.is_empty() && f.len() < all.len());
-    let mut attempts = Vec::new();
+    // A final state is one of all threads.
+    let of_all = task.question().is_some_and(|q| q.only_final);
+    let few = |f: &Vec<ThreadId>| !f.is_empty() && f.len() < all.len();
+    let small = !of_all && focuses.keys().all(few);
+    let mut ways: Vec<Vec<Focus>> = Vec::new();
     if small {
-        attempts.push(focuses.into_iter().collect());
+        ways.push(focuses.into_iter().collect());
     }
-    attempts.push(vec![(all, targets)]);
-    attempts
+    ways.push(vec![(all, targets)]);
+    let both = |way: Vec<Focus>| [(way.clone(), false), (way, true)];
+    ways.into_iter().flat_map(both).collect()
 }
 
 /// The disjuncts.
@@ -128,13 +133,14 @@ fn alternatives(e: &Expr<Fact>, out: &mut Vec<Expr<Fact>>) {
 fn prove(
     task: &Task<'_>,
     focuses: Vec<Focus>,
+    differences: bool,
     effort: &mut Progress,
     control: &Control<'_>,
 ) -> Result<Option<wattle_evidence::certificate::Inductive>, Failed> {
     let mut writer = Writer::new();
     let mut system = None;
     for (threads, targets) in focuses {
-        let world = World::new(task, threads, targets).map_err(Failed::NoWorld)?;
+        let world = World::new(task, threads, targets, differences).map_err(Failed::NoWorld)?;
         let mut search = Search::new(&world);
         let outcome = search.run(control);
         let made = search.effort();

@@ -33,6 +33,9 @@ use wattle_model::{CellId, Expr, Fence, Op2, RegisterId, ThreadId, Type};
 /// Variables of views come after all others.
 const VIEWS: u32 = 1 << 24;
 
+/// Views of more buffers than this are not read together.
+const TOGETHER: usize = 3;
+
 pub struct World<'i> {
     pub system: System<'i>,
     pub focus: Vec<ThreadId>,
@@ -42,6 +45,8 @@ pub struct World<'i> {
     /// Cells that a view is of, with the thread that stores to them; the views' variables by position.
     viewed: Vec<(ThreadId, CellId)>,
     foreign: BTreeSet<CellId>,
+    /// Whether facts may say that two variables differ.
+    differences: bool,
 }
 
 /// A guarded assignment under facts.
@@ -62,6 +67,7 @@ impl<'i> World<'i> {
         task: &Task<'i>,
         focus: Vec<ThreadId>,
         targets: Vec<Expr<Fact>>,
+        differences: bool,
     ) -> Result<Self, &'static str> {
         let instance = task.instance;
         let system = System::new(instance, task.model, task.question(), 1);
@@ -100,6 +106,7 @@ impl<'i> World<'i> {
             classes,
             viewed,
             foreign,
+            differences,
         })
     }
 
@@ -159,6 +166,7 @@ impl<'i> World<'i> {
             classes: origins.iter().map(|v| self.classes.of(*v)).collect(),
             circles: origins.iter().map(circle).collect(),
             remainders,
+            differences: self.differences,
         }
     }
 
@@ -234,9 +242,11 @@ impl<'i> World<'i> {
                 seen.insert(self.together(n));
             }
         }
+        let together = seen.len() <= TOGETHER;
         for group in seen {
             let mut more = Vec::new();
-            for way in &ways {
+            let from = if together { ways.len() } else { 1 };
+            for way in &ways[..from] {
                 for upper in [View::Lower, View::Upper] {
                     let mut way: Vec<(Var, Var)> = way.clone();
                     for &n in &group {
