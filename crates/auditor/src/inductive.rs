@@ -223,6 +223,9 @@ struct Queries<'a> {
     asked: u64,
 }
 
+/// The ways a state is read, and what must be true of them all for something bad.
+type Bad<'k> = (Vec<State<'k>>, Vec<Formula>);
+
 impl Queries<'_> {
     /// Whether the conditions cannot hold together.
     fn impossible(&mut self, query: &[Formula]) -> Result<bool, AuditError> {
@@ -495,10 +498,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
 
     /// When the target is true in the state, or has no value, and how the state is read for it; never
     /// where nobody looks.
-    fn bad(
-        &mut self,
-        state: &State<'k>,
-    ) -> Result<Vec<(Vec<State<'k>>, Vec<Formula>)>, AuditError> {
+    fn bad(&mut self, state: &State<'k>) -> Result<Vec<Bad<'k>>, AuditError> {
         let mut all = Vec::new();
         let Some(q) = self.task.question() else {
             return Ok(all);

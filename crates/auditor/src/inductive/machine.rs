@@ -268,7 +268,7 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
                     continue;
                 };
                 for upper_is_lower in [false, true] {
-                    let memory = views.from_memory(&group, upper_is_lower, &state.memory);
+                    let memory = views.of_memory(&group, upper_is_lower, &state.memory);
                     reading.buffers[u.index()].views = Some(memory);
                     readings.push(reading.clone());
                 }

@@ -108,7 +108,7 @@ impl Views {
     }
 
     /// With memory as `Lower` for these cells, and as `Upper` what was `Lower` or stays.
-    pub fn from_memory(&self, cells: &[CellId], upper_is_lower: bool, memory: &[Value]) -> Views {
+    pub fn of_memory(&self, cells: &[CellId], upper_is_lower: bool, memory: &[Value]) -> Views {
         let mut views = self.clone();
         for c in cells {
             views.lower.insert(*c, memory[c.index()].clone());

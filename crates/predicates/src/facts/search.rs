@@ -7,7 +7,7 @@
 //! the facts known so far, facts of these forms do not prove the program, and the search ends.
 
 use super::element::{Element, Frame};
-use super::world::{Act, World};
+use super::world::{Act, Readings, World};
 use crate::cegar::abstraction::Halt;
 use crate::reduce::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,7 +24,7 @@ pub struct Spot {
     pub facts: Vec<Formula>,
     stale: bool,
     acts: Vec<Doing>,
-    target: (Formula, Vec<Vec<(Var, Var)>>),
+    target: (Formula, Readings),
     opened: bool,
     waits: bool,
 }

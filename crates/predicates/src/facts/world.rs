@@ -49,10 +49,13 @@ pub struct World<'i> {
     differences: bool,
 }
 
+/// For each way facts are read, which variable stands for which.
+pub type Readings = Vec<Vec<(Var, Var)>>;
+
 /// A guarded assignment under facts.
 pub struct Act {
     /// Facts hold with variables read so; each at once.
-    pub under: Vec<Vec<(Var, Var)>>,
+    pub under: Readings,
     pub guard: Formula,
     pub updates: Vec<(Var, Term)>,
     /// `None` is a fault.
@@ -205,7 +208,7 @@ impl<'i> World<'i> {
     }
 
     /// When something bad is seen in the shape, and how facts are read there.
-    pub fn target(&self, shape: &Shape) -> Result<(Formula, Vec<Vec<(Var, Var)>>), Unfit> {
+    pub fn target(&self, shape: &Shape) -> Result<(Formula, Readings), Unfit> {
         let bad = match &self.question {
             Some(q) => self.system.target(shape, q)?,
             None => Formula::False,
@@ -234,7 +237,7 @@ impl<'i> World<'i> {
     }
 
     /// How facts are read where these variables, cells of memory among them, are used.
-    fn reading(&self, used: &BTreeSet<Var>) -> Vec<Vec<(Var, Var)>> {
+    fn reading(&self, used: &BTreeSet<Var>) -> Readings {
         let mut ways = vec![Vec::new()];
         let mut seen: BTreeSet<Vec<usize>> = BTreeSet::new();
         for n in 0..self.viewed.len() {
