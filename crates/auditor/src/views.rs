@@ -9,6 +9,7 @@
 //!
 //! A certificate may keep cells with few values: then a view has their elements for all threads that it
 //! names, not only for the two. A store to such an element is a change of the view, whoever makes it.
+//! It may have witnesses, too ([`witness`]).
 //!
 //! One thread alone is no state of two; its few states are gone through here.
 //!
@@ -18,6 +19,7 @@ mod act;
 mod assume;
 mod join;
 mod looks;
+mod witness;
 mod world;
 
 use super::{AuditError, Audited, model_of};
@@ -33,7 +35,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::array::{
     Access, ArraySystem, Comparison, Literal, Quantified, Term, ThreadTerm, UpdateIndex, Value,
 };
-use world::{ANY, Frame, Pos, Sort, World};
+use world::{ANY, Frame, NONE, Pos, Sort, World};
 
 /// Most states of one thread that are gone through.
 const ALONE: usize = 100_000;
@@ -79,6 +81,10 @@ pub fn audit_views(
         audit.take(frame.read(bytes)?);
     }
     for w in initial(&logic, 2) {
+        // Nobody is a witness at first.
+        if !frame.agrees(&w) {
+            return Err(AuditError::MissesInitial);
+        }
         if !audit.covers(w) {
             return Err(AuditError::MissesInitial);
         }
@@ -99,7 +105,7 @@ fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
     let refused = |what: &str| Err(AuditError::Refused(what.into()));
     let mut constants = false;
     let mut thread = |t: &ThreadTerm| constants |= matches!(t, ThreadTerm::Constant(_));
-    for_each_literal(frame.system, &mut |l| {
+    for_each_literal(&frame.system, &mut |l| {
         for side in [&l.left, &l.right] {
             if let Term::Thread(t) = side {
                 thread(t);
@@ -107,7 +113,7 @@ fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
         }
     });
     let mut access = |a: &Access| a.args.iter().chain(&a.reader).for_each(&mut thread);
-    for_each_literal(frame.system, &mut |l| l.for_each_access(&mut access));
+    for_each_literal(&frame.system, &mut |l| l.for_each_access(&mut access));
     for t in &frame.system.transitions {
         t.for_each_access(&mut access);
     }
@@ -195,8 +201,10 @@ fn tuples(all: &[Pos], length: usize, different: bool) -> Vec<Vec<Pos>> {
 /// What the threads may look like at first.
 fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
     let frame = logic.frame;
-    let system = frame.system;
-    let mut worlds = vec![frame.blank(threads)];
+    let system = &frame.system;
+    let mut blank = frame.blank(threads);
+    frame.set_witnesses(&mut blank, [NONE; 2]);
+    let mut worlds = vec![blank];
     for (c, cell) in system.cells.iter().enumerate() {
         let Sort::Finite(n) = frame.sorts[c] else {
             continue;
@@ -257,7 +265,9 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
                 generous: true,
                 params: args.len(),
             };
-            !logic.assume(w.clone(), &system.init.body, true, scope).is_empty()
+            !logic
+                .assume(w.clone(), &system.init.body, true, scope)
+                .is_empty()
         })
     };
     settled.filter(fits).collect()
@@ -348,6 +358,9 @@ fn alone(
     };
     let mut known: FxHashSet<Vec<u16>> = FxHashSet::default();
     let mut open = initial(&logic, 1);
+    if !open.iter().all(|w| frame.agrees(w)) {
+        return Err(AuditError::MissesInitial);
+    }
     let cast = Cast {
         star: None,
         actor: None,
@@ -446,9 +459,9 @@ impl Audit<'_> {
     /// Whether the only whole thread may change what others see.
     fn seen_by_others(&self, w: &World) -> bool {
         let elsewhere = |of: &[Pos]| of.is_empty() || of.iter().any(|p| *p != w.me[0]);
-        let kept = &self.logic.frame.kept;
+        let watched = |cell: u16| self.logic.frame.watched(cell);
         let mut pending = w.pending[0].iter().flat_map(|p| &p.stores);
-        if pending.any(|s| elsewhere(&s.of) || kept.contains(&s.cell)) {
+        if pending.any(|s| elsewhere(&s.of) || watched(s.cell)) {
             return true;
         }
         let cast = Cast {
@@ -469,7 +482,7 @@ impl Audit<'_> {
         m.transition.updates.iter().any(|u| {
             let late = self.logic.frame.delayed(u.cell) && !m.atomic;
             let others = u.index.is_empty() || u.index.iter().any(|i| *i != own);
-            !late && (others || self.logic.frame.kept.contains(&u.cell))
+            !late && (others || self.logic.frame.watched(u.cell))
         })
     }
 

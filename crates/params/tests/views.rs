@@ -23,6 +23,7 @@ const REACH: Reach = Reach {
     work: 3_000,
     precise: false,
     named: false,
+    witness: None,
 };
 
 fn value(shape: &Shape, cell: u16, value: i64) -> Val {
@@ -122,7 +123,7 @@ fn contains_all(
     threads: u8,
     text: &str,
 ) -> usize {
-    let Some(shape) = Shape::new(compiled, named) else {
+    let Some(shape) = Shape::new(compiled, named, None) else {
         panic!("no shape")
     };
     let known: HashSet<&[u8]> = proof.views.iter().map(|v| &v[..]).collect();
@@ -242,6 +243,7 @@ fn every_two_threads_of_a_lock_look_like_a_view() {
                 work: 500_000,
                 precise: false,
                 named,
+                witness: None,
             };
             let Ok(proof) = prove(&compiled, reach, &|| false) else {
                 panic!("{name}: no proof on {model}")

@@ -67,7 +67,7 @@ impl Rules<'_> {
         Place::Value(self.shape.position(n, cell, &solid[..arity]))
     }
 
-    fn at(&self, state: &State, place: Place) -> Val {
+    pub fn at(&self, state: &State, place: Place) -> Val {
         match place {
             Place::Value(i) => state.vals[i],
             Place::Buffered(t, e, w) => state.buffers[t][e].writes[w].value,
@@ -172,9 +172,8 @@ impl Rules<'_> {
                 let elsewhere = || {
                     let each = self.shape.kept.iter();
                     let mut each = each.flat_map(|c| ghosts.iter().map(|g| (*c, [*g, 0])));
-                    let known = |of: &(u16, [Val; 2])| {
-                        state.extra.iter().any(|x| (x.0, x.1) == *of)
-                    };
+                    let known =
+                        |of: &(u16, [Val; 2])| state.extra.iter().any(|x| (x.0, x.1) == *of);
                     let missing = each.find(|of| !known(of));
                     missing.map(|(cell, args)| Place::Extra(cell, args))
                 };

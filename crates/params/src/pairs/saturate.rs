@@ -3,8 +3,9 @@
 use super::assume::{Env, Rules, Truth};
 use super::merge::{Seen, merge};
 use super::shape::{Shape, Sort};
-use super::state::{Packed, SPACING, State, UNKNOWN, Val};
+use super::state::{NOBODY, Packed, SPACING, State, UNKNOWN, Val};
 use super::step::{Plan, Who, plans};
+use super::witness::Witness;
 use crate::compile::{Compiled, Dnf, Lit};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -32,6 +33,8 @@ pub struct Reach {
     pub precise: bool,
     /// Of ghosts what others look at is known.
     pub named: bool,
+    /// Somebody whose cell has one of the values is always named.
+    pub witness: Option<Witness>,
 }
 
 struct Saturation<'s, 'c> {
@@ -148,6 +151,9 @@ impl Saturation<'_, '_> {
         for a in 0..shape.anchors.len() {
             state.vals[n + a] = (a as Val + 1) * SPACING;
         }
+        if let Some((_, at)) = shape.witness_at(n) {
+            state.vals[at..at + 2].fill(NOBODY);
+        }
         let params = compiled.system.init.params.len();
         let mut states = vec![state];
         // Constants are chosen once and for all.
@@ -192,12 +198,14 @@ impl Saturation<'_, '_> {
             }
             states = out;
         }
-        if shape.kept.is_empty() {
+        if shape.kept.is_empty() && shape.witness.is_none() {
             return states;
         }
         // What ghosts are like at first.
         let mut all = Vec::new();
-        states.into_iter().for_each(|s| self.rules.complete(s, &mut all));
+        states
+            .into_iter()
+            .for_each(|s| self.rules.complete(s, &mut all));
         all.retain(|s| {
             let mut fits = true;
             tuples(&s.clone().threads(shape, &[]), params, false, &mut |args| {
@@ -212,6 +220,10 @@ impl Saturation<'_, '_> {
             });
             fits
         });
+        // Nobody is the witness at first.
+        if !all.iter().all(|s| self.rules.consistent(s)) {
+            self.rules.gave_up.set(true);
+        }
         all
     }
 
@@ -273,6 +285,7 @@ impl Saturation<'_, '_> {
     fn add(&mut self, state: State) {
         let mut all = Vec::new();
         self.rules.complete(state, &mut all);
+        all.retain(|s| self.rules.consistent(s));
         all.into_iter().for_each(|s| self.add_one(s));
     }
 
@@ -323,7 +336,7 @@ impl Saturation<'_, '_> {
         let elsewhere = |w: &super::state::Write| {
             let arity = shape.cells[usize::from(w.cell)].arity;
             let others = arity == 0 || w.args[..arity].iter().any(|a| *a != state.vals[0]);
-            others || shape.kept.contains(&w.cell)
+            others || shape.watched(w.cell)
         };
         let mut entries = state.buffers[0].iter();
         if entries.any(|e| e.writes.iter().any(elsewhere)) {
@@ -349,7 +362,7 @@ impl Saturation<'_, '_> {
             let delayed = self.rules.shape.cells[usize::from(u.cell)].weak && !t.atomic;
             let own = UpdateIndex::At(wattle_model::array::ThreadTerm::Param(actor));
             let others = u.index.is_empty() || u.index.iter().any(|i| *i != own);
-            !delayed && (others || self.rules.shape.kept.contains(&u.cell))
+            !delayed && (others || self.rules.shape.watched(u.cell))
         })
     }
 
