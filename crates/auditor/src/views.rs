@@ -9,6 +9,7 @@
 //!
 //! A certificate may keep cells with few values: then a view has their elements for all threads that it
 //! names, not only for the two. A store to such an element is a change of the view, whoever makes it.
+//! It may have witnesses, too ([`witness`]).
 //!
 //! One thread alone is no state of two; its few states are gone through here.
 //!
@@ -18,6 +19,7 @@ mod act;
 mod assume;
 mod join;
 mod looks;
+mod witness;
 mod world;
 
 use super::{AuditError, Audited, model_of};
@@ -33,7 +35,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::array::{
     Access, ArraySystem, Comparison, Literal, Quantified, Term, ThreadTerm, UpdateIndex, Value,
 };
-use world::{ANY, Frame, Pos, Sort, World};
+use world::{ANY, Frame, NONE, Pos, Sort, World};
 
 /// Most states of one thread that are gone through.
 const ALONE: usize = 100_000;
@@ -69,6 +71,7 @@ pub fn audit_views(
         known: FxHashSet::default(),
         ones: FxHashMap::default(),
         active: Vec::new(),
+        able: Vec::new(),
         sides: Vec::new(),
         looks: Vec::new(),
         with: Vec::new(),
@@ -79,6 +82,10 @@ pub fn audit_views(
         audit.take(frame.read(bytes)?);
     }
     for w in initial(&logic, 2) {
+        // Nobody is a witness at first.
+        if !frame.agrees(&w) {
+            return Err(AuditError::MissesInitial);
+        }
         if !audit.covers(w) {
             return Err(AuditError::MissesInitial);
         }
@@ -99,7 +106,7 @@ fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
     let refused = |what: &str| Err(AuditError::Refused(what.into()));
     let mut constants = false;
     let mut thread = |t: &ThreadTerm| constants |= matches!(t, ThreadTerm::Constant(_));
-    for_each_literal(frame.system, &mut |l| {
+    for_each_literal(&frame.system, &mut |l| {
         for side in [&l.left, &l.right] {
             if let Term::Thread(t) = side {
                 thread(t);
@@ -107,7 +114,7 @@ fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
         }
     });
     let mut access = |a: &Access| a.args.iter().chain(&a.reader).for_each(&mut thread);
-    for_each_literal(frame.system, &mut |l| l.for_each_access(&mut access));
+    for_each_literal(&frame.system, &mut |l| l.for_each_access(&mut access));
     for t in &frame.system.transitions {
         t.for_each_access(&mut access);
     }
@@ -195,8 +202,10 @@ fn tuples(all: &[Pos], length: usize, different: bool) -> Vec<Vec<Pos>> {
 /// What the threads may look like at first.
 fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
     let frame = logic.frame;
-    let system = frame.system;
-    let mut worlds = vec![frame.blank(threads)];
+    let system = &frame.system;
+    let mut blank = frame.blank(threads);
+    frame.set_witnesses(&mut blank, [NONE; 2]);
+    let mut worlds = vec![blank];
     for (c, cell) in system.cells.iter().enumerate() {
         let Sort::Finite(n) = frame.sorts[c] else {
             continue;
@@ -350,6 +359,9 @@ fn alone(
     };
     let mut known: FxHashSet<Vec<u16>> = FxHashSet::default();
     let mut open = initial(&logic, 1);
+    if !open.iter().all(|w| frame.agrees(w)) {
+        return Err(AuditError::MissesInitial);
+    }
     let cast = Cast {
         star: None,
         actor: None,
@@ -397,8 +409,9 @@ struct Audit<'a> {
     known: FxHashSet<Vec<u16>>,
     /// What single threads look like.
     ones: FxHashMap<Vec<u16>, usize>,
-    /// Whether such a thread may do something that two others see.
+    /// Whether such a thread may do something that two others see, and which transitions do.
     active: Vec<bool>,
+    able: Vec<Vec<usize>>,
     sides: Vec<[usize; 2]>,
     /// For each view whether one of its threads may look at the other; only if `precise`.
     looks: Vec<[bool; 2]>,
@@ -422,7 +435,9 @@ impl Audit<'_> {
             *side = match self.ones.get(&key) {
                 Some(i) => *i,
                 None => {
-                    self.active.push(self.seen_by_others(&one));
+                    let able = self.seen_moves(&one);
+                    self.active.push(self.seen_stores(&one) || !able.is_empty());
+                    self.able.push(able);
                     self.with.push(Vec::new());
                     self.ones.insert(key, self.with.len() - 1);
                     self.with.len() - 1
@@ -445,21 +460,25 @@ impl Audit<'_> {
         all.all(|w| self.known.contains(&self.logic.frame.key(&w)))
     }
 
-    /// Whether the only whole thread may change what others see.
-    fn seen_by_others(&self, w: &World) -> bool {
+    /// Whether the only whole thread has stores that others will see.
+    fn seen_stores(&self, w: &World) -> bool {
         let elsewhere = |of: &[Pos]| of.is_empty() || of.iter().any(|p| *p != w.me[0]);
-        let kept = &self.logic.frame.kept;
+        let watched = |cell: u16| self.logic.frame.watched(cell);
         let mut pending = w.pending[0].iter().flat_map(|p| &p.stores);
-        if pending.any(|s| elsewhere(&s.of) || kept.contains(&s.cell)) {
-            return true;
-        }
+        pending.any(|s| elsewhere(&s.of) || watched(s.cell))
+    }
+
+    /// By which transitions the only whole thread may change what others see. What it cannot do where
+    /// nothing is known of others it cannot do among them.
+    fn seen_moves(&self, w: &World) -> Vec<usize> {
         let cast = Cast {
             star: Some(0),
             actor: Some(0),
             whole: false,
         };
-        let mut moves = self.moves.iter().filter(|m| self.visible(m));
-        moves.any(|m| !self.logic.moves(w, m, cast).is_empty())
+        let able = |m: &Move<'_>| self.visible(m) && !self.logic.moves(w, m, cast).is_empty();
+        let all = self.moves.iter().enumerate();
+        all.filter(|(_, m)| able(m)).map(|(i, _)| i).collect()
     }
 
     /// Whether the transition changes at once what is not the acting thread's.
@@ -471,7 +490,7 @@ impl Audit<'_> {
         m.transition.updates.iter().any(|u| {
             let late = self.logic.frame.delayed(u.cell) && !m.atomic;
             let others = u.index.is_empty() || u.index.iter().any(|i| *i != own);
-            !late && (others || self.logic.frame.kept.contains(&u.cell))
+            !late && (others || self.logic.frame.watched(u.cell))
         })
     }
 
@@ -530,10 +549,13 @@ impl Audit<'_> {
                         continue;
                     };
                     if acts {
-                        self.together(&three, 2).map_err(|e| out(&e))?;
+                        let able = self.able[z].iter().map(|i| &self.moves[*i]);
+                        self.together(&three, 2, able).map_err(|e| out(&e))?;
                     }
                     if looks {
-                        self.together(&three, 0).map_err(|e| out(&e))?;
+                        let acting = |m: &&Move<'_>| m.transition.actor.is_some();
+                        let all = self.moves.iter().filter(acting);
+                        self.together(&three, 0, all).map_err(|e| out(&e))?;
                     }
                 }
             }
@@ -553,7 +575,12 @@ impl Audit<'_> {
     }
 
     /// What the third thread does, or the first with it, leaves the first two like a view.
-    fn together(&self, w: &World, actor: usize) -> Result<(), String> {
+    fn together<'m>(
+        &self,
+        w: &World,
+        actor: usize,
+        moves: impl Iterator<Item = &'m Move<'m>>,
+    ) -> Result<(), String> {
         let frame = self.logic.frame;
         let cast = Cast {
             star: Some(2),
@@ -561,11 +588,7 @@ impl Audit<'_> {
             whole: false,
         };
         let fine = |next: &World| self.covers(frame.part(next, &[0, 1]));
-        let meant = |m: &&Move<'_>| match actor {
-            2 => self.visible(m),
-            _ => m.transition.actor.is_some(),
-        };
-        for m in self.moves.iter().filter(meant) {
+        for m in moves {
             if !self.logic.moves(w, m, cast).iter().all(fine) {
                 return Err(m.transition.name.clone());
             }

@@ -7,6 +7,7 @@ use crate::forward::{Limits, bad_run};
 use crate::guess::Guesser;
 use crate::machine::{Candidates, Machine};
 use crate::pairs::saturate::Reach;
+use crate::pairs::witness::{self, Witness};
 use crate::pairs::{self, Failure};
 use crate::search::{self, Effort, Finding, Root, Search};
 use crate::view;
@@ -168,11 +169,12 @@ impl<'a> Check<'a> {
         let mut looked = false;
         let constants = compiled.constants.max(1) as u8;
         let mut restarts = 0;
-        let mut forward = Forward::new(match self.system.has_weak_cells() {
+        let views = match self.system.has_weak_cells() {
             true => self.options.views,
             // Cubes with guesses do these well.
             false => 0,
-        });
+        };
+        let mut forward = Forward::new(compiled, views);
         // Cubes that may be expanded in this phase; without guesses first, then in turn.
         let mut budget = self.options.plain_first;
         let mut started = effort.cubes;
@@ -309,15 +311,16 @@ struct Forward {
 }
 
 impl Forward {
-    fn new(views: usize) -> Self {
+    fn new(compiled: &Compiled<'_>, views: usize) -> Self {
         let sizes = (0..if views > 0 { 3 } else { 0 }).rev();
         let reach = |precise, named, views: usize| Reach {
             views,
             work: 20 * views,
             precise,
             named,
+            witness: None,
         };
-        let each = |n: usize| {
+        let plain = |n: usize| {
             let views = views << (3 * n);
             [
                 reach(false, true, views / 2),
@@ -325,16 +328,26 @@ impl Forward {
                 reach(false, false, views),
             ]
         };
-        Forward {
-            left: sizes.flat_map(each).collect(),
+        let mut left: Vec<Reach> = sizes.clone().flat_map(plain).collect();
+        // Witnesses after the first round.
+        let first = left.split_off(left.len().saturating_sub(3));
+        if views > 0 {
+            let with = |w: &Witness| Reach {
+                work: 100 * views,
+                witness: Some(*w),
+                ..reach(false, false, 4 * views)
+            };
+            left.extend(witness::candidates(compiled).iter().rev().map(with));
         }
+        left.extend(first);
+        Forward { left }
     }
 
     fn goes_on(&self) -> bool {
         !self.left.is_empty()
     }
 
-    /// An attempt of each kind.
+    /// Three attempts.
     fn turn(
         &mut self,
         compiled: &Compiled<'_>,
@@ -342,12 +355,17 @@ impl Forward {
     ) -> Option<pairs::Proof> {
         for _ in 0..3 {
             let reach = self.left.pop()?;
+            let plain = |r: &Reach| !r.precise && !r.named && r.witness.is_none();
             match pairs::prove(compiled, reach, &|| stop(0)) {
                 Ok(proof) => return Some(proof),
-                Err(Failure::Foreign | Failure::Unbounded) => self.left.clear(),
+                Err(Failure::Foreign | Failure::Unbounded) if plain(&reach) => self.left.clear(),
+                Err(Failure::TooMany) if plain(&reach) => {
+                    // With witnesses there are more still.
+                    self.left.retain(|r| r.witness.is_none());
+                }
                 // More views make no difference.
-                Err(Failure::Bad) => {
-                    let kind = |r: &Reach| (r.precise, r.named);
+                Err(Failure::Bad | Failure::Foreign | Failure::Unbounded) => {
+                    let kind = |r: &Reach| (r.precise, r.named, r.witness);
                     self.left.retain(|r| kind(r) != kind(&reach));
                 }
                 Err(Failure::TooMany | Failure::Stopped) => {}

@@ -16,6 +16,7 @@ use wattle_params::machine::{self, Candidates, Machine};
 use wattle_params::pairs::saturate::Reach;
 use wattle_params::pairs::shape::{Shape, Sort};
 use wattle_params::pairs::state::{Entry, NOBODY, SPACING, State, UNKNOWN, Val, Write};
+use wattle_params::pairs::witness::candidates;
 use wattle_params::pairs::{self, prove};
 
 const REACH: Reach = Reach {
@@ -23,6 +24,7 @@ const REACH: Reach = Reach {
     work: 3_000,
     precise: false,
     named: false,
+    witness: None,
 };
 
 fn value(shape: &Shape, cell: u16, value: i64) -> Val {
@@ -50,7 +52,15 @@ fn view(shape: &Shape, machine: &Machine<'_>, state: &machine::State, of: [u8; 2
             .filter(move |(_, c)| c.arity == n)
             .map(|(i, _)| i as u16)
     };
-    vals.extend(of_arity(0).map(|c| at(c, &[])));
+    let own = |c: &u16| usize::from(*c) < machine.system.cells.len();
+    vals.extend(of_arity(0).filter(own).map(|c| at(c, &[])));
+    if let Some(w) = shape.witness {
+        let shows = |t: &u8| w.values >> at(w.cell, &[*t]) & 1 != 0;
+        let mut all = (1..=machine.threads).filter(shows);
+        let first = all.next();
+        let last = all.last().or(first);
+        vals.extend([first, last].map(|t| t.map_or(NOBODY, |t| Val::from(t) * SPACING)));
+    }
     for t in of {
         vals.extend(of_arity(1).map(|c| at(c, &[t])));
     }
@@ -118,11 +128,11 @@ fn view(shape: &Shape, machine: &Machine<'_>, state: &machine::State, of: [u8; 2
 fn contains_all(
     compiled: &Compiled<'_>,
     proof: &pairs::Proof,
-    named: bool,
+    reach: Reach,
     threads: u8,
     text: &str,
 ) -> usize {
-    let Some(shape) = Shape::new(compiled, named) else {
+    let Some(shape) = Shape::new(compiled, reach.named, reach.witness) else {
         panic!("no shape")
     };
     let known: HashSet<&[u8]> = proof.views.iter().map(|v| &v[..]).collect();
@@ -180,7 +190,7 @@ fn audit(
 fn every_two_threads_look_like_a_view() {
     let count = std::env::var("WATTLE_FAMILIES").ok();
     let count = count.and_then(|s| s.parse().ok()).unwrap_or(1500);
-    let (mut proofs, mut states) = (0, 0);
+    let (mut proofs, mut witnesses, mut states) = (0, 0, 0);
     for seed in 0..count {
         let text = random_system(seed, seed % 2 == 1);
         let Some(system) = wattle_syntax::cubicle::parse(&text).system else {
@@ -193,16 +203,18 @@ fn every_two_threads_look_like_a_view() {
             let reach = Reach {
                 precise: seed % 5 == 0,
                 named: seed % 4 == 1,
+                witness: candidates(&compiled).pop().filter(|_| seed % 4 > 1),
                 ..REACH
             };
             let Ok(proof) = prove(&compiled, reach, &|| false) else {
                 continue;
             };
             proofs += 1;
+            witnesses += u64::from(reach.witness.is_some());
             for threads in 1..=3 {
-                states += contains_all(&compiled, &proof, reach.named, threads, &text);
+                states += contains_all(&compiled, &proof, reach, threads, &text);
             }
-            if seed % 3 == 0 || reach.named {
+            if seed % 3 == 0 || reach.named || reach.witness.is_some() {
                 let written = certificate(&system, model, &wattle_params::Proof::Views(proof));
                 let wrong = audit(&system, &written, model);
                 assert!(wrong.is_none(), "seed {seed} {model}: {wrong:?}\n{text}");
@@ -211,6 +223,7 @@ fn every_two_threads_look_like_a_view() {
     }
     println!("{proofs} proofs, {states} states");
     assert!(proofs * 3 > count, "only {proofs} proofs");
+    assert!(witnesses * 20 > count, "only {witnesses} with witnesses");
 }
 
 #[test]
@@ -242,12 +255,13 @@ fn every_two_threads_of_a_lock_look_like_a_view() {
                 work: 500_000,
                 precise: false,
                 named,
+                witness: None,
             };
             let Ok(proof) = prove(&compiled, reach, &|| false) else {
                 panic!("{name}: no proof on {model}")
             };
             for threads in 1..=3 {
-                assert!(contains_all(&compiled, &proof, named, threads, name) > 0);
+                assert!(contains_all(&compiled, &proof, reach, threads, name) > 0);
             }
         }
     }

@@ -242,11 +242,11 @@ impl Logic<'_> {
                 drafts = next;
             }
         }
-        out.extend(
-            drafts
-                .into_iter()
-                .map(|(w, stores, _)| self.done(w, stores, m, actor)),
-        );
+        for (w, stores, _) in drafts {
+            if self.frame.agrees(&w) {
+                out.extend(self.done(w, stores, m, actor));
+            }
+        }
     }
 
     /// One world for each way the update may go.
@@ -374,13 +374,19 @@ impl Logic<'_> {
         beyond
     }
 
-    fn done(&self, mut w: World, stores: Vec<Store>, m: &Move<'_>, actor: Option<Pos>) -> World {
+    fn done(
+        &self,
+        mut w: World,
+        stores: Vec<Store>,
+        m: &Move<'_>,
+        actor: Option<Pos>,
+    ) -> Vec<World> {
         w.looked.retain(|l| self.frame.kept.contains(&l.0));
         let late = |s: &Store| self.frame.delayed(s.cell) && !m.atomic;
         let (late, at_once): (Vec<Store>, Vec<Store>) = stores.into_iter().partition(late);
         at_once.iter().for_each(|s| self.arrive(&mut w, s));
         let Some(t) = actor.and_then(|a| w.me.iter().position(|x| *x == a)) else {
-            return w;
+            return self.witnessed(w, &at_once);
         };
         let queue = &mut w.pending[t];
         let fence = m.transition.fence == Some(FenceKind::Store);
@@ -402,7 +408,7 @@ impl Logic<'_> {
                 }),
             }
         }
-        w
+        self.witnessed(w, &at_once)
     }
 
     fn arrive(&self, w: &mut World, s: &Store) {
@@ -431,7 +437,7 @@ impl Logic<'_> {
             let mut next = w.clone();
             p.stores.iter().for_each(|s| self.arrive(&mut next, s));
             if p.repeated {
-                out.push(next.clone());
+                out.extend(self.witnessed(next.clone(), &p.stores));
             }
             let queue = &mut next.pending[t];
             queue.remove(i);
@@ -444,7 +450,7 @@ impl Logic<'_> {
                     queue.remove(i);
                 }
             }
-            out.push(next);
+            out.extend(self.witnessed(next, &p.stores));
         }
         out
     }

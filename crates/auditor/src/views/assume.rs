@@ -162,7 +162,8 @@ impl Logic<'_> {
                 }
             };
             match missing {
-                None => out.push(w),
+                None if self.frame.agrees(&w) => out.push(w),
+                None => {}
                 Some((spot, cell)) => open.extend(self.each_value(&w, &spot, cell, &[])),
             }
         }

@@ -12,6 +12,8 @@ use wattle_model::array::ArraySystem;
 /// A set of views.
 pub struct Looks<'a> {
     frame: Frame<'a>,
+    /// How many cells the system has, without witnesses.
+    cells: usize,
     known: FxHashSet<Vec<u16>>,
 }
 
@@ -30,7 +32,12 @@ impl<'a> Looks<'a> {
         for bytes in certificate.each()? {
             known.insert(frame.key(&frame.read(bytes)?));
         }
-        Ok(Looks { frame, known })
+        let cells = system.cells.len();
+        Ok(Looks {
+            frame,
+            cells,
+            known,
+        })
     }
 
     /// Two threads that look like no view.
@@ -102,7 +109,11 @@ impl<'a> Looks<'a> {
             .enumerate()
             .map(|(c, cell)| {
                 let all = elements(cell.arity).into_iter();
-                all.map(|of| (state.value)(c as u16, &of)).collect()
+                let known = |of: Vec<u8>| (state.value)(c as u16, &of);
+                match c < self.cells {
+                    true => all.map(known).collect(),
+                    false => vec![None],
+                }
             })
             .collect();
         let buffers: Vec<&Vec<Vec<Stored>>> = two
@@ -148,6 +159,16 @@ impl<'a> Looks<'a> {
                     }),
                 }
             }
+        }
+        if let Some(witness) = &frame.witness {
+            let cell = usize::from(witness.cell);
+            let values = (1..=state.threads).map(|t| (state.value)(witness.cell, &[t]));
+            let values: Vec<i64> = values.collect::<Option<_>>()?;
+            let all = (1..=state.threads).zip(values);
+            let mut all = all.filter(|(_, v)| witness.has(position(cell, *v)));
+            let first = all.next().map(|(t, _)| t);
+            let last = all.last().map(|(t, _)| t).or(first);
+            frame.set_witnesses(&mut w, [first, last].map(|t| t.map_or(NONE, thread)));
         }
         for (cell, of) in frame.named(&w) {
             let value = (state.value)(cell, &[(of / ROOM) as u8]);

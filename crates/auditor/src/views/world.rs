@@ -1,8 +1,10 @@
 //! A few threads seen whole, and others only named.
 
+use super::witness::{self, Witness};
+use std::borrow::Cow;
 use wattle_evidence::certificate::{Corrupt, Views};
 use wattle_memory::MemoryModel;
-use wattle_model::array::{ArraySystem, CellType, Update, UpdateIndex};
+use wattle_model::array::{ArraySystem, CellType};
 
 /// A constructor's number, or a position of a thread or number.
 pub type Pos = i32;
@@ -46,7 +48,9 @@ pub struct World {
 }
 
 pub struct Frame<'a> {
-    pub system: &'a ArraySystem,
+    /// With the witnesses, if there are any.
+    pub system: Cow<'a, ArraySystem>,
+    pub witness: Option<Witness>,
     pub model: MemoryModel,
     pub anchors: Vec<i64>,
     pub sorts: Vec<Sort>,
@@ -65,6 +69,11 @@ impl<'a> Frame<'a> {
         model: MemoryModel,
         certificate: &Views,
     ) -> Result<Self, Corrupt> {
+        let witness = witness::of(system, certificate)?;
+        let system = match witness {
+            None => Cow::Borrowed(system),
+            Some(_) => Cow::Owned(witness::extended(system)),
+        };
         let sorts = system.cells.iter().map(|c| match c.ty {
             CellType::Thread => Sort::Thread,
             CellType::Int => Sort::Number(true),
@@ -85,26 +94,27 @@ impl<'a> Frame<'a> {
             }
             forget.push((f.when, f.values.clone(), f.cell));
         }
-        for c in &certificate.kept {
-            let cell = system.cells.get(usize::from(*c));
-            let few = cell.is_some_and(|c| c.arity == 1 && system.values(c.ty).is_some());
-            let updates = system.transitions.iter().flat_map(|t| &t.updates);
-            let everywhere = |u: &Update| u.index.iter().any(|i| matches!(i, UpdateIndex::Each(_)));
-            let lost = forget.iter().any(|f| f.2 == *c);
-            if !few || lost || updates.filter(|u| u.cell == *c).any(everywhere) {
-                return Err(Corrupt("it keeps of others what cannot be kept"));
-            }
+        let lost = |c: u16| forget.iter().any(|f| f.2 == c);
+        let unfit = |c: &u16| lost(*c) || !witness::can_be_kept(&system, *c);
+        if certificate.kept.iter().any(unfit) || witness.iter().any(|w| lost(w.cell)) {
+            return Err(Corrupt("it keeps of others what cannot be kept"));
         }
         Ok(Frame {
-            kept: certificate.kept.clone(),
-            system,
-            model,
-            anchors: certificate.anchors.clone(),
             sorts: sorts.collect(),
+            ordered: super::orders_threads(&system),
+            nobody: super::may_be_nobody(&system),
+            kept: certificate.kept.clone(),
+            anchors: certificate.anchors.clone(),
+            system,
+            witness,
+            model,
             forget,
-            ordered: super::orders_threads(system),
-            nobody: super::may_be_nobody(system),
         })
+    }
+
+    /// Whether a view may say something of the cell's elements for other threads than its two.
+    pub fn watched(&self, cell: u16) -> bool {
+        self.kept.contains(&cell) || self.witness.as_ref().is_some_and(|w| w.cell == cell)
     }
 
     pub fn sort(&self, cell: u16) -> Sort {

@@ -37,6 +37,10 @@ pub struct Views {
     /// Cells for each thread of which a view has the elements of all threads that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<u16>,
+    /// If there, two more scalars come last in every view: the first and the last thread, in the order of
+    /// threads, whose element of the cell has one of the values in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
     /// A thread that a step of another one looks at is always one of those a step is checked with; else
     /// what is read of it may be anything.
     pub precise: bool,
@@ -51,6 +55,13 @@ pub struct Views {
     /// 255 is any value, 254 no thread; an entry without stores is a store fence.
     #[serde(with = "as_base64")]
     pub views: Vec<u8>,
+}
+
+/// A cell for each thread and some of its values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witness {
+    pub cell: u16,
+    pub values: Vec<u8>,
 }
 
 /// Where a cell has one of the values, or was forgotten by a rule before, another one of the same thread

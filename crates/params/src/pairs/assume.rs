@@ -67,7 +67,7 @@ impl Rules<'_> {
         Place::Value(self.shape.position(n, cell, &solid[..arity]))
     }
 
-    fn at(&self, state: &State, place: Place) -> Val {
+    pub fn at(&self, state: &State, place: Place) -> Val {
         match place {
             Place::Value(i) => state.vals[i],
             Place::Buffered(t, e, w) => state.buffers[t][e].writes[w].value,

@@ -21,6 +21,7 @@ pub mod saturate;
 pub mod shape;
 pub mod state;
 pub mod step;
+pub mod witness;
 
 use crate::compile::Compiled;
 use saturate::{Reach, Views, saturate};
@@ -37,6 +38,7 @@ pub struct Proof {
     anchors: Vec<i64>,
     forget: Vec<forget::Forget>,
     kept: Vec<u16>,
+    witness: Option<witness::Witness>,
     precise: bool,
 }
 
@@ -59,7 +61,7 @@ pub fn prove(
     reach: Reach,
     stop: &dyn Fn() -> bool,
 ) -> Result<Proof, Failure> {
-    let shape = Shape::new(compiled, reach.named).ok_or(Failure::Foreign)?;
+    let shape = Shape::new(compiled, reach.named, reach.witness).ok_or(Failure::Foreign)?;
     if reach.named && shape.kept.is_empty() {
         // The same as without.
         return Err(Failure::Bad);
@@ -80,6 +82,7 @@ pub fn prove(
         anchors: shape.anchors,
         forget: shape.forget,
         kept: shape.kept,
+        witness: shape.witness,
         precise: reach.precise,
     })
 }
@@ -98,6 +101,10 @@ pub fn certificate(system: &ArraySystem, model: MemoryModel, proof: &Proof) -> v
         anchors: proof.anchors.clone(),
         forget: proof.forget.iter().map(rule).collect(),
         kept: proof.kept.clone(),
+        witness: proof.witness.map(|w| views::Witness {
+            cell: w.cell,
+            values: values(w.values),
+        }),
         precise: proof.precise,
         count: 0,
         views: Vec::new(),

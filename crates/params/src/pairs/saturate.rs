@@ -3,8 +3,9 @@
 use super::assume::{Env, Rules, Truth};
 use super::merge::{Seen, merge};
 use super::shape::{Shape, Sort};
-use super::state::{Packed, SPACING, State, UNKNOWN, Val};
+use super::state::{NOBODY, Packed, SPACING, State, UNKNOWN, Val};
 use super::step::{Plan, Who, plans};
+use super::witness::Witness;
 use crate::compile::{Compiled, Dnf, Lit};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -32,6 +33,8 @@ pub struct Reach {
     pub precise: bool,
     /// Of ghosts what others look at is known.
     pub named: bool,
+    /// Somebody whose cell has one of the values is always named.
+    pub witness: Option<Witness>,
 }
 
 struct Saturation<'s, 'c> {
@@ -46,6 +49,8 @@ struct Saturation<'s, 'c> {
     ones: FxHashMap<Packed, u32>,
     /// Whether a thread that looks like this may change what others see.
     active: Vec<bool>,
+    /// By which plans.
+    able: Vec<Vec<usize>>,
     /// For each view what its threads look like alone.
     sides: Vec<[u32; 2]>,
     by_one: Vec<Vec<(u32, u8)>>,
@@ -96,6 +101,7 @@ pub fn saturate(
         known: FxHashMap::default(),
         ones: FxHashMap::default(),
         active: Vec::new(),
+        able: Vec::new(),
         sides: Vec::new(),
         by_one: Vec::new(),
         by_two: FxHashMap::default(),
@@ -148,6 +154,9 @@ impl Saturation<'_, '_> {
         for a in 0..shape.anchors.len() {
             state.vals[n + a] = (a as Val + 1) * SPACING;
         }
+        if let Some((_, at)) = shape.witness_at(n) {
+            state.vals[at..at + 2].fill(NOBODY);
+        }
         let params = compiled.system.init.params.len();
         let mut states = vec![state];
         // Constants are chosen once and for all.
@@ -192,7 +201,7 @@ impl Saturation<'_, '_> {
             }
             states = out;
         }
-        if shape.kept.is_empty() {
+        if shape.kept.is_empty() && shape.witness.is_none() {
             return states;
         }
         // What ghosts are like at first.
@@ -214,6 +223,10 @@ impl Saturation<'_, '_> {
             });
             fits
         });
+        // Nobody is the witness at first.
+        if !all.iter().all(|s| self.rules.consistent(s)) {
+            self.rules.gave_up.set(true);
+        }
         all
     }
 
@@ -275,6 +288,7 @@ impl Saturation<'_, '_> {
     fn add(&mut self, state: State) {
         let mut all = Vec::new();
         self.rules.complete(state, &mut all);
+        all.retain(|s| self.rules.consistent(s));
         all.into_iter().for_each(|s| self.add_one(s));
     }
 
@@ -313,34 +327,43 @@ impl Saturation<'_, '_> {
         }
         let number = self.by_one.len() as u32;
         let alone = State::unpack(shape, 1, &packed);
-        self.active.push(self.seen_by_others(&alone));
+        let able = self.seen_plans(&alone);
+        self.active
+            .push(self.seen_stores(&alone) || !able.is_empty());
+        self.able.push(able);
         self.by_one.push(Vec::new());
         self.ones.insert(packed, number);
         number
     }
 
-    /// Whether the only thread of the state may do something that others see.
-    fn seen_by_others(&self, state: &State) -> bool {
+    /// Whether the only thread of the state has stores that others will see.
+    fn seen_stores(&self, state: &State) -> bool {
         let shape = self.rules.shape;
         let elsewhere = |w: &super::state::Write| {
             let arity = shape.cells[usize::from(w.cell)].arity;
             let others = arity == 0 || w.args[..arity].iter().any(|a| *a != state.vals[0]);
-            others || shape.kept.contains(&w.cell)
+            others || shape.watched(w.cell)
         };
         let mut entries = state.buffers[0].iter();
-        if entries.any(|e| e.writes.iter().any(elsewhere)) {
-            return true;
-        }
+        entries.any(|e| e.writes.iter().any(elsewhere))
+    }
+
+    /// What the only thread of the state may do that others see at once.
+    fn seen_plans(&self, state: &State) -> Vec<usize> {
         let who = Who {
             with: Some(0),
             actor: Some(0),
             strict: false,
         };
-        self.plans.iter().filter(|p| self.visible(p)).any(|p| {
+        let able = |p: &Plan<'_>| {
             let mut found = false;
             self.rules.steps(state, p, who, &mut |_| found = true);
             found
-        })
+        };
+        let all = self.plans.iter().enumerate();
+        all.filter(|(_, p)| self.visible(p) && able(p))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     /// Whether others than the acting thread may see what the transition does at once.
@@ -351,7 +374,7 @@ impl Saturation<'_, '_> {
             let delayed = self.rules.shape.cells[usize::from(u.cell)].weak && !t.atomic;
             let own = UpdateIndex::At(wattle_model::array::ThreadTerm::Param(actor));
             let others = u.index.is_empty() || u.index.iter().any(|i| *i != own);
-            !delayed && (others || self.rules.shape.kept.contains(&u.cell))
+            !delayed && (others || self.rules.shape.watched(u.cell))
         })
     }
 
@@ -386,7 +409,11 @@ impl Saturation<'_, '_> {
             if let Some(s) = merge(self.rules.shape, seen) {
                 match acting {
                     Acting::First => self.first(&s, &mut out),
-                    Acting::Third => self.third(&s, &mut out),
+                    Acting::Third => {
+                        let (xz, x) = three[1];
+                        let z = self.sides[xz as usize][1 - usize::from(x)];
+                        self.third(&s, &self.able[z as usize], &mut out);
+                    }
                 }
             }
             out.drain(..).for_each(|s| self.add(s));
@@ -478,16 +505,17 @@ impl Saturation<'_, '_> {
     }
 
     /// What the third thread's steps leave of the first two.
-    fn third(&self, state: &State, out: &mut Vec<State>) {
+    fn third(&self, state: &State, able: &[usize], out: &mut Vec<State>) {
         let shape = self.rules.shape;
         let who = Who {
             with: Some(2),
             actor: Some(2),
             strict: false,
         };
-        for p in self.plans.iter().filter(|p| self.visible(p)) {
-            self.rules
-                .steps(state, p, who, &mut |s| out.push(s.project(shape, &[0, 1])));
+        for p in able {
+            self.rules.steps(state, &self.plans[*p], who, &mut |s| {
+                out.push(s.project(shape, &[0, 1]))
+            });
         }
         self.rules
             .drains(state, 2, &mut |s| out.push(s.project(shape, &[0, 1])));

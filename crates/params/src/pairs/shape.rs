@@ -2,6 +2,7 @@
 
 use super::forget::{Forget, rules, visit_reads};
 use super::state::{NOBODY, State, UNKNOWN};
+use super::witness::Witness;
 use crate::compile::{Compiled, Kind, Lit, New};
 use wattle_memory::MemoryModel;
 use wattle_model::array::{Comparison, ThreadTerm, UpdateIndex};
@@ -42,12 +43,14 @@ pub struct Shape {
     pub forget: Vec<Forget>,
     /// Cells of which the elements of ghosts are in a view too.
     pub kept: Vec<u16>,
+    /// The last two scalars are the witnesses.
+    pub witness: Option<Witness>,
     sorts: [Vec<Sort>; 4],
 }
 
 impl Shape {
     /// `None` if views say nothing about such systems.
-    pub fn new(compiled: &Compiled<'_>, named: bool) -> Option<Shape> {
+    pub fn new(compiled: &Compiled<'_>, named: bool, witness: Option<Witness>) -> Option<Shape> {
         if compiled.constants > 0 || compiled.system.cells.len() > 250 {
             return None;
         }
@@ -68,6 +71,15 @@ impl Shape {
                 index: *counts.get(arity)?,
             });
             counts[arity] += 1;
+        }
+        for _ in witness.iter().flat_map(|_| 0..2) {
+            cells.push(Cell {
+                arity: 0,
+                sort: Sort::Thread,
+                weak: false,
+                index: counts[0],
+            });
+            counts[0] += 1;
         }
         for t in &compiled.transitions {
             let everywhere = |u: &crate::compile::CompiledUpdate| {
@@ -96,11 +108,16 @@ impl Shape {
             pso: compiled.model == MemoryModel::Pso,
             forget: rules(compiled),
             kept: Vec::new(),
+            witness,
             sorts: Default::default(),
         };
         shape.look(compiled)?;
         if named {
             shape.kept = shape.pointed_at(compiled);
+        }
+        if let Some(w) = witness {
+            let pointed_at = shape.pointed_at(compiled);
+            (shape.ordered && pointed_at.contains(&w.cell)).then_some(())?;
         }
         for n in 1..4 {
             shape.sorts[n] = shape.sorts_of(n);
@@ -204,6 +221,17 @@ impl Shape {
             [t] => own + t * self.singles + c.index,
             _ => own + solids * self.singles + (c.index * solids + args[0]) * solids + args[1],
         }
+    }
+
+    /// Whether views may have the cell of other threads than the two.
+    pub fn watched(&self, cell: u16) -> bool {
+        self.kept.contains(&cell) || self.witness.is_some_and(|w| w.cell == cell)
+    }
+
+    /// The witnesses, and where the first is kept; the last is next to it.
+    pub fn witness_at(&self, solids: usize) -> Option<(Witness, usize)> {
+        let at = solids + self.anchors.len() + self.scalars;
+        self.witness.map(|w| (w, at - 2))
     }
 
     /// Where the constant stands.

@@ -305,7 +305,10 @@ impl Rules<'_> {
             }
         }
         for d in drafts {
-            emit(self.written(d, t, actor));
+            if self.consistent(&d.state) {
+                let (state, at_once) = self.written(d, t, actor);
+                self.witnessed(state, &at_once, emit);
+            }
         }
     }
 
@@ -436,8 +439,13 @@ impl Rules<'_> {
         out
     }
 
-    /// The state after the writes.
-    fn written(&self, draft: Draft, t: &CompiledTransition, actor: Option<Val>) -> State {
+    /// The state after the writes, and those that have reached memory.
+    fn written(
+        &self,
+        draft: Draft,
+        t: &CompiledTransition,
+        actor: Option<Val>,
+    ) -> (State, Vec<Write>) {
         let Draft {
             mut state, writes, ..
         } = draft;
@@ -469,7 +477,7 @@ impl Rules<'_> {
                 self.gave_up.set(true);
             }
         }
-        state
+        (state, direct)
     }
 
     fn store(&self, state: &mut State, w: &Write) {
@@ -503,7 +511,7 @@ impl Rules<'_> {
             let mut next = state.clone();
             entry.writes.iter().for_each(|w| self.store(&mut next, w));
             if entry.many {
-                emit(next.clone());
+                self.witnessed(next.clone(), &entry.writes, emit);
             }
             next.buffers[thread].remove(i);
             while next.buffers[thread]
@@ -518,7 +526,7 @@ impl Rules<'_> {
                 b[i - 1].many = true;
                 b.remove(i);
             }
-            emit(next);
+            self.witnessed(next, &entry.writes, emit);
         }
     }
 }
