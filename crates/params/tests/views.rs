@@ -58,7 +58,7 @@ fn view(shape: &Shape, machine: &Machine<'_>, state: &machine::State, of: [u8; 2
         let shows = |t: &u8| w.values >> at(w.cell, &[*t]) & 1 != 0;
         let mut all = (1..=machine.threads).filter(shows);
         let first = all.next();
-        let last = all.last().or(first);
+        let last = all.next_back().or(first);
         vals.extend([first, last].map(|t| t.map_or(NOBODY, |t| Val::from(t) * SPACING)));
     }
     for t in of {

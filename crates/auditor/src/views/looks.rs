@@ -167,7 +167,7 @@ impl<'a> Looks<'a> {
             let all = (1..=state.threads).zip(values);
             let mut all = all.filter(|(_, v)| witness.has(position(cell, *v)));
             let first = all.next().map(|(t, _)| t);
-            let last = all.last().map(|(t, _)| t).or(first);
+            let last = all.next_back().map(|(t, _)| t).or(first);
             frame.set_witnesses(&mut w, [first, last].map(|t| t.map_or(NONE, thread)));
         }
         for (cell, of) in frame.named(&w) {
