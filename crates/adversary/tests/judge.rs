@@ -165,7 +165,8 @@ fn a_short_campaign_finds_nothing() {
     let campaign = Campaign {
         seed: 1,
         profile: None,
-        first: 0,
+        // Not the first: the gallery before it is for a release build.
+        first: 1,
         programs: 20,
         time: None,
         jobs: 1,
@@ -175,5 +176,5 @@ fn a_short_campaign_finds_nothing() {
     };
     let done = campaign.run().expect("it runs");
     assert_eq!(done.disagreements, Vec::<String>::new());
-    assert_eq!(done.table.programs, 20 + wattle_random::GALLERY);
+    assert_eq!(done.table.programs, 20);
 }
