@@ -223,7 +223,7 @@ fn every_two_threads_look_like_a_view() {
     }
     println!("{proofs} proofs, {states} states");
     assert!(proofs * 3 > count, "only {proofs} proofs");
-    assert!(witnesses * 50 > count, "only {witnesses} with witnesses");
+    assert!(witnesses * 100 > count, "only {witnesses} with witnesses");
 }
 
 #[test]
