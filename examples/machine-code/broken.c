@@ -155,3 +155,23 @@ bool ring_get(struct ring *r, unsigned *v) {
     store(&r->head, h + 1);
     return true;
 }
+
+// Handed over before it is filled.
+struct box { unsigned long first, second; atomic_uint full; };
+void box_put(struct box *b, unsigned long v) {
+    store(&b->full, 1);
+    b->first = v;
+    b->second = v;
+}
+bool box_get(struct box *b) {
+    if (!load(&b->full)) return true;
+    return b->first == 7 && b->second == 7;
+}
+
+// The bit is set without looking whether it was.
+struct counted { atomic_uint word; };
+void counted_lock(struct counted *l) {
+    while (load(&l->word) & 1) relax();
+    atomic_fetch_or_explicit(&l->word, 1, memory_order_acquire);
+}
+void counted_unlock(struct counted *l) { atomic_fetch_and_explicit(&l->word, ~1u, memory_order_release); }

@@ -205,3 +205,26 @@ void barrier_wait(struct barrier *b) {
         while (load(&b->sense) == mine) relax();
     }
 }
+
+// Bit 0 says that it is taken, the rest of the word counts those who wait.
+struct counted { atomic_uint word; };
+void counted_lock(struct counted *l) {
+    if (!(atomic_fetch_or_explicit(&l->word, 1, memory_order_acquire) & 1)) return;
+    atomic_fetch_add_explicit(&l->word, 2, memory_order_relaxed);
+    do while (atomic_load_explicit(&l->word, memory_order_relaxed) & 1) relax();
+    while (atomic_fetch_or_explicit(&l->word, 1, memory_order_acquire) & 1);
+    atomic_fetch_sub_explicit(&l->word, 2, memory_order_relaxed);
+}
+void counted_unlock(struct counted *l) { atomic_fetch_and_explicit(&l->word, ~1u, memory_order_release); }
+
+// Two words written at once, as compilers write them with vector registers, and then handed over.
+struct box { unsigned long first, second; atomic_uint full; };
+void box_put(struct box *b, unsigned long v) {
+    b->first = v;
+    b->second = v;
+    store(&b->full, 1);
+}
+bool box_get(struct box *b) {
+    if (!load(&b->full)) return true;
+    return b->first == 7 && b->second == 7;
+}

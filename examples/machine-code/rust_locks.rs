@@ -214,3 +214,37 @@ pub extern "C" fn peterson_lock_release(l: &Peterson, me: usize) {
 pub extern "C" fn peterson_unlock(l: &Peterson, me: usize) {
     l.wants[me & 1].store(false, Release);
 }
+
+/// What is made once, by whoever comes first; the others wait. Without bounds checks a `match` is a bare table.
+#[repr(C)]
+pub struct Once {
+    state: AtomicU32,
+    value: UnsafeCell<u32>,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn once_get(o: &Once) -> u32 {
+    loop {
+        match o.state.load(Acquire) {
+            0 => {
+                if o.state.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+                    unsafe { *o.value.get() = 7 };
+                    o.state.store(3, Release);
+                }
+            }
+            1 => spin_loop(),
+            2 => return 1,
+            3 => return unsafe { *o.value.get() },
+            // SAFETY: nobody stores anything else.
+            _ => unsafe { std::hint::unreachable_unchecked() },
+        }
+        match o.state.load(Acquire) {
+            0 => spin_loop(),
+            1 => drop(o.state.load(Relaxed)),
+            2 => return 2,
+            3 => return unsafe { *o.value.get() },
+            // SAFETY: nobody stores anything else.
+            _ => unsafe { std::hint::unreachable_unchecked() },
+        }
+    }
+}

@@ -39,6 +39,14 @@ impl Engine {
         all
     }
 
+    /// The engine that the table names so.
+    pub fn named(name: &str) -> Result<Engine, String> {
+        let all = Engine::all();
+        let names: Vec<&str> = all.iter().map(|e| e.name).collect();
+        let wrong = format!("there is no engine `{name}`, only {}", names.join(", "));
+        all.into_iter().find(|e| e.name == name).ok_or(wrong)
+    }
+
     /// How a person asks it.
     pub fn command(&self) -> String {
         let engine = self.option.map(|e| format!(" --engine {e}"));

@@ -31,6 +31,8 @@ pub struct Campaign {
     pub resume: Option<PathBuf>,
     /// Every audit is written here, one line each, for trials of the auditor alone.
     pub audits: Option<PathBuf>,
+    /// Who is asked.
+    pub engines: Vec<Engine>,
 }
 
 /// What a campaign has done.
@@ -78,6 +80,11 @@ impl Campaign {
     pub fn source(&self, n: u64) -> Source {
         let shown = n.checked_sub(GALLERY_FIRST).and_then(gallery);
         shown.unwrap_or_else(|| source(self.seed_of(n), self.profile_of(n)))
+    }
+
+    /// The names of the engines, in the order of the table.
+    pub fn engine_names(&self) -> Vec<&'static str> {
+        self.engines.iter().map(|e| e.name).collect()
     }
 
     pub fn seed_of(&self, n: u64) -> u64 {
@@ -226,7 +233,7 @@ impl Campaign {
             &program,
             &source.sugar,
             deadlock,
-            self.limits,
+            (&self.engines, self.limits),
             &mut table,
             audits,
         );
@@ -328,9 +335,4 @@ fn write(file: &Path, done: &Done) -> Result<(), String> {
     let new = file.with_extension("new");
     let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, file));
     written.map_err(|e| format!("{}: {e}", file.display()))
-}
-
-/// The names of the engines, in the order of the table.
-pub fn engines() -> Vec<&'static str> {
-    Engine::all().iter().map(|e| e.name).collect()
 }

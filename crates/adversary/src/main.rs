@@ -4,13 +4,14 @@
 
 use std::process::ExitCode;
 use std::time::Duration;
-use wattle_adversary::campaign::{Campaign, engines};
+use wattle_adversary::ask::Engine;
+use wattle_adversary::campaign::Campaign;
 use wattle_adversary::trial::Limits;
 use wattle_random::Profile;
 
 const USAGE: &str = "\
 usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers]
-                 [--first N] [--jobs N] [--states N] [--resume FILE] [--audits FILE] [--partial] [--reasons] [--print]
+                 [--first N] [--jobs N] [--states N] [--work N] [--engines A,B] [--resume FILE] [--audits FILE] [--partial] [--reasons] [--print]
 
 Random programs over every construct of the language, decided by every engine on SC, TSO and PSO and
 compared with brute force on the reference machine. The same seed gives the same programs. Prints
@@ -24,6 +25,8 @@ construct, engine and model.
                  threads; integers: unbounded integers. All in turn if none is given
   --jobs N       programs at a time (1)
   --states N     states of one instance that brute force looks at (4000)
+  --work N       what an engine may spend on one question, as `--budget` of `wattle check` (100000)
+  --engines A,B  ask these only, as the table names them; empty cells are then no failure
   --resume FILE  go on where this file says, and write down there how far we are
   --audits FILE  write every audit there, one line each; `--example audits` repeats them
   --partial      empty cells of the table are no failure
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let engines = engines();
+    let engines = campaign.engine_names();
     let empty = done.table.empty(&engines);
     println!("\n{}\n{}", done.table.text(&engines), done.table.summary());
     if arguments.reasons {
@@ -97,6 +100,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         limits: Limits::default(),
         resume: None,
         audits: None,
+        engines: Engine::all(),
     };
     let (mut partial, mut reasons, mut print) = (false, false, false);
     while let Some(word) = words.next() {
@@ -109,6 +113,14 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--minutes" => campaign.time = Some(Duration::from_secs(60 * number(value()?)?)),
             "--jobs" => campaign.jobs = number(value()?)? as usize,
             "--states" => campaign.limits.states = number(value()?)? as usize,
+            "--work" => campaign.limits.budget.work = number(value()?)?,
+            "--engines" => {
+                campaign.engines = value()?
+                    .split(',')
+                    .map(Engine::named)
+                    .collect::<Result<_, _>>()?;
+                partial = true;
+            }
             "--resume" => campaign.resume = Some(value()?.into()),
             "--audits" => campaign.audits = Some(value()?.into()),
             "--partial" => partial = true,

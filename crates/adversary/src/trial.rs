@@ -211,7 +211,7 @@ pub fn trial(
     program: &Program,
     sugar: &[&'static str],
     deadlock: bool,
-    limits: Limits,
+    (engines, limits): (&[Engine], Limits),
     table: &mut Table,
     audits: &mut Vec<Audit>,
 ) -> Vec<Disagreement> {
@@ -234,9 +234,9 @@ pub fn trial(
             .iter()
             .map(|_| OnceCell::new())
             .collect();
-        for engine in Engine::all() {
+        for engine in engines {
             let began = Instant::now();
-            let (answers, wrong) = compare(program, &engine, model, deadlock, judged, limits);
+            let (answers, wrong) = compare(program, engine, model, deadlock, judged, limits);
             table.took("brute force", judging.get());
             table.took(engine.name, began.elapsed().saturating_sub(judging.take()));
             found.extend(wrong);

@@ -2,7 +2,7 @@
 
 use wattle_adversary::ask::{Engine, Said};
 use wattle_adversary::brute::Truth;
-use wattle_adversary::campaign::{Campaign, engines};
+use wattle_adversary::campaign::Campaign;
 use wattle_adversary::table::Table;
 use wattle_adversary::trial::{Judge, Limits, compare, instances, trial};
 use wattle_memory::MemoryModel;
@@ -147,12 +147,13 @@ fn cells_that_are_refused_are_not_empty() {
         &program,
         &[],
         false,
-        Limits::default(),
+        (&Engine::all(), Limits::default()),
         &mut table,
         &mut Vec::new(),
     );
     assert_eq!(found, []);
-    let empty = table.empty(&engines());
+    let names: Vec<&str> = Engine::all().iter().map(|e| e.name).collect();
+    let empty = table.empty(&names);
     let has = |what: &str| empty.iter().any(|e| e == what);
     assert!(has("`lock` by explicit on SC"), "{empty:?}");
     assert!(!has("`never` by explicit on SC"), "{empty:?}");
@@ -173,6 +174,7 @@ fn a_short_campaign_finds_nothing() {
         limits: Limits::default(),
         resume: None,
         audits: None,
+        engines: Engine::all(),
     };
     let done = campaign.run().expect("it runs");
     assert_eq!(done.disagreements, Vec::<String>::new());

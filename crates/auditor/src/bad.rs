@@ -1,7 +1,8 @@
 //! Every way to be bad, as local states of the threads and values of memory.
 
 use super::AuditError;
-use super::alone::{Alone, Local, threads_seen};
+use super::automata::{Automata, Local};
+use super::facts::{cells_seen, threads_seen};
 use wattle_evidence::certificate::LocalState;
 use wattle_evidence::control::{Control, Meter, Progress};
 use wattle_evidence::task::Task;
@@ -18,16 +19,16 @@ pub type Visit<'v> =
 /// it) in which the target is true. Threads that a part of the target does not look at are open.
 pub fn for_each_bad(
     task: &Task<'_>,
-    alone: &Alone,
+    automata: &Automata,
     control: &Control<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<(), AuditError> {
-    for (t, thread) in alone.threads.iter().enumerate() {
+    for (t, thread) in automata.threads.iter().enumerate() {
         for local in thread.states.iter().filter(|q| q.fault.is_some()) {
-            let mut locals = vec![LocalState::Any; alone.threads.len()];
+            let mut locals = vec![LocalState::Any; automata.threads.len()];
             locals[t] = local.certified();
             let memory = vec![None; task.instance.cells.len()];
-            visit(locals, memory, alone.uses_lock)?;
+            visit(locals, memory, automata.uses_lock)?;
         }
     }
     let Some(question) = task.question() else {
@@ -44,12 +45,12 @@ pub fn for_each_bad(
             | Expr::Ite(..)) => {
                 let enumeration = Enumeration {
                     task,
-                    alone,
+                    automata,
                     control,
                     part,
-                    cells: alone.cells_read(part),
+                    cells: cells_seen(part).into_iter().collect(),
                     only_final: question.only_final,
-                    early: early(part, alone.threads.len()),
+                    early: early(part, automata.threads.len()),
                 };
                 enumeration.run(visit)?;
             }
@@ -61,7 +62,7 @@ pub fn for_each_bad(
 /// One disjunct of the target.
 struct Enumeration<'e> {
     task: &'e Task<'e>,
-    alone: &'e Alone,
+    automata: &'e Automata,
     control: &'e Control<'e>,
     part: &'e Expr<Fact>,
     cells: Vec<usize>,
@@ -148,7 +149,7 @@ impl<'e> Enumeration<'e> {
                             true => q.certified(),
                             false => LocalState::Any,
                         });
-                        let looks = !self.cells.is_empty() || self.alone.uses_lock;
+                        let looks = !self.cells.is_empty() || self.automata.uses_lock;
                         let snapshot = !self.only_final && looks;
                         visit(
                             locals.collect(),
@@ -173,7 +174,7 @@ impl<'e> Enumeration<'e> {
         chosen: &mut Vec<&'e Local>,
         visit: &mut dyn FnMut(&[&'e Local]) -> Result<(), AuditError>,
     ) -> Result<(), AuditError> {
-        let Some(thread) = self.alone.threads.get(chosen.len()) else {
+        let Some(thread) = self.automata.threads.get(chosen.len()) else {
             return visit(chosen);
         };
         self.control.poll("audit", Progress::default())?;
@@ -223,7 +224,7 @@ impl<'e> Enumeration<'e> {
         let Some((cell, rest)) = cells.split_first() else {
             return visit(memory);
         };
-        for v in &self.alone.values[*cell] {
+        for v in &self.automata.values[*cell] {
             memory[*cell] = *v;
             self.memories(rest, memory, visit)?;
         }

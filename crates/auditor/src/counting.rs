@@ -28,6 +28,7 @@
 mod moves;
 mod safe;
 
+use super::inductive::machine::Pending;
 use super::load_buffers::alike::are_alike;
 use super::{AuditError, Audited, Solvers};
 use moves::{Landing, Move, Start, Symbolic};
@@ -36,7 +37,7 @@ use wattle_evidence::certificate::counting::{Counted, Counting, Fact, Gap, Local
 use wattle_evidence::certificate::{Comparison, Corrupt};
 use wattle_evidence::control::{Control, Progress};
 use wattle_logic::{Formula, Int, Model, Term, Var, and, divides, eq, ge, le, not, or};
-use wattle_memory::MemoryModel;
+use wattle_memory::{Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::{CountedCrowd, Program};
 
 /// What one query may take.
@@ -140,22 +141,24 @@ impl<'a> Examination<'a> {
         }
         moves::treated(&crowd.crowd)?;
         match model {
-            MemoryModel::Sc => Self::with::<0>(solvers, &crowd, wraps, places, control),
-            MemoryModel::Tso => Self::with::<1>(solvers, &crowd, wraps, places, control),
-            MemoryModel::Pso => Self::with::<2>(solvers, &crowd, wraps, places, control),
+            MemoryModel::Sc => Self::with::<Sc>(solvers, &crowd, wraps, places, control),
+            MemoryModel::Tso => Self::with::<Tso>(solvers, &crowd, wraps, places, control),
+            MemoryModel::Pso => Self::with::<Pso>(solvers, &crowd, wraps, places, control),
         }
     }
 
-    fn with<const MODEL: usize>(
+    fn with<L: Layout>(
         solvers: &'a Solvers,
         counted: &CountedCrowd,
         wraps: moves::Wraps,
         places: Vec<Place>,
         control: &'a Control<'a>,
-    ) -> Result<Self, AuditError> {
+    ) -> Result<Self, AuditError>
+    where
+        moves::Buffer<L>: Pending<Bound = ()>,
+    {
         let crowd = &counted.crowd;
-        let keeps = vec![None; crowd.instance.threads.len()];
-        let mut symbolic = Symbolic::<MODEL>::new(counted, &keeps, wraps, &places, control)?;
+        let mut symbolic = Symbolic::<L>::new(counted, wraps, &places, control)?;
         let counts = symbolic.counts.clone();
         let mut numbers: Vec<Formula> = counts.iter().map(|n| ge(*n, 0)).collect();
         for role in crowd.roles.all().filter(|r| !crowd.roles.is_open(*r)) {

@@ -15,14 +15,17 @@
 //! ranges, be in some part. Every "unsatisfiable" of the solver is taken only with a proof
 //! that checks.
 
-pub(super) mod buffer;
+mod buffer;
+mod exact;
 pub(super) mod machine;
+mod parts;
 mod ranges;
+mod small;
 mod views;
 
+use super::symbols::Value;
 use super::{AuditError, Audited, Solvers};
-use buffer::Keep;
-use machine::{Machine, State, control as control_of, number};
+use machine::{Machine, Pending, Runs, State, control as control_of, number, predicate};
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,9 +35,9 @@ use wattle_evidence::certificate::{
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::task::Task;
 use wattle_logic::{Formula, Var, and, eq, not, or};
-use wattle_memory::MemoryModel;
+use wattle_memory::{Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::instance::{Fact, Initial};
-use wattle_model::{CellId, Expr, Op2, ThreadId, Type};
+use wattle_model::{CellId, Expr, ThreadId, Type};
 
 pub fn audit(
     solvers: &Solvers,
@@ -62,28 +65,41 @@ pub fn audit(
             ));
         }
     }
-    let threads = task.instance.threads.len();
-    let keeps = match &certificate.blur {
-        None => vec![None; threads],
-        Some(blur) if certificate.views.is_empty() => {
-            Keep::all(blur, threads, task.instance.cells.len())?
-        }
-        Some(_) => return Err(corrupt("buffers both blurred and known by views")),
+    let plain = certificate.blur.is_none() && certificate.views.is_empty();
+    let about = match certificate.parts.is_empty() {
+        true => vec![About::everything(task, certificate)],
+        false => parts::divided(task, certificate)?,
     };
     let mut checked = 0;
-    for part in parts(task, certificate)? {
+    for about in about {
         let queries = Queries {
             solvers,
             control,
             asked: 0,
         };
-        checked += match task.model {
-            MemoryModel::Sc => run::<0>(queries, task, certificate, &keeps, part)?,
-            MemoryModel::Tso => run::<1>(queries, task, certificate, &keeps, part)?,
-            MemoryModel::Pso => run::<2>(queries, task, certificate, &keeps, part)?,
+        checked += match (plain, task.model) {
+            (true, MemoryModel::Sc) => exact::<Sc>(queries, task, certificate, about)?,
+            (true, MemoryModel::Tso) => exact::<Tso>(queries, task, certificate, about)?,
+            (true, MemoryModel::Pso) => exact::<Pso>(queries, task, certificate, about)?,
+            (false, _) => small::audit(queries, task, certificate, about)?,
         };
     }
     Ok(Audited { checked })
+}
+
+/// With buffers that forget nothing.
+fn exact<L: Layout>(
+    queries: Queries<'_>,
+    task: &Task<'_>,
+    certificate: &Inductive,
+    about: About<'_>,
+) -> Result<u64, AuditError>
+where
+    L::Buffer<Exact<Value>>: Pending<Bound = ()>,
+{
+    let bounds = vec![(); task.instance.threads.len()];
+    let machine = Machine::<L, Exact<Value>>::new(task.instance, bounds, &certificate.ranges)?;
+    run(queries, task, certificate, machine, about)
 }
 
 fn corrupt(why: &'static str) -> AuditError {
@@ -99,87 +115,23 @@ struct About<'c> {
     foreign: Vec<CellId>,
 }
 
-/// The parts, with the target divided among them.
-fn parts<'c>(task: &'c Task<'c>, certificate: &'c Inductive) -> Result<Vec<About<'c>>, AuditError> {
-    let instance = task.instance;
-    let target = task.question().map(|q| &q.target);
-    let all: Vec<ThreadId> = instance.thread_ids().collect();
-    if certificate.parts.is_empty() {
-        return Ok(vec![About {
-            threads: all,
+impl<'c> About<'c> {
+    /// One formula about all threads.
+    fn everything(task: &'c Task<'c>, certificate: &'c Inductive) -> Self {
+        About {
+            threads: task.instance.thread_ids().collect(),
             invariants: &certificate.invariants,
-            targets: target.into_iter().collect(),
+            targets: task.question().map(|q| &q.target).into_iter().collect(),
             foreign: Vec::new(),
-        }]);
-    }
-    if !certificate.invariants.is_empty() || task.question().is_some_and(|q| q.only_final) {
-        return Err(corrupt("parts beside a formula, or about final states"));
-    }
-    let mut disjuncts = Vec::new();
-    if let Some(target) = target {
-        alternatives(target, &mut disjuncts);
-    }
-    let mut parts: Vec<About<'c>> = Vec::new();
-    for part in &certificate.parts {
-        let others = all.iter().filter(|t| !part.about.contains(t));
-        let mut foreign = Vec::new();
-        for t in others {
-            foreign.extend(views::stored(instance, *t, false));
-        }
-        parts.push(About {
-            threads: part.about.clone(),
-            invariants: &part.invariants,
-            targets: Vec::new(),
-            foreign,
-        });
-    }
-    for disjunct in disjuncts {
-        let speaks_of = spoken_of(disjunct);
-        let fits = |part: &&mut About<'c>| speaks_of.iter().all(|t| part.threads.contains(t));
-        let part = parts.iter_mut().find(fits);
-        let part = part.ok_or_else(|| corrupt("no part is about all that the target speaks of"))?;
-        part.targets.push(disjunct);
-    }
-    if !all
-        .iter()
-        .all(|t| parts.iter().any(|p| p.threads.contains(t)))
-    {
-        return Err(corrupt("no part is about a thread"));
-    }
-    Ok(parts)
-}
-
-/// The disjuncts: the target is reached if one of them is true or has no value.
-fn alternatives<'c>(e: &'c Expr<Fact>, out: &mut Vec<&'c Expr<Fact>>) {
-    match e {
-        Expr::Binary(Op2::Or, a, b) => {
-            alternatives(a, out);
-            alternatives(b, out);
-        }
-        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
-            out.push(e);
         }
     }
 }
 
-/// The threads that it speaks of, in indices too.
-fn spoken_of(e: &Expr<Fact>) -> BTreeSet<ThreadId> {
-    let mut threads = BTreeSet::new();
-    e.for_each_atom(&mut |fact| match fact {
-        Fact::Register(t, _) | Fact::At(t, _) => {
-            threads.insert(*t);
-        }
-        Fact::CellAt { index, .. } => threads.extend(spoken_of(index)),
-        Fact::Cell(_) => {}
-    });
-    threads
-}
-
-fn run<const MODEL: usize>(
+fn run<R: Runs>(
     queries: Queries<'_>,
     task: &Task<'_>,
     certificate: &Inductive,
-    keeps: &[Option<Keep>],
+    machine: R,
     about: About<'_>,
 ) -> Result<u64, AuditError> {
     let mut formulas = Formulas::new();
@@ -188,11 +140,7 @@ fn run<const MODEL: usize>(
             return Err(corrupt("a control state has two formulas"));
         }
     }
-    let viewed = certificate.views.iter().copied();
-    let viewed: Vec<ThreadId> = viewed.filter(|t| about.threads.contains(t)).collect();
-    let views = views::cells(task.instance, &viewed, &about.foreign)?;
-    let machine = Machine::with_views(task.instance, keeps, &certificate.ranges, views)?;
-    let mut auditor = Auditor::<MODEL> {
+    let mut auditor = Auditor {
         queries,
         task,
         certificate,
@@ -224,7 +172,7 @@ struct Queries<'a> {
 }
 
 /// The ways a state is read, and what must be true of them all for something bad.
-type Bad<'k> = (Vec<State<'k>>, Vec<Formula>);
+type Bad<B> = (Vec<State<B>>, Vec<Formula>);
 
 impl Queries<'_> {
     /// Whether the conditions cannot hold together.
@@ -241,21 +189,21 @@ impl Queries<'_> {
     }
 }
 
-struct Auditor<'a, 'k, const MODEL: usize> {
+struct Auditor<'a, R: Runs> {
     queries: Queries<'a>,
     task: &'a Task<'a>,
     certificate: &'a Inductive,
-    machine: Machine<'a, 'k, MODEL>,
+    machine: R,
     formulas: Formulas<'a>,
     about: About<'a>,
     checked: u64,
 }
 
-impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
+impl<R: Runs> Auditor<'_, R> {
     /// The cube in the state, and the clauses beside it.
     fn cube(
         &self,
-        state: &State<'_>,
+        state: &State<R::Buffer>,
         cube: &Vec<i32>,
         clauses: &[Vec<i32>],
     ) -> Result<Vec<Formula>, AuditError> {
@@ -269,7 +217,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
     }
 
     /// The cubes' literals in the state, each with its negation.
-    fn cubes(&self, state: &State<'_>, cubes: &[Vec<i32>]) -> Result<Cubes, AuditError> {
+    fn cubes(&self, state: &State<R::Buffer>, cubes: &[Vec<i32>]) -> Result<Cubes, AuditError> {
         let corrupt = || corrupt("a literal without a predicate");
         let mut made: BTreeMap<usize, (Formula, Formula)> = BTreeMap::new();
         let mut all = Vec::new();
@@ -283,7 +231,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
                     None => {
                         let p = self.certificate.predicates.get(n).ok_or_else(corrupt)?;
                         self.may_say(p)?;
-                        let f = self.machine.predicate(state, p)?;
+                        let f = predicate(state, p)?;
                         let pair = (f.clone(), not(&f));
                         made.insert(n, pair.clone());
                         pair
@@ -330,7 +278,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
     }
 
     /// The formula of the state, by the certificate: all of these hold.
-    fn formula(&self, state: &State<'_>) -> Result<Vec<Cubes>, AuditError> {
+    fn formula(&self, state: &State<R::Buffer>) -> Result<Vec<Cubes>, AuditError> {
         let Some(invariant) = self.formulas.get(&control_of(state)) else {
             return Ok(vec![Vec::new()]);
         };
@@ -375,7 +323,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
             holder: None,
         };
         let (state, mut known) = self.machine.any(&first)?;
-        let state = self.machine.emptied(&state);
+        let state = self.machine.emptied(state);
         let cells = state
             .memory
             .iter()
@@ -387,7 +335,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
                 known.push(eq(number(value)?.clone(), v));
             }
         }
-        for fact in self.machine.ranges.facts(&state)? {
+        for fact in self.machine.ranges().facts(&state)? {
             if !self.covered(&known, &[], &vec![vec![(fact.clone(), not(&fact))]])? {
                 return Err(AuditError::MissesInitial);
             }
@@ -405,7 +353,9 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
         let invariant = &self.about.invariants[n];
         self.fits(&invariant.control)?;
         let (state, domain) = self.machine.any(&invariant.control)?;
-        let domain = domain.into_iter().chain(self.machine.ranges.facts(&state)?);
+        let domain = domain
+            .into_iter()
+            .chain(self.machine.ranges().facts(&state)?);
         let domain: Vec<Formula> = and(domain).conjuncts().to_vec();
         let mut ways = Vec::new();
         for t in self.task.instance.thread_ids() {
@@ -419,7 +369,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
             let formula = way.to.as_ref().map(|to| self.formula(to)).transpose()?;
             let when = and(way.when.iter().cloned());
             let news = match &way.to {
-                Some(to) => self.machine.ranges.news(&state, to)?,
+                Some(to) => self.machine.ranges().news(&state, to)?,
                 None => Vec::new(),
             };
             for fact in news {
@@ -479,7 +429,7 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
     fn read<'f>(
         &self,
         (cube, clauses): (&Vec<i32>, &[Vec<i32>]),
-        readings: &[State<'k>],
+        readings: &[State<R::Buffer>],
         known: &'f [Formula],
         domain: &[Formula],
     ) -> Result<Cow<'f, [Formula]>, AuditError> {
@@ -498,17 +448,13 @@ impl<'k, const MODEL: usize> Auditor<'_, 'k, MODEL> {
 
     /// When the target is true in the state, or has no value, and how the state is read for it; never
     /// where nobody looks.
-    fn bad(&mut self, state: &State<'k>) -> Result<Vec<Bad<'k>>, AuditError> {
+    fn bad(&mut self, state: &State<R::Buffer>) -> Result<Vec<Bad<R::Buffer>>, AuditError> {
         let mut all = Vec::new();
         let Some(q) = self.task.question() else {
             return Ok(all);
         };
-        let viewed = self.machine.has_views();
         for target in &self.about.targets {
-            let readings = match viewed {
-                true => self.machine.looking(state, target, q.only_final),
-                false => Vec::new(),
-            };
+            let readings = self.machine.looking(state, target, q.only_final);
             let state = readings.first().unwrap_or(state).clone();
             if !self.machine.looked_at(&state, q.only_final) {
                 continue;

@@ -13,7 +13,6 @@
 use crate::{AuditError, Audited, Solvers, audit_with};
 use wattle_evidence::certificate::{Certificate, Corrupt, Parts};
 use wattle_evidence::{Control, Task};
-use wattle_model::graph::Action;
 use wattle_model::instance::{Fact, Question};
 use wattle_model::{Expr, Instance, Op2};
 
@@ -129,20 +128,10 @@ fn independent(instance: &Instance, certificate: &Parts) -> Result<Vec<Option<us
             return Err(Corrupt("a thread is in no part").into());
         }
         for step in &thread.steps {
-            let (place, write) = match &step.action {
-                Action::Load { place, .. } => (place, false),
-                Action::Store { place, .. } => (place, true),
-                Action::Skip
-                | Action::Assign { .. }
-                | Action::Havoc { .. }
-                | Action::Assume(_)
-                | Action::Assert { .. }
-                | Action::Fence(_)
-                | Action::AtomicBegin(_)
-                | Action::AtomicEnd
-                | Action::Lock
-                | Action::Unlock => continue,
+            let Some(place) = step.action.place() else {
+                continue;
             };
+            let write = step.action.stored().is_some();
             for (one, several, written) in &mut uses[place.extent()] {
                 *several |= one.is_some() && *one != *part;
                 *one = *part;

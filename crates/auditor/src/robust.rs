@@ -1,9 +1,9 @@
 //! Programs that are robust against TSO: SC does not reach the target, and there is no attack
 //! ([`super::space::attack`]).
 
-use super::space::attack::audit_robustness;
+use super::space::attack::{audit_robustness, audit_under_sc};
 use super::{AuditError, Audited, Solvers, audit_with};
-use wattle_evidence::certificate::Robust;
+use wattle_evidence::certificate::{Certificate, Robust};
 use wattle_evidence::control::Control;
 use wattle_evidence::task::Task;
 use wattle_memory::MemoryModel;
@@ -40,6 +40,13 @@ pub(super) fn audit_robust(
         model: MemoryModel::Sc,
         ..*task
     };
+    // The search for attacks goes through all states of SC anyway.
+    if let Certificate::Explored(explored) = &*certificate.under_sc
+        && explored.model == MemoryModel::Sc
+    {
+        let checked = audit_under_sc(&under_sc, control)?;
+        return Ok(Audited { checked });
+    }
     let mut audited = audit_with(solvers, &under_sc, &certificate.under_sc, control)?;
     audited.checked += audit_robustness(task.instance, control)?;
     Ok(audited)

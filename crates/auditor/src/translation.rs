@@ -34,7 +34,6 @@
 //! wants the absence are not met or left on the way. A chain that is stuck inside an atomic block
 //! stops everybody and is looked at by nobody.
 
-mod casts;
 mod chain;
 mod property;
 mod start;
@@ -44,7 +43,6 @@ mod world;
 
 use super::symbols::Symbols;
 use super::{AuditError, Audited, Solvers};
-use casts::without_outer_casts;
 use table::Table;
 use wattle_evidence::control::Control;
 use wattle_evidence::related::{Constant, Held, Relation};
@@ -78,7 +76,7 @@ pub fn validate(
     translation: &Translation<'_>,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    let program = &without_outer_casts(translation.program);
+    let program = &translation.program.without_outer_casts();
     let property = translation.property.map(|p| program.properties.get(p));
     if property == Some(None) {
         return Err(AuditError::Other("there is no such property".into()));

@@ -8,6 +8,8 @@
 //! costs something whoever wins it. What looks bad is measured again, because a busy machine can make
 //! anything look bad once.
 
+use crate::sink::Sink;
+use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -36,27 +38,27 @@ const SUITES: [&str; 4] = ["scale", "families", "integers", "soundness"];
 
 /// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
 /// are wanted the worst are shown, after the others.
-pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
+pub fn run(examples: &Path, suites: &Path, all: bool, out: &mut Sink<'_>) -> bool {
     let mut table = Table::default();
     let mut folders = vec![examples.display().to_string()];
     for suite in SUITES {
         let folder = suites.join(suite);
         match folder.is_dir() {
             true => folders.push(folder.display().to_string()),
-            false => line(&format!("skipped: the {suite} suite is not here")),
+            false => out.line(&format!("skipped: the {suite} suite is not here")),
         }
     }
     let (files, errors) = input::expand(&folders);
     for (name, error) in &errors {
-        line(&format!("{name}: {}", error.reason));
+        out.line(&format!("{name}: {}", error.reason));
     }
     if all {
-        line(HEAD);
+        out.line(HEAD);
     }
     for file in files {
         let Ok((subject, _)) = input::read(&file, None).and_then(|mut s| input::parse(&mut s))
         else {
-            line(&format!("{file}: cannot be read"));
+            out.line(&format!("{file}: cannot be read"));
             table.unread += 1;
             continue;
         };
@@ -70,21 +72,21 @@ pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)
             }
             let row = Row::measured(format!("{shown}{note}"), asked);
             if all {
-                line(&row.to_string());
+                out.row(&row.to_string(), row.value());
             }
             table.rows.push(row);
         });
     }
     if !all {
-        line(HEAD);
+        out.line(HEAD);
         table.rows.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
         let is_worth = |r: &&Row| r.is_slow() || r.is_missed();
         let bad = table.rows.iter().filter(is_worth).count();
         for row in table.rows.iter().take(bad.max(SHOWN)) {
-            line(&row.to_string());
+            out.row(&row.to_string(), row.value());
         }
     }
-    table.summary(line);
+    table.summary(out);
     errors.is_empty()
         && table.unread == 0
         && !table.rows.iter().any(|r| r.is_slow() || r.is_missed())
@@ -101,9 +103,9 @@ struct Table {
 }
 
 impl Table {
-    fn summary(&self, line: &mut dyn FnMut(&str)) {
+    fn summary(&self, out: &mut Sink<'_>) {
         let count = |wanted: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| wanted(r)).count();
-        line(&format!(
+        out.line(&format!(
             "{} rows: {} decided by the plan, {} within {} ms; an engine alone took less than a third in {}",
             self.rows.len(),
             count(&|r| r.auto.by.is_some()),
@@ -113,15 +115,15 @@ impl Table {
         ));
         let seconds: f64 = self.rows.iter().map(|r| r.auto.took.as_secs_f64()).sum();
         let worst = self.rows.iter().map(Row::ratio).fold(0.0, f64::max);
-        line(&format!(
+        out.line(&format!(
             "the plan took {seconds:.1} s of processor time; the worst ratio (beyond {} ms) is {worst:.2}",
             FLOOR.as_millis()
         ));
-        line(&format!(
+        out.line(&format!(
             "{} questions for any number of threads are for one engine only: not measured",
             self.alone
         ));
-        line(&format!(
+        out.line(&format!(
             "{} rows over {FACTOR}; {} decided by an engine alone and not by the plan",
             count(&Row::is_slow),
             count(&Row::is_missed),
@@ -295,6 +297,18 @@ impl Row {
             }
             _ => 0.0,
         }
+    }
+
+    fn value(&self) -> serde_json::Value {
+        let seconds = |m: &Measured| m.took.as_secs_f64();
+        json!({
+            "suite": "auto", "file": self.name, "model": self.model,
+            "question": self.question.map_or(0, |q| q + 1),
+            "answered_by": self.auto.by, "processor_seconds": seconds(&self.auto),
+            "best": self.best.as_ref().and_then(|b| b.asked),
+            "best_processor_seconds": self.best.as_ref().map(seconds),
+            "ratio": self.best.is_some().then(|| self.ratio()),
+        })
     }
 
     fn is_slow(&self) -> bool {

@@ -4,7 +4,9 @@
 //! orders of magnitude. Of its graphs only what the text says in numbers is here. Programs come from the
 //! suites (`trencher` and `trencher/reach`) and from `wattle gen`; ours are milliseconds of processor time.
 
+use crate::sink::Sink;
 use crate::tso::{LIMIT, fence_count, milliseconds, program, robust, timed, verdict};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wattle::fences::Goal;
 use wattle::generate::Family;
@@ -13,25 +15,27 @@ use wattle_memory::MemoryModel;
 use wattle_model::Program;
 use wattle_robust::Goal as Want;
 use wattle_search::{Explicit, Options, Order, Reduce};
-use wattle_traces::Traces;
+use wattle_traces::{Cartesian, Traces};
 
 /// Gives the tables line by line, as they are measured.
-pub fn run(suites: &Path, line: &mut dyn FnMut(&str)) {
-    line("Figs. 5.1 and 5.5: reachability under TSO, ms (thesis: Trencher, then with Spin for SC)");
-    line("program                  T    answer     ours    Trencher   with Spin in all");
+pub fn run(suites: &Path, out: &mut Sink<'_>) {
+    out.line(
+        "Figs. 5.1 and 5.5: reachability under TSO, ms (thesis: Trencher, then with Spin for SC)",
+    );
+    out.line("program                  T    answer     ours    Trencher   with Spin in all");
     for row in &REACHED {
-        reached(suites, row, line);
+        reached(suites, row, out);
     }
-    family_tables(line);
-    line("");
-    line("Fig. 5.9: fences for robustness, ms (thesis: depth first, breadth first)");
-    line("program                  T    answer     ours   depth first   breadth first");
+    family_tables(out);
+    out.line("");
+    out.line("Fig. 5.9: fences for robustness, ms (thesis: depth first, breadth first)");
+    out.line("program                  T    answer     ours   depth first   breadth first");
     for row in &FENCED {
-        fenced(suites, row, line);
+        fenced(suites, row, out);
     }
-    searches(suites, line);
-    indexer(line);
-    reductions(suites, line);
+    searches(suites, out);
+    indexer(out);
+    reductions(suites, out);
 }
 
 /// A program of the thesis: its name, our file, its threads, and numbers in milliseconds.
@@ -127,11 +131,11 @@ const FENCED: [Row; 11] = [
     ),
 ];
 
-fn find(suites: &Path, row: &Row, line: &mut dyn FnMut(&str)) -> Option<Program> {
+fn find(suites: &Path, row: &Row, out: &mut Sink<'_>) -> Option<Program> {
     let path: PathBuf = suites.join("trencher").join(row.file);
     let found = program(&path);
     if found.is_none() {
-        line(&format!(
+        out.line(&format!(
             "{:<24} {:<4} not measured: {} is not here (--suites DIR)",
             row.name, row.threads, row.file
         ));
@@ -139,8 +143,8 @@ fn find(suites: &Path, row: &Row, line: &mut dyn FnMut(&str)) -> Option<Program>
     found
 }
 
-fn reached(suites: &Path, row: &Row, line: &mut dyn FnMut(&str)) {
-    let Some(program) = find(suites, row, line) else {
+fn reached(suites: &Path, row: &Row, out: &mut Sink<'_>) {
+    let Some(program) = find(suites, row, out) else {
         return;
     };
     // What says nothing of a state to be reached is asked whether it is robust.
@@ -149,30 +153,44 @@ fn reached(suites: &Path, row: &Row, line: &mut dyn FnMut(&str)) {
         false => timed(|| verdict(&program)),
     };
     let [trencher, spin] = row.theirs;
-    line(&format!(
-        "{:<24} {:<4} {answer:<10} {:>5} {trencher:>10} {spin:>18}",
-        row.name,
-        row.threads,
-        milliseconds(ours)
-    ));
+    out.row(
+        &format!(
+            "{:<24} {:<4} {answer:<10} {:>5} {trencher:>10} {spin:>18}",
+            row.name,
+            row.threads,
+            milliseconds(ours)
+        ),
+        compared(row, "reachability", &answer, ours),
+    );
 }
 
-fn fenced(suites: &Path, row: &Row, line: &mut dyn FnMut(&str)) {
-    let Some(program) = find(suites, row, line) else {
+/// What a row says, for programs.
+fn compared(row: &Row, task: &str, answer: &str, ours: std::time::Duration) -> Value {
+    json!({
+        "suite": "calin", "file": row.name, "threads": row.threads, "task": task, "answer": answer,
+        "processor_seconds": ours.as_secs_f64(), "thesis_milliseconds": row.theirs,
+    })
+}
+
+fn fenced(suites: &Path, row: &Row, out: &mut Sink<'_>) {
+    let Some(program) = find(suites, row, out) else {
         return;
     };
     let (answer, ours) = timed(|| fence_count(&program, Goal::Robustness));
     let [deep, broad] = row.theirs;
-    line(&format!(
-        "{:<24} {:<4} {answer:<10} {:>5} {deep:>13} {broad:>15}",
-        row.name,
-        row.threads,
-        milliseconds(ours)
-    ));
+    out.row(
+        &format!(
+            "{:<24} {:<4} {answer:<10} {:>5} {deep:>13} {broad:>15}",
+            row.name,
+            row.threads,
+            milliseconds(ours)
+        ),
+        compared(row, "robustness fences", &answer, ours),
+    );
 }
 
 /// Figs. 5.6, 5.7 and 5.8: families of growing size, with what the text says of the graphs.
-fn family_tables(line: &mut dyn FnMut(&str)) {
+fn family_tables(out: &mut Sink<'_>) {
     let tables: [(&str, Family, &[u32], &str); 3] = [
         (
             "Fig. 5.6: Lamport's fast mutex with N threads",
@@ -194,16 +212,22 @@ fn family_tables(line: &mut dyn FnMut(&str)) {
         ),
     ];
     for (title, family, sizes, theirs) in tables {
-        line("");
-        line(&format!("{title}, reachability under TSO, ms ({theirs})"));
-        line("N     answer        ours");
+        out.line("");
+        out.line(&format!("{title}, reachability under TSO, ms ({theirs})"));
+        out.line("N     answer        ours");
         for n in sizes {
             let text = family.program(*n);
             let Some(program) = wattle_syntax::trencher::parse(&text).program else {
                 continue;
             };
             let (answer, ours) = timed(|| verdict(&program));
-            line(&format!("{n:<5} {answer:<10} {:>7}", milliseconds(ours)));
+            out.row(
+                &format!("{n:<5} {answer:<10} {:>7}", milliseconds(ours)),
+                json!({
+                    "suite": "calin", "file": title, "size": n, "answer": answer,
+                    "processor_seconds": ours.as_secs_f64(),
+                }),
+            );
         }
     }
 }
@@ -263,11 +287,11 @@ const SLOW: [Row; 5] = [
 ];
 
 /// Fig. 5.11: orders of search, live variables and local steps first, each on and off.
-fn searches(suites: &Path, line: &mut dyn FnMut(&str)) {
-    line("");
-    line("Fig. 5.11: SC reachability, states / ms: neither, live registers, local first, both");
+fn searches(suites: &Path, out: &mut Sink<'_>) {
+    out.line("");
+    out.line("Fig. 5.11: SC reachability, states / ms: neither, live registers, local first, both");
     for row in &SLOW {
-        let Some(program) = find(suites, row, line) else {
+        let Some(program) = find(suites, row, out) else {
             continue;
         };
         for (name, order) in [
@@ -278,20 +302,28 @@ fn searches(suites: &Path, line: &mut dyn FnMut(&str)) {
             let cells =
                 settings.map(|(local, live)| asked(&program, &explicit(order, local, live)));
             let [none, live, local, both] = cells;
-            line(&format!(
-                "{:<24} {name:<14} {none:>14} {live:>14} {local:>14} {both:>14}",
-                row.name
-            ));
+            out.row(
+                &format!(
+                    "{:<24} {name:<14} {none:>14} {live:>14} {local:>14} {both:>14}",
+                    row.name
+                ),
+                json!({
+                    "suite": "calin", "file": row.name, "order": name, "neither": none,
+                    "live_registers": live, "local_first": local, "both": both,
+                }),
+            );
         }
     }
 }
 
 /// Fig. 5.13: the Indexer, with the bus lock of the thesis and with one compare-and-swap a try.
-fn indexer(line: &mut dyn FnMut(&str)) {
-    line("");
-    line("Fig. 5.13: Indexer with N threads under SC, states or traces / ms");
-    line("(thesis: local first grows exponentially from the start, dynamic reduction stays flat)");
-    line("N     with          local first        persistent       traces");
+fn indexer(out: &mut Sink<'_>) {
+    out.line("");
+    out.line("Fig. 5.13: Indexer with N threads under SC, states or traces / ms");
+    out.line(
+        "(thesis: local first grows exponentially from the start, dynamic reduction stays flat)",
+    );
+    out.line("N     with          local first        persistent        cartesian       traces");
     for n in [1, 2, 4, 8, 11, 13] {
         let lock = wattle_syntax::trencher::parse(&Family::Indexer.program(n)).program;
         let cas = wattle_syntax::wtl::parse(&Family::IndexerCas.program(n)).program;
@@ -303,32 +335,46 @@ fn indexer(line: &mut dyn FnMut(&str)) {
                 let options = Options::default().reduced(reduce);
                 asked(&program, &Explicit { options })
             });
+            let cartesian = asked(&program, &Cartesian);
             let traces = asked(&program, &Traces);
-            line(&format!(
-                "{n:<5} {with:<9} {local:>15} {persistent:>17} {traces:>12}"
-            ));
+            out.row(
+                &format!("{n:<5} {with:<9} {local:>15} {persistent:>17} {cartesian:>16} {traces:>12}"),
+                json!({
+                    "suite": "calin", "file": "Indexer", "size": n, "with": with,
+                    "local_first": local, "persistent": persistent, "cartesian": cartesian, "traces": traces,
+                }),
+            );
         }
     }
 }
 
 /// Fig. 5.14: local steps first beside dynamic reduction.
-fn reductions(suites: &Path, line: &mut dyn FnMut(&str)) {
-    line("");
-    line(
+fn reductions(suites: &Path, out: &mut Sink<'_>) {
+    out.line("");
+    out.line(
         "Fig. 5.14: SC reachability, states or traces / ms (thesis: local first is faster on all of these)",
     );
-    line("program                    local first     with live registers    persistent     traces");
+    out.line(
+        "program                    local first     with live registers    persistent      cartesian     traces",
+    );
     for row in &SLOW {
-        let Some(program) = find(suites, row, line) else {
+        let Some(program) = find(suites, row, out) else {
             continue;
         };
         let local = asked(&program, &explicit(Order::DepthFirst, true, false));
         let live = asked(&program, &explicit(Order::DepthFirst, true, true));
         let persistent = asked(&program, &Explicit::default());
+        let cartesian = asked(&program, &Cartesian);
         let traces = asked(&program, &Traces);
-        line(&format!(
-            "{:<24} {local:>14} {live:>22} {persistent:>14} {traces:>10}",
-            row.name
-        ));
+        out.row(
+            &format!(
+                "{:<24} {local:>14} {live:>22} {persistent:>14} {cartesian:>14} {traces:>10}",
+                row.name
+            ),
+            json!({
+                "suite": "calin", "file": row.name, "local_first": local, "live_registers": live,
+                "persistent": persistent, "cartesian": cartesian, "traces": traces,
+            }),
+        );
     }
 }

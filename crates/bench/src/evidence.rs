@@ -4,6 +4,8 @@
 //! Time is that of the child process, known in steps of 10 ms, so what is short is run several times
 //! over. A row counts against the limits if it takes longer than [`SHORT`]; the median is of all rows.
 
+use crate::sink::Sink;
+use serde_json::json;
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -33,17 +35,17 @@ const ASKED: [&[&str]; 5] = [
 
 /// Gives the table line by line; says whether every row and the median keep to the limits. Unless
 /// `all` rows are wanted only those over [`SHORT`] are shown.
-pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)) -> bool {
+pub fn run(examples: &Path, suites: &Path, all: bool, out: &mut Sink<'_>) -> bool {
     let mut names = vec![examples.display().to_string()];
     for suite in ["scale", "trencher", "memorax"] {
         let folder = suites.join(suite);
         match folder.is_dir() {
             true => names.push(folder.display().to_string()),
-            false => line(&format!("{} is not there: skipped", folder.display())),
+            false => out.line(&format!("{} is not there: skipped", folder.display())),
         }
     }
     let (files, _) = input::expand(&names);
-    line(HEAD);
+    out.line(HEAD);
     let mut rows: Vec<Row> = Vec::new();
     for file in &files {
         for asked in ASKED {
@@ -51,7 +53,7 @@ pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)
                 continue;
             };
             if all || row.counts() {
-                line(&row.to_string());
+                out.row(&row.to_string(), row.value());
             }
             rows.push(row);
         }
@@ -60,7 +62,7 @@ pub fn run(examples: &Path, suites: &Path, all: bool, line: &mut dyn FnMut(&str)
     ratios.sort_by(f64::total_cmp);
     let median = ratios.get(ratios.len() / 2).copied().unwrap_or(1.0);
     let over = rows.iter().filter(|r| r.is_over()).count();
-    line(&format!(
+    out.line(&format!(
         "{} answers, {} over {} ms; {over} of these over {TIME} times the search or {MEMORY} times its memory; \
          the median is {median:.2} times the search (at most {MEDIAN})",
         rows.len(),
@@ -106,6 +108,15 @@ impl Row {
 
     fn memory(&self) -> f64 {
         self.audited.memory.max(FLOOR) as f64 / self.search.memory.max(FLOOR) as f64
+    }
+
+    fn value(&self) -> serde_json::Value {
+        let used =
+            |u: &Used| json!({ "processor_seconds": u.time.as_secs_f64(), "bytes": u.memory });
+        json!({
+            "suite": "evidence", "file": self.file, "asked": self.asked,
+            "search": used(&self.search), "audited": used(&self.audited), "over": self.is_over(),
+        })
     }
 
     fn counts(&self) -> bool {

@@ -1,15 +1,17 @@
 //! The explicit search beside the limit of its store and beside itself without its reductions.
 
+use crate::sink::Sink;
+use serde_json::json;
 use wattle_memory::MemoryModel;
 use wattle_search::bench::{HEAD, Limit, PROGRAMS, hundred_million, rows};
 
 /// Gives the table line by line, as it is measured; or only fills a store with 100 million states.
-pub fn run(only_hundred_million: bool, line: &mut dyn FnMut(&str)) {
+pub fn run(only_hundred_million: bool, out: &mut Sink<'_>) {
     if only_hundred_million {
-        line(&hundred_million());
+        out.line(&hundred_million());
         return;
     }
-    line(HEAD);
+    out.line(HEAD);
     let mut limit = Limit::default();
     for (name, text, ablations) in PROGRAMS {
         let program = wattle_syntax::wtl::parse(text).program;
@@ -18,7 +20,9 @@ pub fn run(only_hundred_million: bool, line: &mut dyn FnMut(&str)) {
         };
         for model in MemoryModel::ALL {
             for row in rows(name, &instance, model, ablations, &mut limit) {
-                line(&row);
+                let value =
+                    json!({ "suite": "explicit", "file": name, "model": model, "text": row });
+                out.row(&row, value);
             }
         }
     }

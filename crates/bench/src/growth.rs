@@ -4,8 +4,11 @@
 //! The peers' figures are ratios of their own times or executions, recorded on another machine: herd 7,
 //! Nidhugg with `--tso`, GenMC 0.10 with `--tso`.
 
+use crate::sink::Sink;
+use serde_json::json;
 use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wattle::resources::processor_time;
 use wattle_evidence::Control;
 use wattle_litmus::answer_with;
 use wattle_memory::MemoryModel;
@@ -91,21 +94,23 @@ fn writers(n: usize) -> String {
 }
 
 /// Gives the table line by line, as it is measured.
-pub fn run(line: &mut dyn FnMut(&str)) {
-    line("family     reduction    size   states    seconds   growth per thread or pair   peers");
+pub fn run(out: &mut Sink<'_>) {
+    out.line(
+        "family     reduction    size   states    seconds   growth per thread or pair   peers",
+    );
     for family in &FAMILIES {
         for reduce in [Reduce::Local, Reduce::Persistent] {
             let mut before: Option<(usize, u64)> = None;
             for size in family.sizes {
                 let parsed = parse_test(&(family.text)(size));
                 let control = Control::unlimited().with_timeout(Some(LIMIT));
-                let start = Instant::now();
+                let start = processor_time();
                 let found = answer_with(&parsed, MemoryModel::Tso, reduce, &control);
-                let seconds = start.elapsed().as_secs_f64();
+                let seconds = processor_time().saturating_sub(start).as_secs_f64();
                 let reduction = format!("{reduce:?}").to_lowercase();
                 let name = family.name;
                 let Ok(found) = found else {
-                    line(&format!("{name:10} {reduction:11} {size:5}   no answer"));
+                    out.line(&format!("{name:10} {reduction:11} {size:5}   no answer"));
                     break;
                 };
                 let states = found.effort.states;
@@ -114,9 +119,15 @@ pub fn run(line: &mut dyn FnMut(&str)) {
                     format!("{:.1}", ratio.powf(1.0 / (size - smaller) as f64))
                 });
                 let peers = family.peers;
-                line(&format!(
-                    "{name:10} {reduction:11} {size:5} {states:8} {seconds:10.3}   {growth:25}   {peers}"
-                ));
+                out.row(
+                    &format!(
+                        "{name:10} {reduction:11} {size:5} {states:8} {seconds:10.3}   {growth:25}   {peers}"
+                    ),
+                    json!({
+                        "suite": "growth", "file": name, "reduction": reduction, "size": size,
+                        "states": states, "processor_seconds": seconds,
+                    }),
+                );
                 before = Some((size, states));
             }
         }

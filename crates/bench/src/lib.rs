@@ -8,5 +8,9 @@ pub mod cupex;
 pub mod evidence;
 pub mod explicit;
 pub mod growth;
+pub mod liveness;
 pub mod params;
+mod sink;
 pub mod tso;
+
+pub use sink::Sink;

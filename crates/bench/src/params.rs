@@ -3,9 +3,11 @@
 //! our seconds.
 
 use super::tso::{Total, cell, column, table};
+use crate::sink::Sink;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wattle::input::{self, Subject};
+use wattle::resources::processor_time;
 use wattle::{Checked, Options, Run, Verdict, check};
 use wattle_memory::MemoryModel;
 
@@ -28,8 +30,8 @@ const STUDIES: [(&str, &str, &str); 10] = [
 
 /// Gives the tables line by line. `suites` holds the folders `cubicle-w` and `cubicle-sc`, `examples`
 /// the folder `x86`.
-pub fn run(suites: &Path, examples: &Path, line: &mut dyn FnMut(&str)) {
-    line(
+pub fn run(suites: &Path, examples: &Path, out: &mut Sink<'_>) {
+    out.line(
         "suite     file                                      task                 answer      ours s   peer s",
     );
     let mut total = Total::default();
@@ -37,13 +39,13 @@ pub fn run(suites: &Path, examples: &Path, line: &mut dyn FnMut(&str)) {
         let path = examples.join("x86").join(file);
         measure(
             &mut total,
-            line,
+            out,
             ("conchon", file, &path),
             (MemoryModel::Tso, expected),
             seconds,
         );
     }
-    total.report("conchon", line);
+    total.report("conchon", out);
     let columns = [
         ("cubicle-w", "tso", MemoryModel::Tso, "peer_cpu_seconds"),
         (
@@ -64,19 +66,19 @@ pub fn run(suites: &Path, examples: &Path, line: &mut dyn FnMut(&str)) {
             let what = (suite, file, &*folder.join(file));
             measure(
                 &mut total,
-                line,
+                out,
                 what,
                 (model, cell(row, verdict)),
                 cell(row, peer),
             );
         }
-        total.report(suite, line);
+        total.report(suite, out);
     }
 }
 
 fn measure(
     total: &mut Total,
-    line: &mut dyn FnMut(&str),
+    out: &mut Sink<'_>,
     (suite, name, path): (&str, &str, &Path),
     (model, expected): (MemoryModel, &str),
     peer: &str,
@@ -95,19 +97,19 @@ fn measure(
         explain: false,
         ..Options::default()
     };
-    let started = Instant::now();
+    let started = processor_time();
     let checked = match &subject {
         Subject::Program(program) => check(program, &options).ok(),
         Subject::System(system) => Some(wattle::check::system(system, &options, &Run::default())),
     };
-    let took = started.elapsed();
+    let took = processor_time().saturating_sub(started);
     let answer = checked.map_or("no answer", |c| verdict(&c));
     let answer = match expected.is_empty() || answer == expected {
         true => answer.to_string(),
         false => format!("{answer}!"),
     };
     let task = format!("any number, {model}");
-    total.row(line, (suite, name, &task), (answer, took), peer);
+    total.row(out, (suite, name, &task), (answer, took), peer);
 }
 
 /// `holds` only with an audit.

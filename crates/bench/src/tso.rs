@@ -4,6 +4,8 @@
 //! The peers' seconds were measured on another machine of the same kind: compare orders of
 //! magnitude. A blank or a word in their column means that they gave no answer there.
 
+use crate::sink::Sink;
+use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 use wattle::fences::{FenceOptions, Goal, fences};
@@ -22,18 +24,18 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
 /// Gives the tables line by line, as they are measured. `suites` holds the folders `trencher` and
 /// `memorax`.
-pub fn run(suites: &Path, line: &mut dyn FnMut(&str)) {
+pub fn run(suites: &Path, out: &mut Sink<'_>) {
     let mut total = Total::default();
-    line(
+    out.line(
         "suite     file                                      task                 answer      ours s   peer s",
     );
-    trencher(suites, &mut total, line);
-    reach(suites, &mut total, line);
-    total.report("trencher", line);
+    trencher(suites, &mut total, out);
+    reach(suites, &mut total, out);
+    total.report("trencher", out);
     let mut total = Total::default();
-    memorax(suites, &mut total, line);
-    total.report("memorax", line);
-    families(line);
+    memorax(suites, &mut total, out);
+    total.report("memorax", out);
+    families(out);
 }
 
 /// Sums over the measurements for which the peer has a time.
@@ -49,7 +51,7 @@ pub(super) struct Total {
 impl Total {
     pub(super) fn row(
         &mut self,
-        line: &mut dyn FnMut(&str),
+        out: &mut Sink<'_>,
         (suite, file, task): (&str, &str, &str),
         (answer, ours): (String, Duration),
         peer: &str,
@@ -63,25 +65,36 @@ impl Total {
                 self.slower.push(format!("{file} ({task})"));
             }
         }
-        line(&format!(
-            "{suite:<9} {file:<41} {task:<20} {answer:<10} {ours:>8.3} {peer:>8}"
-        ));
+        let theirs = peer.parse::<f64>().ok();
+        out.row(
+            &format!("{suite:<9} {file:<41} {task:<20} {answer:<10} {ours:>8.3} {peer:>8}"),
+            json!({
+                "suite": suite, "file": file, "task": task, "answer": answer,
+                "processor_seconds": ours, "peer_processor_seconds": theirs,
+            }),
+        );
     }
 
-    pub(super) fn report(&self, suite: &str, line: &mut dyn FnMut(&str)) {
+    pub(super) fn report(&self, suite: &str, out: &mut Sink<'_>) {
         if self.compared == 0 {
-            line(&format!(
+            out.line(&format!(
                 "{suite}: nothing was compared: the suite is not here (--suites DIR)"
             ));
             return;
         }
         let ratio = self.ours / self.peer.max(1e-9);
-        line(&format!(
-            "{suite}: {:.2} s of processor time in all, the peer {:.2} s; ratio {ratio:.3}",
-            self.ours, self.peer
-        ));
+        out.row(
+            &format!(
+                "{suite}: {:.2} s of processor time in all, the peer {:.2} s; ratio {ratio:.3}",
+                self.ours, self.peer
+            ),
+            json!({
+                "suite": suite, "task": "in all", "compared": self.compared,
+                "processor_seconds": self.ours, "peer_processor_seconds": self.peer, "ratio": ratio,
+            }),
+        );
         for file in &self.slower {
-            line(&format!("{suite}: slower than the peer on {file}"));
+            out.line(&format!("{suite}: slower than the peer on {file}"));
         }
     }
 }
@@ -204,7 +217,7 @@ pub(super) fn verdict(program: &Program) -> String {
     worst.into()
 }
 
-fn trencher(suites: &Path, total: &mut Total, line: &mut dyn FnMut(&str)) {
+fn trencher(suites: &Path, total: &mut Total, out: &mut Sink<'_>) {
     use wattle_robust::Goal as Want;
     let folder = suites.join("trencher");
     let rows = table(&folder.join("expected.csv"));
@@ -236,24 +249,24 @@ fn trencher(suites: &Path, total: &mut Total, line: &mut dyn FnMut(&str)) {
                 "" => "none",
                 _ => cell(row, column(&rows, seconds)),
             };
-            total.row(line, ("trencher", &row[0], task), measured, peer);
+            total.row(out, ("trencher", &row[0], task), measured, peer);
         }
     }
 }
 
-fn reach(suites: &Path, total: &mut Total, line: &mut dyn FnMut(&str)) {
+fn reach(suites: &Path, total: &mut Total, out: &mut Sink<'_>) {
     let folder = suites.join("trencher/reach");
     let rows = table(&folder.join("expected.csv"));
     for row in rows.iter().skip(1) {
         if let Some(program) = program(&folder.join(&row[0])) {
             let peer = cell(row, column(&rows, "peer_cpu_seconds"));
             let measured = timed(|| verdict(&program));
-            total.row(line, ("reach", &row[0], "reachability"), measured, peer);
+            total.row(out, ("reach", &row[0], "reachability"), measured, peer);
         }
     }
 }
 
-fn memorax(suites: &Path, total: &mut Total, line: &mut dyn FnMut(&str)) {
+fn memorax(suites: &Path, total: &mut Total, out: &mut Sink<'_>) {
     let folder = suites.join("memorax");
     let rows = table(&folder.join("expected.csv"));
     for row in rows.iter().skip(1) {
@@ -263,17 +276,17 @@ fn memorax(suites: &Path, total: &mut Total, line: &mut dyn FnMut(&str)) {
         };
         let peer = cell(row, column(&rows, "peer_cpu_reach"));
         let measured = timed(|| verdict(&program));
-        total.row(line, ("memorax", &row[0], "reachability"), measured, peer);
+        total.row(out, ("memorax", &row[0], "reachability"), measured, peer);
         let peer = cell(row, column(&rows, "peer_cpu_fences"));
         let measured = timed(|| fence_count(&program, Goal::Safety));
-        total.row(line, ("memorax", &row[0], "safety fences"), measured, peer);
+        total.row(out, ("memorax", &row[0], "safety fences"), measured, peer);
     }
 }
 
 /// Growth with N: the ratio to the size before, and the power of N that would grow so. Powers that do
 /// not rise with N are growth that is polynomial.
-fn families(line: &mut dyn FnMut(&str)) {
-    line("family     N    answer     ours s   times   as N to the");
+fn families(out: &mut Sink<'_>) {
+    out.line("family     N    answer     ours s   times   as N to the");
     let sizes: [(Family, &[u32]); 4] = [
         (Family::Lamport, &[2, 3, 4, 5]),
         (Family::Branching, &[25, 50, 100]),
@@ -293,10 +306,16 @@ fn families(line: &mut dyn FnMut(&str)) {
                 let power = times.ln() / (f64::from(*n) / f64::from(m)).ln();
                 format!("{times:>5.1}   {power:.1}")
             });
-            line(&format!(
-                "{:<10} {n:<4} {answer:<10} {ours:>7.3}   {growth}",
-                family.name()
-            ));
+            out.row(
+                &format!(
+                    "{:<10} {n:<4} {answer:<10} {ours:>7.3}   {growth}",
+                    family.name()
+                ),
+                json!({
+                    "suite": "families", "file": family.name(), "size": n, "answer": answer,
+                    "processor_seconds": ours,
+                }),
+            );
             before = Some((*n, ours));
         }
     }

@@ -1,7 +1,7 @@
 //! `wattle audit`: a certificate, re-checked with the reference machine and, for formulas, solvers.
 
 use super::exit::Exit;
-use super::subject::{self, File};
+use super::subject::{self, Failure, File};
 use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use wattle::Options;
@@ -43,7 +43,7 @@ enum Opinion {
 }
 
 impl Opinion {
-    fn solvers(self) -> Result<Solvers, Exit> {
+    fn solvers(self) -> Result<Solvers, Failure> {
         match self {
             Opinion::Own => Ok(Solvers::own()),
             Opinion::Z3 => Solvers::with_z3().map_err(|e| {
@@ -52,8 +52,7 @@ impl Opinion {
                      Debian and Ubuntu have it in the package `z3`, Homebrew in the formula `z3`; \
                      or leave the option out: our own solver's proofs are checked."
                 );
-                output::error("wattle audit", &reason, &[]);
-                Exit::Input
+                Failure::input(reason).about("wattle audit")
             }),
         }
     }
@@ -63,18 +62,17 @@ pub fn run(arguments: &Arguments) -> Exit {
     let file = &arguments.file.file;
     let checked = (arguments.budget).within(file, false, |control| check(arguments, control));
     match checked {
-        Ok(exit) | Err(exit) => exit,
+        Ok(exit) => exit,
+        Err(failure) => failure.told("audit", file, arguments.json),
     }
 }
 
-fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
+fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> {
     let (_, subject) = arguments.file.load()?;
     let solvers = arguments.solver.solvers()?;
     let kept = subject::evidence::<Certificate>(&arguments.certificate)?;
-    let fail = |reason: String, exit: Exit| {
-        output::error(&arguments.certificate, &reason, &[]);
-        exit
-    };
+    let fail =
+        |reason: String, exit: Exit| Failure::new(exit, reason).about(&arguments.certificate);
     // The program with the numbers of threads the evidence is about, if some are open.
     let open = match &subject {
         Subject::Program(program) => {
@@ -224,7 +222,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
         }
     };
     let text = if arguments.json {
-        let value = serde_json::json!({
+        let mut value = serde_json::json!({
             "file": arguments.file.file,
             "model": kept.model,
             "property": property,
@@ -235,6 +233,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
             "unchecked": unchecked.as_ref().map(ToString::to_string),
             "assumptions": json::ScopeReport::from(&scope).assumptions,
         });
+        output::originated("audit", &mut value);
         format!("{value}\n")
     } else {
         let asked = match (solvers.asked(), arguments.solver) {

@@ -128,7 +128,7 @@ impl Tally {
             (Exit::Holds, words[0]),
             (Exit::Violated, words[1]),
             (Exit::Undecided, "not decided"),
-            (Exit::Input, "not read"),
+            (Exit::Input, "not checked"),
             (Exit::Unsound, "with evidence that did not check"),
         ];
         let parts = all.iter().filter_map(|(exit, word)| {

@@ -3,6 +3,8 @@
 use super::exit::Exit;
 use super::output;
 use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use wattle_bench::Sink;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -18,9 +20,12 @@ pub struct Arguments {
     /// Of `auto` and `evidence` show every row, not only the worst or longest
     #[arg(long)]
     all: bool,
-    /// Of `explicit` measure only how 100 million states fit into one store (takes about 4 GB)
+    /// Of `explicit` measure only how 100 million states fit into one store (takes about 4 GB); `cores` goes on to as many
     #[arg(long)]
     hundred_million: bool,
+    /// Print the rows as JSON: an array with an object for each suite
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,6 +36,8 @@ enum Suite {
     Cores,
     /// How states grow with the number of threads, with each reduction, beside the peers' growth
     Growth,
+    /// Demands on whole runs: states beside the search for bad states, time beside Spin
+    Liveness,
     /// Robustness, reachability and fences under TSO beside the peers; families of growing size
     Tso,
     /// calin-2016's tables and graphs of chapter 5: exploration, reductions, families
@@ -41,76 +48,101 @@ enum Suite {
     Abdulla,
     /// Any number of threads: conchon-2017's case studies and the suites of array-based systems
     Params,
-    /// Predicate and cube extrapolation beside dan-2013's Tables 1 and 2
+    /// Predicate and cube extrapolation beside dan-2013's Tables 1 and 2: the paper's method alone, and ours
     Cupex,
     /// Answers with their audit beside the same without, on the examples and suites
     Evidence,
 }
 
+impl Suite {
+    /// As on the command line.
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |v| v.get_name().to_string())
+    }
+
+    /// Measures; says what is wrong if an answer or a ratio is not as it should be.
+    fn measure(self, arguments: &Arguments, out: &mut Sink<'_>) -> Result<(), &'static str> {
+        let (examples, suites) = (&arguments.examples, &arguments.suites);
+        let (fine, complaint) = match self {
+            Suite::Explicit => {
+                wattle_bench::explicit::run(arguments.hundred_million, out);
+                return Ok(());
+            }
+            Suite::Cores => {
+                wattle_bench::cores::run(arguments.hundred_million, out);
+                return Ok(());
+            }
+            Suite::Growth => {
+                wattle_bench::growth::run(out);
+                return Ok(());
+            }
+            Suite::Tso => {
+                wattle_bench::tso::run(suites, out);
+                return Ok(());
+            }
+            Suite::Calin => {
+                wattle_bench::calin::run(suites, out);
+                return Ok(());
+            }
+            Suite::Params => {
+                wattle_bench::params::run(suites, examples, out);
+                return Ok(());
+            }
+            Suite::Auto => (
+                wattle_bench::auto::run(examples, suites, arguments.all, out),
+                "an engine alone is much better than the plan",
+            ),
+            Suite::Abdulla => (
+                wattle_bench::abdulla::run(out),
+                "an answer is not the expected one",
+            ),
+            Suite::Cupex => (
+                wattle_bench::cupex::run(out),
+                "an answer is not the expected one",
+            ),
+            Suite::Liveness => (
+                wattle_bench::liveness::run(examples, out),
+                "an answer is not that of Spin, or later than it",
+            ),
+            Suite::Evidence => (
+                wattle_bench::evidence::run(examples, suites, arguments.all, out),
+                "an audit costs too much",
+            ),
+        };
+        fine.then_some(()).ok_or(complaint)
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Exit {
-    let wanted = |suite| arguments.suite.is_none_or(|s| s == suite);
+    let all = Suite::value_variants().iter().copied();
+    let wanted = all.filter(|s| arguments.suite.is_none_or(|a| a == *s));
     let mut exit = Exit::Holds;
-    let mut expect = |fine: bool, complaint: &str| {
-        if !fine {
-            output::note(&format!("error: {complaint}\n"));
+    let mut objects = Vec::new();
+    for suite in wanted {
+        let (mut rows, mut notes) = (Vec::new(), Vec::new());
+        let mut take = |text: &str, row: Option<Value>| match (arguments.json, row) {
+            (false, _) => drop(output::answer(&format!("{text}\n"))),
+            (true, Some(row)) => rows.push(row),
+            (true, None) => notes.push(text.to_string()),
+        };
+        let measured = suite.measure(arguments, &mut Sink::new(&mut take));
+        if let Err(complaint) = measured {
+            output::note(&format!("error: {}: {complaint}\n", suite.name()));
             exit = exit.max(Exit::Violated);
         }
-    };
-    if wanted(Suite::Explicit) {
-        wattle_bench::explicit::run(arguments.hundred_million, &mut |line| {
-            output::answer(&format!("{line}\n"));
+        let mut value = json!({
+            "suite": suite.name(),
+            "rows": rows,
+            "notes": notes,
+            "complaint": measured.err(),
         });
+        output::originated("bench", &mut value);
+        objects.push(value);
     }
-    if wanted(Suite::Cores) {
-        wattle_bench::cores::run(&mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-    }
-    if wanted(Suite::Growth) {
-        wattle_bench::growth::run(&mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-    }
-    if wanted(Suite::Tso) {
-        wattle_bench::tso::run(&arguments.suites, &mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-    }
-    if wanted(Suite::Calin) {
-        wattle_bench::calin::run(&arguments.suites, &mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-    }
-    if wanted(Suite::Auto) {
-        let (examples, suites) = (&arguments.examples, &arguments.suites);
-        let fine = wattle_bench::auto::run(examples, suites, arguments.all, &mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-        expect(fine, "auto: an engine alone is much better than the plan");
-    }
-    if wanted(Suite::Abdulla) {
-        let fine = wattle_bench::abdulla::run(&mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-        expect(fine, "abdulla: an answer is not the expected one");
-    }
-    if wanted(Suite::Params) {
-        wattle_bench::params::run(&arguments.suites, &arguments.examples, &mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-    }
-    if wanted(Suite::Cupex) {
-        let fine = wattle_bench::cupex::run(&mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-        expect(fine, "cupex: an answer is not the expected one");
-    }
-    if wanted(Suite::Evidence) {
-        let (examples, suites) = (&arguments.examples, &arguments.suites);
-        let fine = wattle_bench::evidence::run(examples, suites, arguments.all, &mut |line| {
-            output::answer(&format!("{line}\n"));
-        });
-        expect(fine, "evidence: an audit costs too much");
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&objects).unwrap_or_default();
+        output::answer(&format!("{text}\n"));
     }
     exit
 }

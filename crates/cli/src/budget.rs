@@ -56,6 +56,11 @@ impl Budget {
         self.budget.map(|n| n * 1000)
     }
 
+    /// How many threads a search may have, if that was said.
+    pub fn workers_asked(&self) -> Option<usize> {
+        self.workers.map(usize::from)
+    }
+
     /// How many threads a search may have.
     pub fn workers(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

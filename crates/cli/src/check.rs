@@ -1,243 +1,28 @@
 //! `wattle check`: files in, verdicts out.
 
-use super::batch::{Batch, Files, Tally, not_begun};
-use super::budget::{self, Budget};
+mod arguments;
+
+pub use arguments::{Arguments, Extrapolated};
+
+use super::batch::{Batch, Tally, not_begun};
+use super::budget;
 use super::exit::Exit;
-use super::format::{Format, Formatted};
-use super::models::{self, Model};
+use super::format::Format;
 use super::{output, progress, signals, units};
-use clap::{Args, ValueEnum};
-use std::collections::{BTreeMap, BTreeSet};
+use arguments::NoMesh;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use wattle::checkpoint::Directory;
 use wattle::families;
 use wattle::input::{self, InputError, Subject};
-use wattle::{CheckError, Checked, Finding, Options, Order, Run, ThreadCount};
-use wattle_auditor::AuditPolicy;
+use wattle::options::Mesh;
+use wattle::{CheckError, Checked, Finding, Options, Run};
 use wattle_auditor::write_down;
-use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Fairness, Proof, Verdict};
-use wattle_extrapolate::Method;
-use wattle_memory::{ContentKind, Keeps};
+use wattle_evidence::{Broken, Certificate, Control, EvidenceFile, Proof, Verdict};
 use wattle_model::Instance;
 use wattle_report::formats::{github, junit, sarif};
 use wattle_report::json::FileReport;
 use wattle_report::{html, json, text};
 use wattle_syntax::Diagnostic;
-
-#[derive(Debug, Args)]
-pub struct Arguments {
-    #[command(flatten)]
-    files: Files,
-    /// The memory model, or several with commas between them
-    #[arg(
-        long,
-        short,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "MODEL,…",
-        default_value = "tso"
-    )]
-    model: Vec<Model>,
-    /// The engine; `auto` runs a plan (for any number of threads: `params`, `exact`, `counting` and `small`)
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    engine: String,
-    /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number
-    #[arg(long, value_name = "[NAME=]N", value_parser = units::threads)]
-    threads: Vec<(String, ThreadCount)>,
-    #[command(flatten)]
-    budget: Budget,
-    /// Write the search of the engine `explicit` down into this directory from time to time
-    #[arg(long, value_name = "DIR")]
-    checkpoint: Option<PathBuf>,
-    /// Go on with the search that was written down into this directory, and write it down there again
-    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
-    resume: Option<PathBuf>,
-    /// How often it is written down, at the end of a level of the search
-    #[arg(long, value_name = "TIME", value_parser = units::timeout, default_value = "60s")]
-    every: units::Timeout,
-    /// Look for deadlock too
-    #[arg(long)]
-    deadlock: bool,
-    /// Ask whether every thread goes on: no waiting loop, and no place, is stayed in for ever
-    #[arg(long)]
-    progress: bool,
-    /// What is taken for granted about threads and pending stores where whole runs are asked about
-    #[arg(long, value_enum, default_value_t = Fair::Weak)]
-    fairness: Fair,
-    /// The order of the search
-    #[arg(long, value_enum, default_value_t = SearchOrder::Bfs)]
-    order: SearchOrder,
-    /// Which states the engine `explicit` leaves out; `traces` is the engine of that name
-    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
-    reduce: units::Reduced,
-    /// Whether the engine `explicit` keeps one of the states that differ in who is who
-    #[arg(long, value_enum, default_value_t = units::Switch::On)]
-    symmetry: units::Switch,
-    /// What store buffers remember in the engine `explicit`: `exact`, `set`, `multiset`, `oldest=K`,
-    /// `newest=K` or `atmost=K`; with `cegar`, which stores of unbounded buffers stay exact at first:
-    /// `oldest=K` or `newest=K`
-    #[arg(long, value_name = "CONTENT", default_value = "exact")]
-    content: ContentKind,
-    /// What the engine `extrapolate` takes from the SC proof, and nothing beyond it
-    #[arg(long, value_enum)]
-    extrapolate: Option<Extrapolated>,
-    #[command(flatten)]
-    format: Formatted,
-    /// Write the trace of a violation here (one file only)
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// Write the certificate of a proof here (one file only)
-    #[arg(long, value_name = "FILE")]
-    certificate: Option<PathBuf>,
-    /// Write a page with every verdict, trace and source here
-    #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
-    /// Believe proofs without re-checking them; the verdict says so
-    #[arg(long)]
-    no_audit: bool,
-    /// Take for granted what a proof could not do without: that no number wraps around
-    #[arg(long, value_enum, value_name = "WHAT")]
-    assume: Vec<units::Assumed>,
-    /// Only the verdict lines, no traces and no progress
-    #[arg(long, short)]
-    quiet: bool,
-    /// Say what each answer took: engine, states, time and memory
-    #[arg(long, short)]
-    verbose: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Fair {
-    /// Nothing
-    None,
-    /// What can move from some time on, moves
-    Weak,
-    /// What can move again and again, moves again and again
-    Strong,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SearchOrder {
-    /// Breadth first: shortest traces
-    Bfs,
-    /// Depth first
-    Dfs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Extrapolated {
-    /// Predicates and cubes
-    Cubes,
-    /// Predicates
-    Predicates,
-    /// Nothing: the predicates of SC as they are
-    None,
-}
-
-impl From<Extrapolated> for Method {
-    fn from(extrapolated: Extrapolated) -> Self {
-        match extrapolated {
-            Extrapolated::Cubes => Method::Cubes,
-            Extrapolated::Predicates => Method::Predicates,
-            Extrapolated::None => Method::None,
-        }
-    }
-}
-
-impl Arguments {
-    fn options(&self) -> Options {
-        Options {
-            models: models::named(&self.model),
-            engine: match (self.engine.as_str(), self.reduce) {
-                ("auto" | "explicit", units::Reduced::Traces) => Some("traces".into()),
-                ("auto", _) => None,
-                (name, _) => Some(name.into()),
-            },
-            threads: self.threads.iter().cloned().collect::<BTreeMap<_, _>>(),
-            timeout: self.budget.time(),
-            memory: self.budget.bytes(),
-            budget: self.budget.work(),
-            workers: self.budget.workers(),
-            checkpoint: None,
-            deadlock: self.deadlock,
-            progress: self.progress,
-            fairness: match self.fairness {
-                Fair::None => Fairness::None,
-                Fair::Weak => Fairness::Weak,
-                Fair::Strong => Fairness::Strong,
-            },
-            order: match self.order {
-                SearchOrder::Bfs => Order::BreadthFirst,
-                SearchOrder::Dfs => Order::DepthFirst,
-            },
-            reduce: self.reduce.into(),
-            symmetry: self.symmetry == units::Switch::On,
-            content: self.content,
-            extrapolate: self.extrapolate.map(Method::from),
-            audit: match self.no_audit {
-                true => AuditPolicy::Never,
-                false => AuditPolicy::Always,
-            },
-            assume_no_wrap: !self.assume.is_empty(),
-            explain: !self.quiet,
-        }
-    }
-
-    /// What is wrong with the arguments together.
-    /// Where the search is written down.
-    fn directory(&self) -> Result<Option<Directory>, String> {
-        let every = self.every.0.unwrap_or(Duration::MAX);
-        match (&self.checkpoint, &self.resume) {
-            (_, Some(path)) => Directory::resume(path, every).map(Some),
-            (Some(path), None) => Directory::new(path, every).map(Some),
-            (None, None) => Ok(None),
-        }
-    }
-
-    fn complaint(&self, files: usize) -> Option<String> {
-        let kept = self.checkpoint.is_some() || self.resume.is_some();
-        if kept && files != 1 {
-            return Some("--checkpoint and --resume need exactly one program".into());
-        }
-        if kept && !["auto", "explicit"].contains(&self.engine.as_str()) {
-            return Some("--checkpoint and --resume are for --engine auto or explicit".into());
-        }
-        let names: BTreeSet<&str> = self.threads.iter().map(|(n, _)| n.as_str()).collect();
-        if names.len() < self.threads.len() {
-            return Some("--threads names a family twice".into());
-        }
-        let writes = self.trace.is_some() || self.certificate.is_some();
-        if writes && files != 1 {
-            return Some("--trace and --certificate need exactly one program".into());
-        }
-        let kept = matches!(self.content.keeps, Keeps::Oldest | Keeps::Newest)
-            && self.content.k <= MOST_KEPT;
-        match self.engine.as_str() {
-            _ if self.content == ContentKind::default() => {}
-            "explicit" => {}
-            "cegar" if kept => {}
-            "cegar" => {
-                return Some(format!(
-                    "with --engine cegar, --content is oldest=K or newest=K, K at most {MOST_KEPT}"
-                ));
-            }
-            _ => return Some("--content is for --engine explicit or cegar".into()),
-        }
-        let known = wattle::plan::names();
-        if self.engine != "auto" && !known.contains(&self.engine.as_str()) {
-            let (name, known) = (&self.engine, known.join(", "));
-            return Some(format!(
-                "there is no engine called `{name}`; there are auto, {known}"
-            ));
-        }
-        None
-    }
-}
-
-/// Longer exact parts of buffers than this come to no end in `cegar`.
-const MOST_KEPT: usize = 16;
 
 /// What is printed about one file, and its exit.
 struct Answer {
@@ -282,12 +67,27 @@ pub fn run(arguments: &Arguments) -> Exit {
     }
     signals::listen();
     let format = arguments.format.get();
-    let line = progress::Line::new(arguments.quiet || format != Format::Text);
+    let silent = arguments.is_silent();
+    let line = progress::Line::new(arguments.quiet || silent || format != Format::Text);
+    let mesh = match arguments.mesh() {
+        Ok(mesh) => mesh.map(Arc::new),
+        Err(NoMesh::Input(why)) => {
+            output::note(&format!("error: {why}\n"));
+            return Exit::Input;
+        }
+        Err(NoMesh::Lost(why)) => {
+            output::note(&format!("undecided: {why}\n"));
+            return Exit::Undecided;
+        }
+    };
+    if silent {
+        return silently(arguments, &batch, &line, mesh);
+    }
     let mut shown = Shown::new(format, &batch);
     for (name, error) in &batch.errors {
         shown.add(name, failed(name, None, error.clone()));
     }
-    let work = |i: usize, name: &str| one(arguments, i, name, &line);
+    let work = |i: usize, name: &str| one(arguments, i, name, &line, mesh.clone());
     let rest = batch.in_order(arguments.files.jobs, work, |name, a| shown.add(name, a));
     let mut exit = shown.finish().max(not_begun(rest));
     if let Some(path) = &arguments.report
@@ -297,6 +97,37 @@ pub fn run(arguments: &Arguments) -> Exit {
         exit = exit.max(Exit::Input);
     }
     exit
+}
+
+/// A process that helps another one, which tells the answer: only what keeps it from one is told here.
+fn silently(
+    arguments: &Arguments,
+    batch: &Batch,
+    line: &progress::Line,
+    mesh: Option<Arc<Mesh>>,
+) -> Exit {
+    let mut exit = Exit::Holds;
+    for (name, error) in &batch.errors {
+        let answer = failed(name, None, error.clone());
+        output::note(&answer.notes);
+        exit = exit.max(answer.exit);
+    }
+    let work = |i: usize, name: &str| one(arguments, i, name, line, mesh.clone());
+    let show = |name: &str, answer: Answer| {
+        output::note(&answer.notes);
+        for (text, _) in answer
+            .texts
+            .iter()
+            .zip(&answer.exits)
+            .filter(|(_, e)| **e == Exit::Undecided)
+        {
+            output::note(&format!("{name}: {text}"));
+        }
+        exit = exit.max(answer.exit);
+        true
+    };
+    let rest = batch.in_order(arguments.files.jobs, work, show);
+    exit.max(not_begun(rest))
 }
 
 /// What the page of `--report` says of itself.
@@ -398,7 +229,13 @@ impl<'b> Shown<'b> {
 }
 
 /// One file, from its name to its answer.
-fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) -> Answer {
+fn one(
+    arguments: &Arguments,
+    number: usize,
+    name: &str,
+    line: &progress::Line,
+    mesh: Option<Arc<Mesh>>,
+) -> Answer {
     let memory = arguments.budget.bytes();
     let _guard = budget::guard(name, arguments.budget.time(), memory);
     let mut source = match signals::reading(|| input::read(name, arguments.files.language)) {
@@ -414,6 +251,7 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         Err(e) => return failed(name, Some(language), e),
     };
     let mut options = arguments.options();
+    options.mesh = mesh;
     match arguments.directory() {
         Ok(directory) => options.checkpoint = directory.map(Arc::new),
         Err(why) => return failed(name, Some(language), InputError::new(why)),
@@ -461,6 +299,12 @@ fn one(arguments: &Arguments, number: usize, name: &str, line: &progress::Line) 
         .iter()
         .map(|t| format!("{t}{}", source.code_lines(t)))
         .collect();
+    let json = &mut answer.json;
+    for result in json.results.iter_mut().chain([&mut json.worst]) {
+        if let Some(events) = &mut result.trace {
+            output::locate(&source, events);
+        }
+    }
     answer.notes = warnings.join("\n") + &answer.notes;
     let obstacles = checked.findings().filter_map(|f| match &f.judged.verdict {
         Verdict::Undecided { reason, .. } => Some(output::obstacle(name, &source.text, reason)),

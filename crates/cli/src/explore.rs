@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::models::OneModel;
-use super::subject::{self, File};
+use super::subject::{self, Failure, File};
 use super::{budget::Budget, output, signals, units};
 use clap::Args;
 use std::io::Write;
@@ -40,20 +40,17 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Exit {
     match explore(arguments) {
         Ok(()) => Exit::Holds,
-        Err(exit) => exit,
+        Err(failure) => failure.told("explore", &arguments.file.file, false),
     }
 }
 
 /// How long a search for a run may take while somebody waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn explore(arguments: &Arguments) -> Result<(), Exit> {
+fn explore(arguments: &Arguments) -> Result<(), Failure> {
     let (source, _) = arguments.file.load()?;
     let program = arguments.file.program()?;
-    let fail = |why: String| {
-        output::error(&arguments.file.file, &why, &[]);
-        Exit::Input
-    };
+    let fail = |why: String| Failure::input(why);
     let kept = arguments.trace.as_deref().map(subject::evidence::<Trace>);
     let kept = kept.transpose()?;
     let counts = match &kept {
@@ -160,11 +157,8 @@ fn web(
     subject: &Subject<'_>,
     begin: &Way,
     find: &Finder<'_>,
-) -> Result<(), Exit> {
-    let fail = |e: std::io::Error| {
-        output::error("wattle explore --web", &e.to_string(), &[]);
-        Exit::Input
-    };
+) -> Result<(), Failure> {
+    let fail = |e: std::io::Error| Failure::input(e.to_string()).about("wattle explore --web");
     let listener = server::listen(arguments.port).map_err(fail)?;
     let address = listener.local_addr().map_err(fail)?;
     signals::listen();

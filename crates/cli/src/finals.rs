@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::models::{self, Model};
-use super::subject::File;
+use super::subject::{Failure, File};
 use super::{budget::Budget, output, units};
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -50,16 +50,14 @@ struct Found {
 pub fn run(arguments: &Arguments) -> Exit {
     let file = &arguments.file.file;
     match (arguments.budget).within(file, arguments.json, |c| decide(arguments, c)) {
-        Ok(exit) | Err(exit) => exit,
+        Ok(exit) => exit,
+        Err(failure) => failure.told("final", file, arguments.json),
     }
 }
 
-fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Exit> {
+fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> {
     let program = arguments.file.program()?;
-    let threads = units::named(&arguments.threads, &program).map_err(|why| {
-        output::error(&arguments.file.file, &why, &[]);
-        Exit::Input
-    })?;
+    let threads = units::named(&arguments.threads, &program).map_err(Failure::input)?;
     let mut counts = Counts::default();
     for (name, count) in threads {
         if let ThreadCount::Fixed(n) = count {

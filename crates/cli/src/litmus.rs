@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
-use wattle_litmus::{Answer, NoAnswer, Summary, answer_by_traces, answer_with};
+use wattle_litmus::{Answer, NoAnswer, Summary, answer_by_traces, answer_by_vectors, answer_with};
 use wattle_syntax::litmus::{ParsedLitmus, Quantifier, parse_test};
 use wattle_syntax::{Language, Severity};
 
@@ -67,6 +67,7 @@ pub fn run(arguments: &Arguments) -> Exit {
         for model in &models {
             let found = (budget).within(name, true, |control| match arguments.reduce {
                 units::Reduced::Traces => answer_by_traces(&parsed, *model, control),
+                units::Reduced::Cartesian => answer_by_vectors(&parsed, *model, control),
                 reduce @ (units::Reduced::None
                 | units::Reduced::Local
                 | units::Reduced::Persistent) => {
@@ -115,6 +116,7 @@ fn complain(name: &str, error: &InputError) -> Value {
     let mut value = json!({
         "file": name,
         "error": error.reason,
+        "reason": error.reason,
         "diagnostics": diagnostics.collect::<Vec<_>>(),
     });
     output::originated("litmus", &mut value);
@@ -169,7 +171,9 @@ fn text(found: &Answer) -> String {
 
 fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> Value {
     let mut value = match found {
-        Err(why) => json!({ "file": file, "model": model, "error": why.to_string() }),
+        Err(why) => {
+            json!({ "file": file, "model": model, "error": why.to_string(), "reason": why.to_string() })
+        }
         Ok(found) => {
             let s = &found.summary;
             json!({
@@ -197,13 +201,12 @@ fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> V
 }
 
 /// Numbers are numbers; an address is the name of its location.
-fn state(summary: &Summary, row: &[String]) -> Value {
+fn state(summary: &Summary, row: &[i64]) -> Value {
     let fields = summary.items.iter().zip(row).map(|(item, value)| {
-        let value = match value.parse::<i64>() {
-            Ok(number) => Value::from(number),
-            Err(_) => Value::from(value.as_str()),
-        };
-        (item.clone(), value)
+        let shown = summary
+            .location(*value)
+            .map_or_else(|| Value::from(*value), Value::from);
+        (item.clone(), shown)
     });
     Value::Object(fields.collect::<Map<_, _>>())
 }

@@ -30,6 +30,7 @@ mod units;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit::Exit;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// Proves, breaks and fences concurrent programs on relaxed memory (SC, TSO, PSO).
@@ -144,9 +145,11 @@ fn main() -> ExitCode {
             } else {
                 Exit::Holds
             };
-            // A closed terminal is no reason to panic.
-            let _ = e.print();
-            exit
+            match e.print() {
+                // A reader that went away is no reason to complain.
+                Err(lost) if lost.kind() != ErrorKind::BrokenPipe => Exit::Input,
+                Ok(()) | Err(_) => exit,
+            }
         }
     };
     match output::is_lost() {

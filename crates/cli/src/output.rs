@@ -6,9 +6,9 @@ use clap::ValueEnum;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use wattle::input::Located;
+use wattle::input::{Located, Source};
 use wattle_evidence::{Reason, Refusal};
-use wattle_report::json::{DiagnosticReport, Origin};
+use wattle_report::json::{self, DiagnosticReport, EventReport, Origin, SourceReport};
 use wattle_report::text::Style;
 use wattle_syntax::{Diagnostic, Severity};
 
@@ -27,6 +27,15 @@ pub fn answer(text: &str) -> bool {
         note(&format!("error: the answer could not be written: {e}\n"));
     }
     written.is_ok()
+}
+
+/// Says of events in compiled code which source they come from.
+pub fn locate(source: &Source, events: &mut [EventReport]) {
+    json::locate(events, &|line| {
+        let (place, text) = source.code_line(line)?;
+        let (file, line) = place.unzip();
+        Some(SourceReport { file, line, text })
+    });
 }
 
 /// Whether an answer was lost.
@@ -76,13 +85,8 @@ pub fn obstacle(name: &str, text: &str, reason: &Reason) -> String {
 }
 
 /// The same where it is the answer.
-pub fn refusal(name: &str, text: &str, refusal: &Refusal) {
-    if refusal.span.is_some() {
-        let message = Diagnostic::error(refusal.span, &refusal.why);
-        note(&shown(message, refusal).render(name, text));
-    } else {
-        error(name, &refusal.why, &[]);
-    }
+pub fn refused(refusal: &Refusal) -> Diagnostic {
+    shown(Diagnostic::error(refusal.span, &refusal.why), refusal)
 }
 
 fn shown(message: Diagnostic, refusal: &Refusal) -> Diagnostic {

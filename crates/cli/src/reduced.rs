@@ -1,8 +1,7 @@
 //! `wattle show --reduce` and `--as boolean-program`: what predicate abstraction works on.
 
 use super::exit::Exit;
-use super::output;
-use super::subject::File;
+use super::subject::{Failure, File};
 use wattle::input::Source;
 use wattle::{MemoryModel, Reduce};
 use wattle_evidence::{Control, Reason, Task};
@@ -11,8 +10,8 @@ use wattle_extrapolate::{Extrapolate, Method};
 use wattle_model::{Counts, Program, print};
 use wattle_report::text;
 
-/// A memory model and how many entries its buffers have at most.
-pub type Bound = (MemoryModel, usize);
+/// A memory model and how many entries its buffers have at most; if that is not given, as many as a proof takes.
+pub type Bound = (MemoryModel, Option<usize>);
 
 /// Longer buffers make programs nobody wants to read.
 const MOST_ENTRIES: usize = 16;
@@ -36,24 +35,22 @@ pub fn how(text: &str) -> Result<How, String> {
     }
 }
 
-/// `tso,k=2`; without a number of entries it is one.
+/// `tso,k=2`, or `tso,k=proof`; without a number of entries it is one.
 fn bound(text: &str) -> Result<Bound, String> {
     let (model, rest) = text.split_once(',').unwrap_or((text, "k=1"));
     let mut known = MemoryModel::ALL.into_iter();
     let model = known.find(|m| m.keyword() == model.trim());
     let model = model.ok_or("a memory model is expected, as in `tso,k=2`")?;
-    let k = rest.trim().strip_prefix("k=").and_then(|k| k.parse().ok());
-    match k {
-        Some(k) if (1..=MOST_ENTRIES).contains(&k) => Ok((model, k)),
+    let k = rest.trim().strip_prefix("k=");
+    if k == Some("proof") {
+        return Ok((model, None));
+    }
+    match k.and_then(|k| k.parse().ok()) {
+        Some(k) if (1..=MOST_ENTRIES).contains(&k) => Ok((model, Some(k))),
         _ => Err(format!(
             "k is a number from 1 to {MOST_ENTRIES}, as in `tso,k=2`"
         )),
     }
-}
-
-fn refused(file: &File, why: &str) -> Exit {
-    output::error(&file.file, why, &[]);
-    Exit::Input
 }
 
 /// The program with its buffers as variables.
@@ -62,9 +59,11 @@ pub fn wtl(
     program: &Program,
     counts: &Counts,
     (model, k): Bound,
-) -> Result<String, Exit> {
+) -> Result<String, Failure> {
+    let why = "`k=proof` is for `--as boolean-program`: give a number here, as in `tso,k=2`";
+    let k = k.ok_or_else(|| Failure::input(why))?;
     let instance = file.instance(program, counts)?;
-    let reduced = reduce(program, &instance, model, k).map_err(|why| refused(file, &why.0))?;
+    let reduced = reduce(program, &instance, model, k).map_err(|why| Failure::input(why.0))?;
     Ok(print::to_wtl(&reduced))
 }
 
@@ -76,9 +75,9 @@ pub fn boolean(
     counts: &Counts,
     (bound, method): (Option<Bound>, Method),
     control: &Control<'_>,
-) -> Result<String, Exit> {
+) -> Result<String, Failure> {
     let instance = file.instance(program, counts)?;
-    let (model, k) = bound.unwrap_or((MemoryModel::Sc, 1));
+    let (model, k) = bound.unwrap_or((MemoryModel::Sc, Some(1)));
     let task = Task {
         instance: &instance,
         model,
@@ -89,19 +88,19 @@ pub fn boolean(
         method,
         ..Extrapolate::default()
     };
-    let printed = engine.boolean_program(&task, k, control);
-    printed.map_err(|why| {
-        let stopped = matches!(why, Reason::Stopped { .. });
-        match why {
-            Reason::Refused(refusal) => output::refusal(&source.name, &source.text, &refusal),
-            why => {
-                let seconds = control.elapsed().as_secs_f64();
-                output::error(&source.name, &text::reason(&why, seconds), &[]);
-            }
+    let printed = match k {
+        Some(k) => engine.boolean_program(&task, k, control),
+        None => engine.proving_program(&task, control),
+    };
+    printed.map_err(|why| match why {
+        Reason::Refused(refusal) => Failure::refused(source, &refusal),
+        Reason::Stopped { .. } => {
+            Failure::new(Exit::Undecided, text::reason(&why, seconds(control)))
         }
-        match stopped {
-            true => Exit::Undecided,
-            false => Exit::Input,
-        }
+        why => Failure::input(text::reason(&why, seconds(control))),
     })
+}
+
+fn seconds(control: &Control<'_>) -> f64 {
+    control.elapsed().as_secs_f64()
 }

@@ -1,7 +1,7 @@
 //! `wattle replay`: a trace, event by event, on the reference machine.
 
 use super::exit::Exit;
-use super::subject::{self, File};
+use super::subject::{self, Failure, File};
 use super::{budget::Budget, output};
 use clap::Args;
 use wattle_evidence::{EvidenceFile, Lasso, Trace};
@@ -28,29 +28,28 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Exit {
     let file = &arguments.file.file;
     match (arguments.budget).within(file, true, |_| replay(arguments)) {
-        Ok(exit) | Err(exit) => exit,
+        Ok(exit) => exit,
+        Err(failure) => failure.told("replay", file, arguments.json),
     }
 }
 
-fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
+fn replay(arguments: &Arguments) -> Result<Exit, Failure> {
     let program = arguments.file.program()?;
     if let Some(kept) = subject::lasso(&arguments.trace)? {
         return replay_for_ever(arguments, &program, &kept);
     }
     let kept = subject::evidence::<Trace>(&arguments.trace)?;
     let instance = arguments.file.instance(&program, &kept.counts())?;
-    let task = kept.task(&instance).map_err(|e| {
-        output::error(&arguments.trace, &e.to_string(), &[]);
-        Exit::Input
-    })?;
+    let fail = |exit: Exit, reason: String| Failure::new(exit, reason).about(&arguments.trace);
+    let task = kept.task(&instance);
+    let task = task.map_err(|e| fail(Exit::Input, e.to_string()))?;
     let trace = &kept.evidence;
     let states = trace.check(&task).map_err(|e| {
         let reason = format!(
             "the trace does not replay: {e}\n\
              If Wattle wrote this file as it is, that is a bug in Wattle: please report it."
         );
-        output::error(&arguments.trace, &reason, &[]);
-        Exit::Unsound
+        fail(Exit::Unsound, reason)
     })?;
     if let Some(path) = &arguments.html {
         let why = why::Why {
@@ -75,13 +74,11 @@ fn replay(arguments: &Arguments) -> Result<Exit, Exit> {
             .way_of(trace)
             .and_then(|way| wattle_explore::page::of_run(&subject, &way, &why));
         let written = page.and_then(|page| std::fs::write(path, page).map_err(|e| e.to_string()));
-        written.map_err(|e| {
-            output::error(&path.display().to_string(), &e, &[]);
-            Exit::Input
-        })?;
+        written.map_err(|e| Failure::input(e).about(path.display().to_string()))?;
         output::answer(&format!("written to {}\n", path.display()));
     } else if arguments.json {
-        let events = json::events(&task, trace).unwrap_or_default();
+        let mut events = json::events(&task, trace).unwrap_or_default();
+        output::locate(&arguments.file.load()?.0, &mut events);
         let text = serde_json::to_string_pretty(&events).unwrap_or_default();
         output::answer(&format!("{text}\n"));
     } else {
@@ -102,11 +99,8 @@ fn replay_for_ever(
     arguments: &Arguments,
     program: &Program,
     kept: &EvidenceFile<Lasso>,
-) -> Result<Exit, Exit> {
-    let fail = |reason: String, exit: Exit| {
-        output::error(&arguments.trace, &reason, &[]);
-        exit
-    };
+) -> Result<Exit, Failure> {
+    let fail = |reason: String, exit: Exit| Failure::new(exit, reason).about(&arguments.trace);
     let instance = arguments.file.demanded(program, kept)?;
     let task = kept.live_task(&instance);
     let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
@@ -119,7 +113,8 @@ fn replay_for_ever(
         return Err(fail(reason, Exit::Unsound));
     }
     if arguments.json {
-        let events = json::events_for_ever(&task, found).unwrap_or_default();
+        let mut events = json::events_for_ever(&task, found).unwrap_or_default();
+        output::locate(&arguments.file.load()?.0, &mut events);
         let text = serde_json::to_string_pretty(&events).unwrap_or_default();
         output::answer(&format!("{text}\n"));
     } else {

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use wattle::ThreadCount;
 use wattle::fences::recheck_robust;
-use wattle::input::Subject;
+use wattle::input::{Source, Subject};
 use wattle_auditor::AuditPolicy;
 use wattle_evidence::{Control, End, Task, Trace};
 use wattle_memory::MemoryModel;
@@ -193,7 +193,7 @@ fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<An
             "seconds": seconds,
             "states": effort.states,
             "peak_memory_bytes": wattle::resources::peak_memory(),
-            "trace": shown.as_ref().and_then(|s| s.events()),
+            "trace": shown.as_ref().and_then(|s| s.events(&source)),
             "cycle": attack.map(|a| cycle(&instance, a)),
             "fences": crossings,
             "reason": reason,
@@ -263,8 +263,10 @@ impl Shown {
         }
     }
 
-    fn events(&self) -> Option<Vec<json::EventReport>> {
-        json::events(&self.task(), &self.trace)
+    fn events(&self, source: &Source) -> Option<Vec<json::EventReport>> {
+        let mut events = json::events(&self.task(), &self.trace)?;
+        output::locate(source, &mut events);
+        Some(events)
     }
 
     fn rows(&self) -> Vec<table::Row> {

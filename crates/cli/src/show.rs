@@ -3,7 +3,7 @@
 use super::check::Extrapolated;
 use super::exit::Exit;
 use super::models::{OneModel, OneRelaxed};
-use super::subject::{self, File};
+use super::subject::{self, Failure, File};
 use super::{budget::Budget, output, reduced, units};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
@@ -25,8 +25,8 @@ pub struct Arguments {
     /// The form to print
     #[arg(long = "as", value_enum, default_value_t = Form::Wtl)]
     form: Form,
-    /// With buffers as variables (`tso,k=2`): the program, or its boolean program. Of `--as states`, which
-    /// are left out: none, local or persistent (default)
+    /// With buffers as variables (`tso,k=2`): the program, or its boolean program (`tso,k=proof`: the one that
+    /// proves it). Of `--as states`, which are left out: none, local or persistent (default)
     #[arg(long, value_name = "HOW", value_parser = reduced::how, conflicts_with_all = ["trace", "fences"])]
     reduce: Option<reduced::How>,
     /// The memory model of `--as states`
@@ -82,11 +82,11 @@ pub fn run(arguments: &Arguments) -> Exit {
             output::answer(&text);
             Exit::Holds
         }
-        Err(exit) => exit,
+        Err(failure) => failure.told("show", file, false),
     }
 }
 
-fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
+fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure> {
     let drawn = arguments.trace.is_some() || arguments.fences.is_some();
     if matches!(
         arguments.form,
@@ -94,11 +94,11 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
     ) && drawn
     {
         let reason = "a graph is asked for: add --as svg or --as dot";
-        return Err(refused(arguments, reason, Exit::Input));
+        return Err(Failure::new(Exit::Input, reason));
     }
     if arguments.extrapolate.is_some() && arguments.form != Form::BooleanProgram {
         let reason = "--extrapolate is about boolean programs: add --as boolean-program";
-        return Err(refused(arguments, reason, Exit::Input));
+        return Err(Failure::new(Exit::Input, reason));
     }
     if let Some(trace) = &arguments.trace {
         return order(arguments, trace);
@@ -108,12 +108,12 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         Subject::Program(program) => program,
         Subject::System(_) if arguments.form == Form::Svg => {
             let reason = "array-based systems have no graph to draw";
-            return Err(refused(arguments, reason, Exit::Input));
+            return Err(Failure::new(Exit::Input, reason));
         }
         Subject::System(_) if arguments.form == Form::States => {
             let reason =
                 "array-based systems have no fixed number of threads, so no states to draw";
-            return Err(refused(arguments, reason, Exit::Input));
+            return Err(Failure::new(Exit::Input, reason));
         }
         Subject::System(system) => return Ok(system.to_string()),
     };
@@ -124,8 +124,8 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
         return cubicle(arguments, program);
     }
     let mut counts = Counts::default();
-    let named = units::named(&arguments.threads, &program)
-        .map_err(|why| refused(arguments, &why, Exit::Input))?;
+    let named =
+        units::named(&arguments.threads, &program).map_err(|why| Failure::new(Exit::Input, why))?;
     for (name, count) in &named {
         if let ThreadCount::Fixed(n) = count {
             counts.0.insert(name.clone(), *n);
@@ -142,7 +142,7 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
                     "`--reduce` is a memory model and a number of entries here, as in `tso,k=2`"
                 }
             };
-            return Err(refused(arguments, reason, Exit::Input));
+            return Err(Failure::new(Exit::Input, reason));
         }
     };
     match (arguments.form, bound) {
@@ -167,7 +167,7 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Exit> {
     let instance = arguments.file.instance(&program, &counts)?;
     let marks = match arguments.fences {
         None => Vec::new(),
-        Some(model) => marks(arguments, &program, &instance, &counts, (model, control))?,
+        Some(model) => marks(&program, &instance, &counts, (model, control))?,
     };
     Ok(match arguments.form {
         Form::Dot => dot::graph(&instance, &marks),
@@ -181,7 +181,7 @@ fn states(
     program: &Program,
     counts: &Counts,
     control: &Control<'_>,
-) -> Result<String, Exit> {
+) -> Result<String, Failure> {
     let instance = arguments.file.instance(program, counts)?;
     let task = Task {
         instance: &instance,
@@ -194,7 +194,7 @@ fn states(
         Some(reduced::How::Buffers(_)) | None => wattle::Reduce::default(),
     };
     let drawn = wattle::states::states(&task, reduce, control)
-        .map_err(|why| refused(arguments, &why, Exit::Undecided))?;
+        .map_err(|why| Failure::new(Exit::Undecided, why))?;
     Ok(match arguments.draw {
         Drawn::Dot => drawn.dot(),
         Drawn::Svg => drawn.svg(),
@@ -202,9 +202,9 @@ fn states(
 }
 
 /// The array-based system of a program for its first property.
-fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Exit> {
-    let named = units::named(&arguments.threads, &program)
-        .map_err(|why| refused(arguments, &why, Exit::Input))?;
+fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Failure> {
+    let named =
+        units::named(&arguments.threads, &program).map_err(|why| Failure::new(Exit::Input, why))?;
     let (mut any, mut counts) = (Vec::new(), BTreeMap::new());
     for (name, count) in named {
         match count {
@@ -220,24 +220,16 @@ fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Exit> {
     let question = (!program.properties.is_empty()).then_some(0);
     let subject = Subject::Program(program);
     let system = families::system_of(&subject, &any, &counts, question)
-        .map_err(|why| refused(arguments, &why, Exit::Input))?;
+        .map_err(|why| Failure::new(Exit::Input, why))?;
     Ok(system.to_string())
 }
 
-fn refused(arguments: &Arguments, reason: &str, exit: Exit) -> Exit {
-    output::error(&arguments.file.file, reason, &[]);
-    exit
-}
-
 /// The happens-before graph of a saved run.
-fn order(arguments: &Arguments, path: &str) -> Result<String, Exit> {
+fn order(arguments: &Arguments, path: &str) -> Result<String, Failure> {
     let program = arguments.file.program()?;
     let kept = subject::evidence::<Trace>(path)?;
     let instance = arguments.file.instance(&program, &kept.counts())?;
-    let failed = |reason: String| {
-        output::error(path, &reason, &[]);
-        Exit::Input
-    };
+    let failed = |reason: String| Failure::input(reason).about(path);
     let task = kept.task(&instance).map_err(|e| failed(e.to_string()))?;
     (kept.evidence.check(&task)).map_err(|e| failed(format!("the trace does not replay: {e}")))?;
     let order = picture::order(&task, &kept.evidence)
@@ -250,12 +242,11 @@ fn order(arguments: &Arguments, path: &str) -> Result<String, Exit> {
 
 /// Where the cheapest fences go.
 fn marks(
-    arguments: &Arguments,
     program: &Program,
     instance: &wattle_model::Instance,
     counts: &Counts,
     (model, control): (OneRelaxed, &Control<'_>),
-) -> Result<Vec<Mark>, Exit> {
+) -> Result<Vec<Mark>, Failure> {
     let model = MemoryModel::from(model);
     let wanted = FenceOptions {
         model,
@@ -277,20 +268,17 @@ fn marks(
             let first = fixes.first();
             Ok(first.map_or_else(Vec::new, |fix| picture::marks(instance, fix)))
         }
-        Ok(Outcome::BrokenUnderSc(_) | Outcome::Impossible(_)) => Err(refused(
-            arguments,
-            "no fences repair this program; `wattle fences` says why",
+        Ok(Outcome::BrokenUnderSc(_) | Outcome::Impossible(_)) => Err(Failure::new(
             Exit::Violated,
+            "no fences repair this program; `wattle fences` says why",
         )),
-        Ok(Outcome::UpTo { .. } | Outcome::Undecided { .. }) => Err(refused(
-            arguments,
-            "no fence set was found; `wattle fences` says why",
+        Ok(Outcome::UpTo { .. } | Outcome::Undecided { .. }) => Err(Failure::new(
             Exit::Undecided,
+            "no fence set was found; `wattle fences` says why",
         )),
-        Err(_) => Err(refused(
-            arguments,
-            "fences cannot be looked for here; `wattle fences` says why",
+        Err(_) => Err(Failure::new(
             Exit::Input,
+            "fences cannot be looked for here; `wattle fences` says why",
         )),
     }
 }

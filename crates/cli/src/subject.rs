@@ -5,6 +5,7 @@ use super::{output, signals};
 use clap::Args;
 use std::io::Read;
 use wattle::input::{self, InputError, InputLanguage, Source, Subject};
+use wattle_evidence::Refusal;
 use wattle_model::{Counts, Instance, Program};
 
 #[derive(Debug, Args)]
@@ -26,26 +27,22 @@ pub fn language(name: &str) -> Result<InputLanguage, String> {
 }
 
 impl File {
-    /// Reads and parses; errors are printed.
-    pub fn load(&self) -> Result<(Source, Subject), Exit> {
+    /// Reads and parses; warnings are printed.
+    pub fn load(&self) -> Result<(Source, Subject), Failure> {
         let loaded = load(&self.file, self.language, self.mathematical);
-        let (source, subject, warnings) = loaded.map_err(|e| {
-            output::error(&self.file, &e.reason, &e.messages);
-            Exit::Input
-        })?;
+        let (source, subject, warnings) = loaded?;
         warnings.iter().for_each(|w| output::note(w));
         Ok((source, subject))
     }
 
     /// The program; array-based systems are refused.
-    pub fn program(&self) -> Result<Program, Exit> {
+    pub fn program(&self) -> Result<Program, Failure> {
         match self.load()?.1 {
             Subject::Program(program) => Ok(program),
-            Subject::System(_) => {
-                let reason = "array-based systems have no traces or certificates of this kind";
-                output::error(&self.file, reason, &[]);
-                Err(Exit::Input)
-            }
+            Subject::System(_) => Err(Failure::input(
+                "this is an array-based system for any number of threads: it has no run of a fixed \
+                 number of threads to show; `wattle check` asks whether it is safe",
+            )),
         }
     }
 
@@ -54,7 +51,7 @@ impl File {
         &self,
         program: &Program,
         kept: &wattle_evidence::EvidenceFile<E>,
-    ) -> Result<Instance, Exit> {
+    ) -> Result<Instance, Failure> {
         let instance = self.instance(program, &kept.counts())?;
         if kept.live_task(&instance).is_ok() {
             return Ok(instance);
@@ -67,17 +64,13 @@ impl File {
     }
 
     /// The program with its numbers of threads; one without threads is refused.
-    pub fn instance(&self, program: &Program, counts: &Counts) -> Result<Instance, Exit> {
-        let failed = |reason: &str| {
-            output::error(&self.file, reason, &[]);
-            Exit::Input
-        };
+    pub fn instance(&self, program: &Program, counts: &Counts) -> Result<Instance, Failure> {
         match program.instantiate(counts) {
             Ok(instance) if instance.threads.is_empty() => {
-                Err(failed("the program has no threads"))
+                Err(Failure::input("the program has no threads"))
             }
             Ok(instance) => Ok(instance),
-            Err(e) => Err(failed(&e.to_string())),
+            Err(e) => Err(Failure::input(e.to_string())),
         }
     }
 }
@@ -100,6 +93,8 @@ pub fn load(
 pub struct Failure {
     pub exit: Exit,
     pub error: InputError,
+    /// Another file that it is about.
+    about: Option<String>,
 }
 
 impl Failure {
@@ -107,7 +102,34 @@ impl Failure {
         Failure {
             exit,
             error: InputError::new(reason),
+            about: None,
         }
+    }
+
+    /// An engine cannot treat the program: at its place, if it has one.
+    pub fn refused(source: &Source, refusal: &Refusal) -> Self {
+        if !refusal.span.is_some() {
+            return Failure::input(&refusal.why);
+        }
+        let message = [output::refused(refusal)];
+        InputError::of_text("1 error".to_string(), &message, &source.name, &source.text).into()
+    }
+
+    /// It is about this file rather than the program.
+    pub fn about(self, file: impl Into<String>) -> Self {
+        Failure {
+            about: Some(file.into()),
+            ..self
+        }
+    }
+
+    /// Tells it, where answers are JSON as one object; the exit it stands for.
+    pub fn told(&self, command: &str, name: &str, json: bool) -> Exit {
+        output::note(&self.note(name));
+        if json {
+            output::answer(&format!("{}\n", self.json(command, name)));
+        }
+        self.exit
     }
 
     pub fn input(reason: impl Into<String>) -> Self {
@@ -116,6 +138,7 @@ impl Failure {
 
     /// For standard error.
     pub fn note(&self, name: &str) -> String {
+        let name = self.about.as_deref().unwrap_or(name);
         output::complaint(name, &self.error.reason, &self.error.messages)
     }
 
@@ -125,7 +148,10 @@ impl Failure {
         let mut value = serde_json::json!({
             "file": name,
             "verdict": null,
-            "reason": self.error.reason,
+            "reason": match &self.about {
+                Some(about) => format!("{about}: {}", self.error.reason),
+                None => self.error.reason.clone(),
+            },
             "errors": self.error.messages,
             "diagnostics": diagnostics.collect::<Vec<_>>(),
         });
@@ -139,18 +165,16 @@ impl From<InputError> for Failure {
         Failure {
             exit: Exit::Input,
             error,
+            about: None,
         }
     }
 }
 
-/// Reads evidence kept in a file; errors are printed.
+/// Reads evidence kept in a file.
 pub fn evidence<E: wattle_evidence::file::Kept>(
     path: &str,
-) -> Result<wattle_evidence::EvidenceFile<E>, Exit> {
-    let failed = |reason: String| {
-        output::error(path, &reason, &[]);
-        Exit::Input
-    };
+) -> Result<wattle_evidence::EvidenceFile<E>, Failure> {
+    let failed = |reason: String| Failure::input(reason).about(path);
     let mut text = String::new();
     let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|e| failed(format!("cannot be read: {e}")))?;
@@ -160,7 +184,7 @@ pub fn evidence<E: wattle_evidence::file::Kept>(
 /// The same for a run that goes on for ever; nothing if the file is of another kind.
 pub fn lasso(
     path: &str,
-) -> Result<Option<wattle_evidence::EvidenceFile<wattle_evidence::Lasso>>, Exit> {
+) -> Result<Option<wattle_evidence::EvidenceFile<wattle_evidence::Lasso>>, Failure> {
     let mut text = String::new();
     let read = input::open(path.as_ref()).and_then(|mut file| file.read_to_string(&mut text));
     if read.is_err() {
@@ -170,9 +194,6 @@ pub fn lasso(
     match wattle_evidence::EvidenceFile::from_json(&text) {
         Ok(kept) => Ok(Some(kept)),
         Err(wattle_evidence::FileError::WrongFormat { .. }) => Ok(None),
-        Err(e) => {
-            output::error(path, &e.to_string(), &[]);
-            Err(Exit::Input)
-        }
+        Err(e) => Err(Failure::input(e.to_string()).about(path)),
     }
 }

@@ -24,6 +24,8 @@ pub enum Reduced {
     Persistent,
     /// All: one run for each order of events that mind each other (the engine `traces`)
     Traces,
+    /// Those inside of what threads do without minding each other (the engine `cartesian`)
+    Cartesian,
 }
 
 impl From<Reduced> for wattle::Reduce {
@@ -32,7 +34,9 @@ impl From<Reduced> for wattle::Reduce {
             Reduced::None => wattle::Reduce::None,
             Reduced::Local => wattle::Reduce::Local,
             // Whose search this is not.
-            Reduced::Persistent | Reduced::Traces => wattle::Reduce::Persistent,
+            Reduced::Persistent | Reduced::Traces | Reduced::Cartesian => {
+                wattle::Reduce::Persistent
+            }
         }
     }
 }
@@ -41,6 +45,35 @@ impl From<Reduced> for wattle::Reduce {
 pub enum Switch {
     On,
     Off,
+}
+
+/// How many entries buffers have at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    pub k: usize,
+    /// Cells with another number.
+    pub cells: Vec<(String, usize)>,
+}
+
+/// Longer buffers are as good as unbounded ones.
+const LONGEST: usize = 1 << 16;
+
+/// `k=2`, or `k=1,x=2` with cells that have another length.
+pub fn buffers(text: &str) -> Result<Buffers, String> {
+    let expected = || format!("`k=N` is expected, as in `k=2` or `k=1,x=2`, up to {LONGEST}");
+    let (mut k, mut cells) = (None, Vec::new());
+    for (i, part) in text.split(',').enumerate() {
+        let (name, n) = part.split_once('=').ok_or_else(expected)?;
+        let n = n.trim().parse().ok().filter(|n| *n <= LONGEST);
+        let n = n.ok_or_else(expected)?;
+        match name.trim() {
+            "k" if i == 0 => k = Some(n),
+            name if i > 0 && !name.is_empty() => cells.push((name.to_string(), n)),
+            _ => return Err(expected()),
+        }
+    }
+    let k = k.ok_or_else(expected)?;
+    Ok(Buffers { k, cells })
 }
 
 /// `60s`, `500ms`, `2m`, `1h`; a bare number is seconds.

@@ -12,7 +12,10 @@
     clippy::match_wildcard_for_single_variants
 )]
 
+mod hierarchy;
 mod refine;
+
+pub use hierarchy::Hierarchy;
 
 use refine::Kind;
 use wattle_evidence::certificate::Coherent as CoherentCertificate;
@@ -95,6 +98,7 @@ fn decide<L: Layout, C: Kind>(
             reductions: Reductions::ALL,
             order: Order::BreadthFirst,
             most_buffered: 0,
+            compress: false,
         };
         let explored = explore(task, &manner, &mut sizes, control);
         let (found, progress) =

@@ -1,7 +1,8 @@
 //! What sets, counts and order can and cannot prove.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wattle_auditor::audit;
-use wattle_coherent::Coherent;
+use wattle_coherent::{Coherent, Hierarchy};
 use wattle_evidence::{Answer, Certificate, Control, Engine, Reason, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::Instance;
@@ -58,7 +59,15 @@ fn stores_without_end_are_no_problem_for_sets() {
     assert!(holds(&Coherent::OldestK, &task));
     assert!(holds(&Exact, &task));
     assert!(holds(&Multiset, &task));
-    let control = Control::unlimited().with_memory(Some(64 << 20));
+    // It would unroll the loops for ever: enough is when it has looked at its limits so often.
+    let (polls, enough) = (AtomicU64::new(0), AtomicBool::new(false));
+    let sink = |_: &'static str, _| {
+        if polls.fetch_add(1, Ordering::Relaxed) > 20 {
+            enough.store(true, Ordering::Relaxed);
+        }
+    };
+    let flags = [&enough];
+    let control = Control::unlimited().with_sink(&sink).with_cancel(&flags);
     let lazy = wattle_robust::Lazy::default().run(&task, &control);
     assert!(
         !matches!(lazy, Answer::Unreachable { .. } | Answer::Reached { .. }),
@@ -135,4 +144,41 @@ fn a_real_run_is_found_whatever_is_forgotten() {
     ] {
         assert_eq!(with_content(&task(&i), content), "violated", "{content}");
     }
+}
+
+/// Algorithm 3.2: by counting, by order, or by a run.
+#[test]
+fn one_approximation_after_the_other() {
+    let twice = instance(include_str!(
+        "../../../examples/trencher/one-store-seen-twice.trench"
+    ));
+    let answer = Hierarchy.run(&task(&twice), &Control::unlimited());
+    assert!(
+        matches!(
+            answer,
+            Answer::Unreachable {
+                certificate: Certificate::Multisets(_),
+                ..
+            }
+        ),
+        "{answer:?}"
+    );
+    let text = "shared x, y; thread p { x = 1; y = 1; } \
+                thread q { local r, s; r = y; s = x; end: skip; } never q@end && q.r == 1 && q.s == 0;";
+    let program = wattle_syntax::wtl::parse(text).program.expect("parses");
+    let ordered = program.instance().expect("an instance");
+    let asked = task(&ordered);
+    assert!(!holds(&Multiset, &asked), "they forget the order");
+    let answer = Hierarchy.run(&asked, &Control::unlimited());
+    let Answer::Unreachable { certificate, .. } = &answer else {
+        panic!("{answer:?}");
+    };
+    assert!(matches!(certificate, Certificate::Coherent(_)));
+    audit(&asked, certificate, &Control::unlimited()).expect("a proof");
+    let pso = Task {
+        model: MemoryModel::Pso,
+        ..asked
+    };
+    let answer = Hierarchy.run(&pso, &Control::unlimited());
+    assert!(matches!(answer, Answer::Reached { .. }), "{answer:?}");
 }

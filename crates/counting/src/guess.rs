@@ -1,12 +1,14 @@
 //! Facts that hold of all states seen, and how they give way when one turns out to be broken.
 //!
 //! Equations are those of the affine hull of the points; a point that breaks one is taken into the hull.
+//! Bounds are those that more threads do not move, and the program's own numbers next to what was seen: a
+//! semaphore with five places shows its bound with six threads only, but its text says five.
 //! Other facts are dropped when a point breaks them. Facts only ever become weaker, every state seen
 //! satisfies them, and what is left when nothing gives way is the strongest of this form that the events
 //! keep: a point that follows what satisfies all facts satisfies every weaker set that is kept.
 
 use crate::hull::Hull;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
 use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
 use wattle_model::CellId;
@@ -16,6 +18,9 @@ pub type Point = Vec<i64>;
 
 /// How many facts of the larger kinds are tried.
 const MOST_FACTS: usize = 1_200;
+
+/// Numbers of the program that are tried beyond what was seen.
+const NEAREST: usize = 3;
 
 pub struct Guess {
     pub places: usize,
@@ -33,11 +38,13 @@ pub enum Boldness {
 }
 
 impl Guess {
-    /// `points` come with the number of threads; `groups` are places that are one location.
+    /// `points` come with the number of threads; `groups` are places that are one location; `numbers` those
+    /// that the program has in it.
     pub fn new(
         points: &[(u32, Point)],
         places: usize,
         groups: &[Vec<usize>],
+        numbers: &BTreeSet<i64>,
         boldness: Boldness,
     ) -> Guess {
         let columns = points.first().map_or(places, |(_, p)| p.len());
@@ -51,7 +58,12 @@ impl Guess {
         }
         let most = points.iter().map(|(n, _)| *n).max().unwrap_or(0);
         let mut seen = Bounds::new(most);
+        let parts = guess.parts(points, most);
         for (n, p) in points {
+            for part in &parts {
+                let sum = part.iter().map(|(a, c)| a * p[*c]).sum();
+                seen.note((usize::MAX, part.clone()), sum, *n);
+            }
             for (c, v) in p.iter().enumerate() {
                 seen.note((usize::MAX, vec![(1, c)]), *v, *n);
             }
@@ -78,11 +90,39 @@ impl Guess {
                 }
             }
         }
-        guess.others = seen.facts(&guess);
+        guess.others = seen.facts(&guess, numbers);
         guess
     }
 
-    /// All facts.
+    /// Of each equation the places at which there are never more with more threads, and of these the ones with
+    /// at most so many. Who has got in is counted, who is on the way back is not.
+    fn parts(&self, points: &[(u32, Point)], most: u32) -> Vec<Vec<(i64, usize)>> {
+        let greatest = |c: usize, fewer: bool| {
+            let some = points.iter().filter(|(n, _)| !fewer || *n < most.max(2));
+            some.map(|(_, p)| p[c]).max().unwrap_or(0)
+        };
+        let most_at = |c: usize| Some(greatest(c, false)).filter(|m| *m == greatest(c, true));
+        let all: Vec<Option<i64>> = (0..self.places).map(most_at).collect();
+        let sizes: BTreeSet<i64> = all.iter().flatten().copied().collect();
+        let mut parts = Vec::new();
+        for e in self.hull.equations() {
+            for (sign, size) in [1, -1]
+                .iter()
+                .flat_map(|s| sizes.iter().map(move |m| (s, m)))
+            {
+                let here = e.coefficients[..self.places].iter().enumerate();
+                let here = here.map(|(c, a)| (a * sign, c));
+                let few = |c: usize| all[c].is_some_and(|m| m <= *size);
+                let part: Vec<(i64, usize)> = here.filter(|(a, c)| *a > 0 && few(*c)).collect();
+                if part.len() > 1 && !parts.contains(&part) {
+                    parts.push(part);
+                }
+            }
+        }
+        parts
+    }
+
+    /// All facts but those that another says with a closer bound.
     pub fn facts(&self) -> Vec<Fact> {
         let equations = self.hull.equations().into_iter().map(|e| {
             let sum = e.coefficients.iter().enumerate();
@@ -93,7 +133,20 @@ impl Guess {
                 is: Comparison::Zero,
             }])
         });
-        equations.chain(self.others.iter().cloned()).collect()
+        let closest: BTreeMap<&[(i64, Counted)], i64> = {
+            let mut all = BTreeMap::new();
+            for part in self.others.iter().filter_map(bound) {
+                let most = all.entry(part.sum.as_slice()).or_insert(part.constant);
+                *most = part.constant.max(*most);
+            }
+            all
+        };
+        let kept = |f: &&Fact| {
+            let part = bound(f);
+            part.is_none_or(|p| closest.get(p.sum.as_slice()) == Some(&p.constant))
+        };
+        let others = self.others.iter().filter(kept).cloned();
+        equations.chain(others).collect()
     }
 
     fn counted(&self, column: usize) -> Counted {
@@ -115,6 +168,14 @@ impl Guess {
     pub fn widen(&mut self, places: usize) {
         self.hull.insert(self.places, places - self.places);
         self.places = places;
+    }
+}
+
+/// The sum that the fact bounds everywhere, if it is of that form.
+fn bound(fact: &Fact) -> Option<&Sum> {
+    match fact.0.as_slice() {
+        [one] if one.is == Comparison::AtMostZero => Some(one),
+        _ => None,
     }
 }
 
@@ -145,8 +206,8 @@ impl Bounds {
         }
     }
 
-    /// Bounds that do not move with more threads.
-    fn facts(&self, guess: &Guess) -> Vec<Fact> {
+    /// Bounds that do not move with more threads, and numbers of the program where they do.
+    fn facts(&self, guess: &Guess, numbers: &BTreeSet<i64>) -> Vec<Fact> {
         let mut facts = Vec::new();
         for ((here, term), [all, fewer]) in &self.all {
             let single = term.len() == 1 && term[0].1 < guess.places;
@@ -181,6 +242,21 @@ impl Bounds {
             let excluded = *here != usize::MAX && single;
             if all.1 == fewer.1 && tighter(all.1, false) && (!excluded || all.1 == 0) {
                 facts.push(bound(1, all.1.saturating_neg()));
+            }
+            // Of cells, and of several places together.
+            let several = term.len() > 1 && counts;
+            if *here == usize::MAX && (several || term.len() == 1 && !single) {
+                let below = numbers.range(..all.0).rev().take(NEAREST);
+                let above = numbers.range(all.1.saturating_add(1)..).take(NEAREST);
+                let below = below.filter(|k| !counts || **k > 0);
+                facts.extend(below.map(|k| bound(-1, *k)));
+                facts.extend(above.map(|k| bound(1, k.saturating_neg())));
+                if all.0 != fewer.0 && numbers.contains(&all.0) && !(counts && all.0 <= 0) {
+                    facts.push(bound(-1, all.0));
+                }
+                if all.1 != fewer.1 && numbers.contains(&all.1) {
+                    facts.push(bound(1, all.1.saturating_neg()));
+                }
             }
             if facts.len() > MOST_FACTS {
                 break;

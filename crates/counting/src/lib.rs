@@ -19,12 +19,13 @@ mod split;
 use guess::{Boldness, Guess, Point};
 pub use sample::Samples;
 use split::Split;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Counting;
 use wattle_evidence::certificate::counting::{Fact, Gap, Local, Place};
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
-use wattle_model::CountedCrowd;
+use wattle_model::instance::Initial;
+use wattle_model::{CountedCrowd, Crowd, Expr};
 
 /// Who knows, for given places, what the program may do there.
 pub trait Judge {
@@ -77,6 +78,7 @@ pub fn prove<'j>(
             return Ok(Outcome::Open("no small instance could be run".into()));
         }
         let search = Search {
+            numbers: numbers(&counted.crowd),
             model,
             no_wrap,
             samples: &samples,
@@ -101,6 +103,8 @@ pub fn prove<'j>(
 }
 
 struct Search<'a, 'j> {
+    /// Those in the program.
+    numbers: BTreeSet<i64>,
     model: MemoryModel,
     no_wrap: bool,
     samples: &'a Samples,
@@ -203,7 +207,36 @@ impl Search<'_, '_> {
             group.or_default().push(p);
         }
         let groups: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
-        Guess::new(&points, places, &groups, boldness)
+        Guess::new(&points, places, &groups, &self.numbers, boldness)
+    }
+}
+
+/// What the program compares with, adds or begins with, and what is next to it.
+fn numbers(crowd: &Crowd) -> BTreeSet<i64> {
+    let mut found = BTreeSet::new();
+    for c in &crowd.instance.cells {
+        if let Initial::Value(v) = c.init {
+            found.insert(v);
+        }
+    }
+    for step in crowd.instance.threads.iter().flat_map(|t| &t.steps) {
+        if let Some(e) = step.action.evaluated() {
+            constants(e, &mut found);
+        }
+    }
+    let near = |v: &i64| [v.saturating_sub(1), *v, v.saturating_add(1)];
+    found.iter().flat_map(near).collect()
+}
+
+fn constants<A>(e: &Expr<A>, into: &mut BTreeSet<i64>) {
+    match e {
+        Expr::Const(c) => {
+            into.insert(*c);
+        }
+        Expr::Atom(_) => {}
+        Expr::Unary(_, a) => constants(a, into),
+        Expr::Binary(_, a, b) => [a, b].iter().for_each(|e| constants(e, into)),
+        Expr::Ite(c, a, b) => [c, a, b].iter().for_each(|e| constants(e, into)),
     }
 }
 

@@ -3,7 +3,7 @@
 //! At a location with so many stores pending (a *spot*), a register or pending value that has few values,
 //! the same ones with more threads, is told apart by its value. Otherwise what later guards compare is: the
 //! sign of each difference, carried back through assignments to where it is still about this thread's
-//! registers.
+//! registers; and what earlier guards found out about registers that are still to be used.
 
 use crate::sample::Samples;
 use indexmap::{IndexMap, IndexSet};
@@ -75,7 +75,7 @@ pub struct Split {
 impl Split {
     pub fn new(crowd: &Crowd, samples: &Samples) -> Split {
         let mut split = Split {
-            differences: differences(crowd),
+            differences: differences(crowd, samples),
             by_value: by_value(samples),
             places: IndexSet::new(),
         };
@@ -239,8 +239,8 @@ fn by_value(samples: &Samples) -> IndexMap<Spot, (Vec<usize>, Vec<usize>)> {
     values.into_iter().map(chosen).collect()
 }
 
-/// For each role and location: what later guards compare.
-fn differences(crowd: &Crowd) -> Vec<Vec<BTreeSet<Difference>>> {
+/// For each role and location: what later guards compare, and what earlier ones have.
+fn differences(crowd: &Crowd, samples: &Samples) -> Vec<Vec<BTreeSet<Difference>>> {
     let threads = crowd.instance.threads.iter().enumerate();
     let mut all: Vec<Vec<BTreeSet<Difference>>> = Vec::new();
     for (t, thread) in threads {
@@ -253,9 +253,42 @@ fn differences(crowd: &Crowd) -> Vec<Vec<BTreeSet<Difference>>> {
             set.extend(asked.iter().cloned());
         }
         carry(thread, &mut here);
+        let live = &samples.live[crowd.roles.of(t)];
+        for (known, tested) in here.iter_mut().zip(tested(thread, live)) {
+            let more = tested.into_iter().take(MOST_DIFFERENCES);
+            known.extend(more);
+        }
         all.push(here);
     }
     all
+}
+
+/// For each location what guards on the way to it have compared, as long as it is about registers that may
+/// still be read: `r > 0` where `cas(s, r, r - 1)` comes next.
+fn tested(thread: &Thread, live: &[Vec<bool>]) -> Vec<BTreeSet<Difference>> {
+    let mut all: Vec<BTreeSet<Difference>> = vec![BTreeSet::new(); thread.locations.len()];
+    loop {
+        let mut changed = false;
+        for step in &thread.steps {
+            let mut after = all[step.source.index()].clone();
+            if let Action::Assume(e) | Action::Assert { condition: e, .. } = &step.action {
+                compared(e, &mut after);
+            }
+            let written = step.action.written();
+            let live = &live[step.target.index()];
+            let stands = |r: &usize| live[*r] && written.is_none_or(|w| w.index() != *r);
+            after.retain(|d| d.of.keys().all(stands));
+            let here = &mut all[step.target.index()];
+            for d in after {
+                if here.len() < MOST_DIFFERENCES {
+                    changed |= here.insert(d);
+                }
+            }
+        }
+        if !changed {
+            return all;
+        }
+    }
 }
 
 fn carry(thread: &Thread, here: &mut [BTreeSet<Difference>]) {

@@ -49,6 +49,20 @@ pub fn is_discarded<B>(instance: &Instance, state: &State<B>) -> bool {
     })
 }
 
+/// Whether a thread may ever be [discarded](is_discarded) at the location: all its steps are assumptions, and
+/// no two of them are each other's negation.
+pub fn may_be_discarded(thread: &wattle_model::instance::Thread, at: LocationId) -> bool {
+    let mut guards = Vec::new();
+    for s in thread.outgoing(at) {
+        let Action::Assume(e) = &thread.step(*s).action else {
+            return false;
+        };
+        guards.push(e);
+    }
+    let negated = |e: &wattle_model::Expr<RegisterId>| guards.contains(&&e.clone().negate());
+    !guards.is_empty() && !guards.iter().any(|e| negated(e)) && !thread.atomic[at.index()]
+}
+
 /// More states than this after the last one of a trace are not looked at.
 const MAX_STATES: usize = 1 << 20;
 

@@ -16,7 +16,7 @@ use crate::task::Task;
 use crate::trace::{End, Trace};
 use layers::Search;
 use rustc_hash::FxHashMap;
-use wattle_memory::reference::{Machine, Snapshot, starts};
+use wattle_memory::reference::{Machine, Snapshot, State, starts};
 use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::graph::Action;
 use wattle_model::{Instance, LocationId, ThreadId};
@@ -75,7 +75,7 @@ fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trac
         end: &given.end,
         control,
     };
-    let mut best = cut_loops(task, cut_repeats(task, given.clone(), control), control);
+    let mut best = cut_loops(&search, cut_repeats(task, given.clone(), control));
     let better = |best: &Trace, found: Option<Trace>| {
         let found = found.filter(|f| cost(task, f) < cost(task, best));
         found.filter(|f| f.check_within(task, control).is_ok())
@@ -132,36 +132,38 @@ fn cut_repeats(task: &Task<'_>, trace: Trace, control: &Control<'_>) -> Trace {
 
 /// Takes out, while the trace still shows its end: single events, and every stretch of one thread's
 /// events between two visits of the same location.
-fn cut_loops(task: &Task<'_>, mut best: Trace, control: &Control<'_>) -> Trace {
+fn cut_loops<L: Layout>(search: &Search<'_, L>, mut best: Trace) -> Trace {
     let replays = match best.end {
         // Each check explores what can still happen.
         End::Deadlock => MAX_CUTS / 40,
         End::Target | End::Fault(_) => MAX_CUTS,
     };
     let mut budget = replays.min(MAX_REPLAYED / (1 + best.events.len()));
-    loop {
-        let Ok(states) = best.check_within(task, control) else {
-            return best;
-        };
+    while let Some(states) = search.states(&best) {
         let shorter = cuts(&best, &states, budget).into_iter().find_map(|cut| {
             budget = budget.checked_sub(1)?;
+            let control = search.control;
             control.poll("minimise", Progress::default()).ok()?;
-            let events = best.events.iter().enumerate();
-            let events = events.filter(|(i, e)| !cut.takes(*i, e)).map(|(_, e)| *e);
+            let kept = |(i, e): &(usize, &Event)| !cut.takes(*i, e);
+            let events = best.events.iter().enumerate().filter(kept);
+            // What comes before the cut is as it was.
+            let rest = events.clone().skip_while(|(i, _)| *i < cut.first);
+            if !search.is_shown(&states[cut.first], rest.map(|(_, e)| e)) {
+                return None;
+            }
             let shorter = Trace {
-                events: events.collect(),
+                events: events.map(|(_, e)| *e).collect(),
                 ..best.clone()
             };
-            shorter
-                .check_within(task, control)
-                .is_ok()
-                .then_some(shorter)
+            let real = shorter.check_within(search.task, control).is_ok();
+            real.then_some(shorter)
         });
         match shorter {
             Some(shorter) => best = shorter,
-            None => return best,
+            None => break,
         }
     }
+    best
 }
 
 /// The events of one thread from the first to the last index.
@@ -179,7 +181,7 @@ impl Cut {
 }
 
 /// The cuts worth trying, at most `most`; longest first.
-fn cuts(trace: &Trace, states: &[Snapshot], most: usize) -> Vec<Cut> {
+fn cuts<B>(trace: &Trace, states: &[State<B>], most: usize) -> Vec<Cut> {
     let events = &trace.events;
     let mut cuts: Vec<Cut> = Vec::new();
     let fault = usize::from(matches!(trace.end, End::Fault(_)));

@@ -1,12 +1,17 @@
 //! Verdicts: a type that cannot lie. What was only searched up to a bound is never `Holds`.
 
+mod assumption;
+mod shown;
+
+pub use assumption::Assumption;
+pub use shown::SmallWorlds;
+
 use crate::answer::{Limits, Reason};
 use crate::certificate::Certificate;
 use crate::control::{Progress, Stop};
 use crate::live::lasso::Lasso;
 use crate::task::Task;
 use crate::trace::Trace;
-use std::fmt;
 use wattle_memory::MemoryModel;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -68,15 +73,6 @@ pub struct Scope {
     pub invariants: Vec<u32>,
 }
 
-/// Something a proof takes for granted and did not show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Assumption {
-    /// The numbers in these variables, as the user named them, do not wrap around.
-    NoWrap { variables: Vec<String> },
-    /// What the file says of its constants, in a language where that is a given fact.
-    Invariants,
-}
-
 impl Scope {
     /// What a verdict about the task covers.
     pub fn of(task: &Task<'_>) -> Self {
@@ -97,44 +93,6 @@ impl Scope {
             invariants: Vec::new(),
         }
     }
-
-    /// What was not shown, and how to take it for granted, as one sentence.
-    pub fn condition(&self) -> String {
-        let unshown = self.assumptions.iter().map(|a| match a {
-            Assumption::NoWrap { variables } => {
-                let named: Vec<String> = variables.iter().map(|v| format!("`{v}`")).collect();
-                format!(
-                    "that {a} ({}) was not shown; `--assume no-wrap` takes it for granted",
-                    named.join(", ")
-                )
-            }
-            Assumption::Invariants => format!("that {a} was not shown"),
-        });
-        unshown.collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// As it stands after *if*: `no number wraps around`.
-impl fmt::Display for Assumption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Assumption::NoWrap { .. } => f.write_str("no number wraps around"),
-            Assumption::Invariants => f.write_str("the file's invariants about constants hold"),
-        }
-    }
-}
-
-/// How far small instances were run before a proof about any number of threads was told.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SmallWorlds {
-    /// The most threads run in an open family.
-    pub threads: u32,
-    /// States seen, of all instances together.
-    pub states: u64,
-    /// Whether every state of every instance with up to so many threads was seen.
-    pub complete: bool,
-    /// Why nothing could be run.
-    pub not_run: Option<String>,
 }
 
 /// An engine's evidence did not check. This is a bug in Wattle, never in the program.
@@ -142,18 +100,6 @@ pub struct SmallWorlds {
 pub struct Unsound {
     pub engine: &'static str,
     pub what: String,
-}
-
-impl fmt::Display for Unsound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the evidence of engine `{}` did not check: {}\n\
-             This is a bug in Wattle; nothing is claimed about the program. Please report it with \
-             the input file and the command.",
-            self.engine, self.what
-        )
-    }
 }
 
 /// A verdict, and whether its evidence was checked.
@@ -169,24 +115,6 @@ impl Judged {
     pub fn checked(verdict: Verdict) -> Self {
         let unchecked = None;
         Judged { verdict, unchecked }
-    }
-
-    /// The same where a proof took something for granted: what was not accepted is a condition.
-    pub fn assuming(
-        self,
-        assumptions: Vec<Assumption>,
-        accepted: impl Fn(&Assumption) -> bool,
-    ) -> Self {
-        let Verdict::Holds { mut scope, proof } = self.verdict else {
-            return self;
-        };
-        let all = assumptions.iter().all(accepted);
-        scope.assumptions.extend(assumptions);
-        let verdict = match all {
-            true => Verdict::Holds { scope, proof },
-            false => Verdict::HoldsIf { scope, proof },
-        };
-        Judged { verdict, ..self }
     }
 }
 
@@ -204,15 +132,4 @@ pub enum Unchecked {
     /// The proof is about a system, which was audited; that this does what the program does, was not:
     /// why.
     Translation(String),
-}
-
-impl fmt::Display for Unchecked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unchecked::Off => f.write_str("switched off"),
-            Unchecked::Unable(why) => f.write_str(why),
-            Unchecked::Translation(why) => write!(f, "the translation is not validated: {why}"),
-            Unchecked::Stopped(stop) => write!(f, "{stop}"),
-        }
-    }
 }

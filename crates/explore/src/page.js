@@ -52,17 +52,19 @@
     drawChoices();
     drawHistory();
     drawSource();
+    // Coming back to the address comes back to this state.
+    if (live) history.replaceState(null, "", `#${address()}`);
     document.body.dataset.step = String(at);
   }
 
-  function history() {
+  function happened() {
     return live ? view.history : data.views[data.views.length - 1].history;
   }
 
   function drawState() {
     const box = element("state");
     const threads = make("div", "threads");
-    const last = at > 0 ? history()[at - 1] : null;
+    const last = at > 0 ? happened()[at - 1] : null;
     view.threads.forEach((t, i) => {
       const card = make("div", "thread" + (last && last.thread === i ? " acted" : ""));
       card.append(make("h2", "", t.name));
@@ -100,7 +102,7 @@
 
   function drawHistory() {
     const list = make("ol");
-    const events = live ? history() : history();
+    const events = happened();
     events.forEach((e, i) => {
       const item = make("li", (i + 1 === at ? "now " : "") + (e.drain ? "drain" : ""));
       item.tabIndex = 0;
@@ -190,5 +192,17 @@
   element("find").addEventListener("click", find);
   element("save").addEventListener("click", save);
   element("help").addEventListener("click", keys);
-  load().catch((why) => complain(String(why)));
+
+  const asked = new URLSearchParams(location.hash.slice(1));
+  if (live && asked.has("p")) {
+    start = Number(asked.get("s")) || 0;
+    way = asked.get("p").split(".").filter((n) => n !== "").map(Number);
+    at = way.length;
+    load().catch((why) => complain(String(why)));
+  } else if (live && data.first) {
+    view = data.first;
+    draw();
+  } else {
+    load().catch((why) => complain(String(why)));
+  }
 })();

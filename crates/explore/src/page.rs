@@ -15,7 +15,10 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// The page that asks the server.
 pub fn live(subject: &Subject<'_>, begin: &Way) -> String {
-    filled(subject, json!(begin), Value::Null, Value::Null)
+    // Drawn before anything is asked.
+    let first = subject.walk(begin).map(|walk| json!(subject.view(&walk)));
+    let first = first.unwrap_or(Value::Null);
+    filled(subject, json!(begin), first, Value::Null, Value::Null)
 }
 
 /// One file with every state of a run, and buttons to step through it.
@@ -33,16 +36,23 @@ pub fn of_run(subject: &Subject<'_>, way: &Way, why: &[String]) -> Result<String
         }
         views.push(view);
     }
-    Ok(filled(subject, json!(way), json!(views), json!(why)))
+    Ok(filled(
+        subject,
+        json!(way),
+        Value::Null,
+        json!(views),
+        json!(why),
+    ))
 }
 
-fn filled(subject: &Subject<'_>, way: Value, views: Value, why: Value) -> String {
+fn filled(subject: &Subject<'_>, way: Value, first: Value, views: Value, why: Value) -> String {
     let data = json!({
         "name": subject.name,
         "model": subject.model.to_string(),
         "source": subject.text,
         "properties": subject.properties,
         "way": way,
+        "first": first,
         "views": views,
         "why": why,
     });

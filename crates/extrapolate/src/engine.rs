@@ -20,6 +20,7 @@ use crate::known::Memory;
 use crate::lift::Mix;
 use crate::relaxed::Plan;
 use crate::sc::relaxed;
+use crate::step::{Parts, Step};
 use wattle_evidence::{Answer, Control, Engine, Progress, Reason, Refusal, Task};
 use wattle_memory::MemoryModel;
 use wattle_predicates::cegar::abstraction::Halt;
@@ -100,6 +101,9 @@ pub(crate) struct Work<'w> {
     pub memory: Memory,
     /// The predicates given with the program prove it under SC.
     pub given: bool,
+    /// Whether the boolean program that proves the task is wanted as text, and that text.
+    pub wants_text: bool,
+    pub text: Option<String>,
 }
 
 impl Extrapolate {
@@ -124,6 +128,24 @@ impl Extrapolate {
         (answer, work.stages)
     }
 
+    /// The boolean program with which the task is proved, as text: with the predicates and the buffers that
+    /// this takes.
+    pub fn proving_program(
+        &self,
+        task: &Task<'_>,
+        control: &Control<'_>,
+    ) -> Result<String, Reason> {
+        self.accepts(task).map_err(Reason::Refused)?;
+        let mut work = Work::new(self, task, control);
+        if task.model == MemoryModel::Sc {
+            return work.text(1).map_err(reason);
+        }
+        work.wants_text = true;
+        work.run().map_err(reason)?;
+        let none = || Reason::Other("there is no boolean program that proves it".into());
+        work.text.ok_or_else(none)
+    }
+
     /// The boolean program of the task as text, with buffers of at most `k` entries.
     pub fn boolean_program(
         &self,
@@ -133,11 +155,46 @@ impl Extrapolate {
     ) -> Result<String, Reason> {
         self.accepts(task).map_err(Reason::Refused)?;
         let mut work = Work::new(self, task, control);
-        work.text(k).map_err(|halt| match halt {
-            Halt::Stopped(stop) => Reason::stopped(stop, "extrapolate"),
-            Halt::Unknown(why) => Reason::SolverUnknown(why.to_string()),
-            Halt::Other(why) => Reason::Other(why),
-        })
+        work.text(k).map_err(reason)
+    }
+}
+
+/// What the paper's method alone comes to.
+#[derive(Clone, Debug)]
+pub struct Pure {
+    /// The proof under SC.
+    pub sc: Stage,
+    /// The one boolean program of the relaxed program.
+    pub relaxed: Stage,
+    pub outcome: PureOutcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PureOutcome {
+    Proved,
+    /// A path that is no run, or one to a full buffer that is none: the predicates do not do.
+    Imprecise,
+    /// A run needs longer buffers.
+    Overflow,
+    Violated,
+}
+
+impl Extrapolate {
+    /// dan-2013 to the letter: the predicates given with the program prove it under SC (where there are
+    /// none, those that are found and as few of them as will do); they are extrapolated once, with
+    /// buffers of at most `k` entries, and the boolean program is checked. Nothing is refined.
+    pub fn pure(&self, task: &Task<'_>, k: usize, control: &Control<'_>) -> Result<Pure, Reason> {
+        self.accepts(task).map_err(Reason::Refused)?;
+        let mut work = Work::new(self, task, control);
+        work.pure(k).map_err(reason)
+    }
+}
+
+fn reason(halt: Halt) -> Reason {
+    match halt {
+        Halt::Stopped(stop) => Reason::stopped(stop, "extrapolate"),
+        Halt::Unknown(why) => Reason::SolverUnknown(why.to_string()),
+        Halt::Other(why) => Reason::Other(why),
     }
 }
 
@@ -151,10 +208,39 @@ impl<'w> Work<'w> {
             effort: Progress::default(),
             memory: Memory::default(),
             given: true,
+            wants_text: false,
+            text: None,
         }
     }
 
     fn text(&mut self, k: usize) -> Result<String, Halt> {
+        let (system, (graphs, buffers, vocabulary, cubes)) = self.once(k)?;
+        let asking = (&self.memory, self.control);
+        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, asking)?;
+        crate::print::program(&mut program, self.task.question(), self.control)
+    }
+
+    fn pure(&mut self, k: usize) -> Result<Pure, Halt> {
+        let (system, parts) = self.once(k)?;
+        let none = || Halt::Other("no boolean program was checked".into());
+        let sc = *self.stages.last().ok_or_else(none)?;
+        let method = self.engine.method;
+        let outcome = match self.step(self.task, system, (method, k), parts)? {
+            Step::Proved(..) => PureOutcome::Proved,
+            Step::Run(..) => PureOutcome::Violated,
+            Step::Overflow => PureOutcome::Overflow,
+            Step::Spurious(_) | Step::Short(_) | Step::Coarse(..) => PureOutcome::Imprecise,
+        };
+        let relaxed = *self.stages.last().ok_or_else(none)?;
+        Ok(Pure {
+            sc,
+            relaxed,
+            outcome,
+        })
+    }
+
+    /// What the boolean program is made of, by the proof under SC and one extrapolation.
+    fn once(&mut self, k: usize) -> Result<(System<'w>, Parts), Halt> {
         let task = self.task;
         let sc = Task {
             model: MemoryModel::Sc,
@@ -166,7 +252,12 @@ impl<'w> Work<'w> {
         };
         let proof = match self.given {
             true => proof,
-            false => self.minimal(&sc, proof)?,
+            false => {
+                let proof = self.minimal(&sc, proof)?;
+                // The last stage is about the proof that is extrapolated.
+                self.proved(&sc, &proof.predicates, proof.size)?;
+                proof
+            }
         };
         let system = System::new(task.instance, task.model, task.question(), k);
         let (graphs, buffers) = Program::parts(&system, self.control)?;
@@ -181,9 +272,7 @@ impl<'w> Work<'w> {
             size: proof.size,
         };
         let (vocabulary, cubes) = plan.vocabulary(&system, &buffers, &proof, &[]);
-        let asking = (&self.memory, self.control);
-        let mut program = Program::new(system, graphs, buffers, vocabulary, cubes, asking)?;
-        crate::print::program(&mut program, task.question(), self.control)
+        Ok((system, (graphs, buffers, vocabulary, cubes)))
     }
 
     fn undecided(&self, reason: Reason) -> Answer {

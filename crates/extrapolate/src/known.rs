@@ -78,16 +78,20 @@ impl Memory {
         self.0.borrow().models.clone()
     }
 
-    /// The solver's answer or the one it gave before; how often the solver was asked for it.
-    pub fn ask(&self, query: &[Formula], control: &Control<'_>) -> (Answer, u64) {
+    /// The solver's answer or the one it gave before; how often the solver was asked for it, and the work
+    /// that this took.
+    pub fn ask(&self, query: &[Formula], control: &Control<'_>) -> (Answer, u64, u64) {
         let known = &mut *self.0.borrow_mut();
         let before = known.session.counters.solver_calls;
+        let spent = known.session.solver().spent();
         let goes_on = || control.stop().is_none();
         let answer = known.session.check_while(query, &goes_on);
         if let Answer::Sat(model) = &answer {
             keep(&mut known.models, model.clone());
         }
-        (answer, known.session.counters.solver_calls - before)
+        let calls = known.session.counters.solver_calls - before;
+        let work = known.session.solver().spent() - spent;
+        (answer, calls, work)
     }
 
     /// What is known of the question. Without a size, cubes that are not smallest will do too.

@@ -25,4 +25,4 @@ pub mod sites;
 mod step;
 pub mod vocabulary;
 
-pub use engine::{Extrapolate, Method};
+pub use engine::{Extrapolate, Method, Pure, PureOutcome};

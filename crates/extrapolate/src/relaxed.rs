@@ -125,7 +125,12 @@ impl Work<'_> {
                 tried.push(same);
                 let parts = (graphs, buffers, vocabulary, cubes);
                 match self.step(task, system(), (plan.method, length.k()), parts)? {
-                    Step::Proved(_, certificate) => {
+                    Step::Proved(mut program, certificate) => {
+                        if self.wants_text {
+                            let question = task.question();
+                            let text = crate::print::program(&mut program, question, self.control)?;
+                            self.text = Some(text);
+                        }
                         let effort = self.effort;
                         return Ok(At::Answer(Answer::Unreachable {
                             certificate,

@@ -100,7 +100,7 @@ impl Work<'_> {
     }
 
     /// The boolean program over these predicates under SC, if it proves the program.
-    fn proved<'i>(
+    pub fn proved<'i>(
         &mut self,
         sc: &Task<'i>,
         predicates: &[Formula],

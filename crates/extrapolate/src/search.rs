@@ -298,8 +298,9 @@ impl Answering<'_, '_> {
         let mut query = self.vocabulary.formulas(cube);
         let literals: Vec<(usize, bool)> = cube.literals().collect();
         query.extend(self.rest.iter().cloned());
-        let (answer, calls) = self.searcher.memory.ask(&query, self.control);
+        let (answer, calls, work) = self.searcher.memory.ask(&query, self.control);
         self.searcher.counters.solver_calls += calls;
+        self.poll(work)?;
         match answer {
             Answer::Unsat(refutation) => {
                 let core = refutation.core.into_iter();
@@ -328,10 +329,10 @@ impl Answering<'_, '_> {
     fn poll(&mut self, work: u64) -> Result<(), Stop> {
         let searcher = &mut *self.searcher;
         searcher.work += work;
-        if searcher.work >= searcher.poll_at {
-            searcher.poll_at = searcher.work + POLL;
+        while searcher.work >= searcher.poll_at {
+            searcher.poll_at += POLL;
             let progress = Progress {
-                states: searcher.work,
+                states: searcher.poll_at,
                 ..Progress::default()
             };
             self.control.poll("extrapolate", progress)?;

@@ -1,6 +1,6 @@
 //! Asking for a test's final states.
 
-use crate::either::{by_traces, final_states};
+use crate::either::{by_traces, by_vectors, final_states};
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -96,6 +96,17 @@ pub fn answer_by_traces(
 ) -> Result<Answer, NoAnswer> {
     summarise(parsed, |instance, observed| {
         by_traces(instance, model, observed, control)
+    })
+}
+
+/// The same by cartesian vectors.
+pub fn answer_by_vectors(
+    parsed: &ParsedLitmus,
+    model: MemoryModel,
+    control: &Control<'_>,
+) -> Result<Answer, NoAnswer> {
+    summarise(parsed, |instance, observed| {
+        by_vectors(instance, model, observed, control)
     })
 }
 

@@ -23,6 +23,8 @@ mod either;
 mod parts;
 mod summary;
 
-pub use answer::{Answer, NoAnswer, answer, answer_by_traces, answer_with, observed_facts};
+pub use answer::{
+    Answer, NoAnswer, answer, answer_by_traces, answer_by_vectors, answer_with, observed_facts,
+};
 pub use either::final_states;
 pub use summary::{Observation, Summary};

@@ -34,8 +34,10 @@ pub struct Summary {
     pub condition: String,
     /// What a state consists of, `0:EAX` and `[x]`.
     pub items: Vec<String>,
-    /// Sorted. Addresses appear under their location's name.
-    pub states: Vec<Vec<String>>,
+    /// Sorted. Values may be addresses: [`Summary::location`].
+    pub states: Vec<Vec<i64>>,
+    /// Addresses and the names of their locations.
+    addresses: Vec<(i64, String)>,
     /// Final states that satisfy the proposition, and that do not.
     pub positive: usize,
     pub negative: usize,
@@ -61,11 +63,6 @@ impl Summary {
                 positive += 1;
             }
         }
-        let value = |v: i64| {
-            let address = test.addresses.iter().find(|(a, _)| *a == v);
-            address.map_or_else(|| v.to_string(), |(_, name)| name.clone())
-        };
-        let show = |s: &&[i64]| s.iter().map(|v| value(*v)).collect();
         Summary {
             name: name.to_string(),
             quantifier: test.quantifier,
@@ -76,7 +73,8 @@ impl Summary {
                 .collect(),
             negative: shown.len() - positive,
             positive,
-            states: shown.iter().map(show).collect(),
+            states: shown.iter().map(|s| s.to_vec()).collect(),
+            addresses: test.addresses.clone(),
         }
     }
 
@@ -97,11 +95,25 @@ impl Summary {
         }
     }
 
+    /// The name of the location that a value is the address of.
+    pub fn location(&self, value: i64) -> Option<&str> {
+        let mut addresses = self.addresses.iter();
+        let (_, name) = addresses.find(|(a, _)| *a == value)?;
+        Some(name)
+    }
+
     /// `0:EAX=1; [x]=2;`
-    pub fn state_line(&self, state: &[String]) -> String {
-        let parts = self.items.iter().zip(state);
-        let parts: Vec<String> = parts.map(|(i, v)| format!("{i}={v};")).collect();
-        parts.join(" ")
+    pub fn state_line(&self, state: &[i64]) -> impl fmt::Display {
+        std::fmt::from_fn(move |f| {
+            for (i, (item, value)) in self.items.iter().zip(state).enumerate() {
+                let gap = if i > 0 { " " } else { "" };
+                match self.location(*value) {
+                    Some(name) => write!(f, "{gap}{item}={name};")?,
+                    None => write!(f, "{gap}{item}={value};")?,
+                }
+            }
+            Ok(())
+        })
     }
 }
 

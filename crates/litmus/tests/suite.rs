@@ -102,7 +102,11 @@ fn agrees_with_the_expected_answers() {
             let entry = &states[columns[0]];
             if let Some(all) = entry[*model].as_array() {
                 let expected: BTreeSet<&str> = all.iter().filter_map(|s| s.as_str()).collect();
-                let lines: Vec<String> = s.states.iter().map(|x| s.state_line(x)).collect();
+                let lines: Vec<String> = s
+                    .states
+                    .iter()
+                    .map(|x| s.state_line(x).to_string())
+                    .collect();
                 let given: BTreeSet<&str> = lines.iter().map(String::as_str).collect();
                 if given != expected {
                     wrong.push(format!("{file} {model}: {given:?}, expected {expected:?}"));

@@ -3,9 +3,27 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use wattle_memory::reference::{Machine, Outcome, evaluate};
-use wattle_memory::{Exact, Layout, Pso, Sc, Tso};
+use wattle_memory::reference::{Machine, Outcome, evaluate, starts};
+use wattle_memory::{Exact, Layout, Pso, Sc, Start, Tso};
+use wattle_model::instance::Initial;
 use wattle_model::{Counts, Instance};
+
+/// Where there are too many to list: what nobody has set is the same small number everywhere.
+fn few_starts(instance: &Instance) -> Vec<Start> {
+    let mut all = Vec::new();
+    for v in 0..128 {
+        let mut some = instance.clone();
+        let cells = some.cells.iter_mut().map(|c| &mut c.init);
+        let registers = some.threads.iter_mut().flat_map(|t| &mut t.registers);
+        for init in cells.chain(registers.map(|r| &mut r.init)) {
+            if matches!(init, Initial::Any) {
+                *init = Initial::Value(v);
+            }
+        }
+        all.extend(starts(&some).expect("one start"));
+    }
+    all
+}
 
 /// Whether the property is violated; `None` if there are too many states to say.
 fn violated<L: Layout>(instance: &Instance, limit: usize) -> Option<bool>
@@ -13,7 +31,7 @@ where
     L::Buffer<Exact>: Clone + Ord,
 {
     let machine = Machine::<L, Exact>::new(instance, ()).expect("a machine");
-    let starts = machine.starts().expect("starts");
+    let starts = machine.starts().unwrap_or_else(|_| few_starts(instance));
     let mut work: std::collections::VecDeque<_> =
         starts.iter().map(|s| machine.initial(s)).collect();
     let mut seen: BTreeSet<_> = work.iter().cloned().collect();

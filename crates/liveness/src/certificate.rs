@@ -58,6 +58,10 @@ fn write<L: Coded + Unpack>(
     let mut nodes = Vec::new();
     for same in rows.chunk_by(|a, b| a.0 == b.0) {
         states.push(&same[0].0);
+        // Where the automaton does not go on there is nothing to follow.
+        let goes_on = same.iter().map(|(.., n)| *n);
+        let goes_on = goes_on.filter(|n| !graph.arcs(*n).is_empty());
+        enough(graph, goes_on.min(), &mut nodes);
         put(&mut nodes, same.len() as u64);
         for (_, q, n) in same {
             put(&mut nodes, u64::from(*q));
@@ -76,6 +80,26 @@ fn write<L: Coded + Unpack>(
         count: numbers.count,
         components: numbers.components,
         nodes,
+    }
+}
+
+/// Whose moves are enough in the node's state, whatever the automaton's.
+fn enough(graph: &Graph<'_, '_>, node: Option<u32>, out: &mut Vec<u8>) {
+    let Some(chosen) = node.and_then(|n| graph.chosen[n as usize]) else {
+        put(out, 0);
+        return;
+    };
+    put(
+        out,
+        u64::from(chosen.steps.count_ones() + chosen.drains.count_ones()),
+    );
+    for t in 0..graph.machine.thread_count() {
+        if chosen.steps_of(t) {
+            put(out, 2 * t as u64);
+        }
+        if chosen.drains_of(t) {
+            put(out, 2 * t as u64 + 1);
+        }
     }
 }
 

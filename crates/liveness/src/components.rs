@@ -1,6 +1,7 @@
 //! Strongly connected components of a part of the graph, and what is wrong or harmless about them.
 
-use crate::graph::{Arc, Graph};
+use crate::graph::{Arc, Broken, Graph, Label};
+use crate::moves::Loops;
 use wattle_evidence::certificate::components::Harmless;
 use wattle_evidence::live::{Fairness, Mover, Set, Trap};
 
@@ -13,12 +14,37 @@ pub struct Judge {
     pub movers: Set,
     /// For progress; a run breaks it that stays in one of them.
     pub traps: Vec<Trap>,
+    /// How to tell of an edge that it stays there, trap by trap.
+    pub stays: Vec<Stays>,
+}
+
+/// An edge between two states in a trap stays in it.
+#[derive(Clone, Copy, Debug)]
+pub enum Stays {
+    /// A single place: if the thread is nowhere else on the way.
+    Place(Set),
+    /// A loop: if it is not left on the way.
+    Loop(Loops),
 }
 
 impl Judge {
     /// Whether the sums over a component decide about it.
     pub fn is_plain(&self) -> bool {
         self.traps.is_empty() && self.fairness != Fairness::Strong
+    }
+
+    /// The edge, between states in the trap, stays there.
+    fn stays(&self, trap: Option<usize>, label: &Label) -> bool {
+        match trap.map(|i| self.stays[i]) {
+            None => true,
+            Some(Stays::Place(t)) => label.away & t == 0,
+            Some(Stays::Loop(bit)) => label.left & bit == 0,
+        }
+    }
+
+    /// Whether the arc of a component, to one of its nodes, is one of its edges.
+    pub fn is_inside(&self, graph: &Graph<'_, '_>, trap: Option<usize>, arc: &Arc) -> bool {
+        self.stays(trap, &graph.labels[arc.label as usize])
     }
 
     /// Whether a run through all of the component can be fair.
@@ -53,12 +79,12 @@ struct Component {
 
 /// A strongly connected set of nodes that a fair run can go through for ever without doing what is
 /// demanded, among these nodes.
-pub fn look_into(graph: &Graph<'_, '_>, nodes: &[u32]) -> Option<Vec<u32>> {
+pub fn look_into(graph: &Graph<'_, '_>, nodes: &[u32]) -> Option<Broken> {
     match graph.judge.traps.is_empty() {
-        true => broken(graph, nodes.to_vec()),
+        true => broken(graph, nodes.to_vec(), None),
         false => in_traps(graph, nodes)
             .into_iter()
-            .find_map(|(_, inside)| broken(graph, inside)),
+            .find_map(|(trap, inside)| broken(graph, inside, Some(trap))),
     }
 }
 
@@ -90,17 +116,18 @@ pub fn in_traps(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<(usize, Vec<u32>)> 
 
 /// One of the components that breaks the demand; with strong fairness, after taking out what no fair
 /// run stays in.
-fn broken(graph: &Graph<'_, '_>, nodes: Vec<u32>) -> Option<Vec<u32>> {
+fn broken(graph: &Graph<'_, '_>, nodes: Vec<u32>, trap: Option<usize>) -> Option<Broken> {
     let mut work = vec![nodes];
     while let Some(nodes) = work.pop() {
-        for component in components(graph, &nodes) {
+        for component in components(graph, &nodes, trap) {
             let sets = graph.judge.sets;
             if !component.inside || component.accepting & sets != sets {
                 continue;
             }
             let unfair = component.unfair(&graph.judge);
             if unfair == 0 {
-                return Some(component.nodes);
+                let nodes = component.nodes;
+                return Some(Broken { nodes, trap });
             }
             if graph.judge.fairness == Fairness::Strong {
                 let rest = component.nodes.into_iter();
@@ -120,8 +147,10 @@ impl Component {
     }
 }
 
-/// Tarjan's components of the graph between these nodes; whatever an arc leads to comes before.
-fn components(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<Component> {
+/// Tarjan's components of the graph between these nodes, which are in the trap; whatever an arc that stays
+/// there leads to comes before.
+fn components(graph: &Graph<'_, '_>, nodes: &[u32], trap: Option<usize>) -> Vec<Component> {
+    let stays = |arc: &Arc| graph.judge.is_inside(graph, trap, arc);
     let mut place = graph.place.borrow_mut();
     if place.len() < graph.store.len() {
         place.resize(graph.store.len(), NOWHERE);
@@ -152,7 +181,7 @@ fn components(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<Component> {
             while let Some(arc) = arcs.get(*i as usize) {
                 *i += 1;
                 let target = place[arc.target as usize];
-                if target == NOWHERE {
+                if target == NOWHERE || !stays(arc) {
                     continue;
                 }
                 if number[target as usize] == NOWHERE {
@@ -192,7 +221,7 @@ fn components(graph: &Graph<'_, '_>, nodes: &[u32]) -> Vec<Component> {
         component.ever |= able;
         for arc in graph.arcs(*node) {
             let target = place[arc.target as usize];
-            if target != NOWHERE && of[target as usize] == of[i] {
+            if target != NOWHERE && of[target as usize] == of[i] && stays(arc) {
                 let label = graph.label(arc);
                 component.accepting |= label.accepting;
                 component.moved |= label.moved;
@@ -225,11 +254,14 @@ pub fn number(graph: &Graph<'_, '_>, movers: &[Mover]) -> Option<Numbers> {
         of: vec![Vec::new(); all.len()],
     };
     let parts = match graph.judge.traps.is_empty() {
-        true => vec![(0, all)],
-        false => in_traps(graph, &all),
+        true => vec![(None, all)],
+        false => {
+            let parts = in_traps(graph, &all).into_iter();
+            parts.map(|(trap, nodes)| (Some(trap), nodes)).collect()
+        }
     };
     for (trap, nodes) in parts {
-        numbers.part(graph, movers, trap as u32, &nodes)?;
+        numbers.part(graph, movers, trap, &nodes)?;
     }
     Some(numbers)
 }
@@ -239,14 +271,14 @@ impl Numbers {
         &mut self,
         graph: &Graph<'_, '_>,
         movers: &[Mover],
-        trap: u32,
+        trap: Option<usize>,
         nodes: &[u32],
     ) -> Option<()> {
-        for component in components(graph, nodes) {
+        for component in components(graph, nodes, trap) {
             let number = self.count;
             self.count += 1;
             for n in &component.nodes {
-                self.of[*n as usize].push((trap, number));
+                self.of[*n as usize].push((trap.unwrap_or(0) as u32, number));
             }
             if !component.inside {
                 continue;

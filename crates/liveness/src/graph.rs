@@ -1,5 +1,8 @@
 //! The product of program and automaton, explored depth first, with its edges kept.
 //!
+//! Local steps are chained to the move before them, and of a node's moves only those are followed that are
+//! enough ([`reduction`](crate::reduction)).
+//!
 //! Strongly connected components are found while exploring (Couvreur's algorithm): of each that is
 //! still open it is known which acceptance sets its edges meet, who moves on them, and who cannot move
 //! in some state of it. As soon as one has all that a fair run that breaks the demand needs, the
@@ -7,15 +10,16 @@
 //! when they are complete, and large ones each time they have doubled.
 
 use crate::components::{Judge, look_into};
-use crate::moves::Moves;
+use crate::moves::{Loops, Move, Moves};
+use crate::reduction::Rules;
 use crate::tableau::MOST_ATOMS;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use wattle_evidence::certificate::components::Automaton;
 use wattle_evidence::live::{LiveTask, Mover, Set};
 use wattle_evidence::{Control, Progress, Stop};
-use wattle_memory::compiled::{Code, Flaw, Found, Machine};
-use wattle_memory::reference;
+use wattle_memory::compiled::{Chosen, Code, Flaw, Found, Machine, Offer};
+use wattle_memory::{Event, reference};
 use wattle_search::store::{ROOT, Store, hash};
 
 /// What an edge does.
@@ -24,6 +28,20 @@ pub struct Label {
     /// Acceptance sets it is in.
     pub accepting: u64,
     pub moved: Set,
+    /// See [`Move`].
+    pub away: Set,
+    pub left: Loops,
+}
+
+impl Label {
+    pub fn of(m: &Move, accepting: u64) -> Self {
+        Label {
+            accepting,
+            moved: m.moved,
+            away: m.away,
+            left: m.left,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +74,28 @@ pub struct Graph<'m, 'i> {
     label_numbers: FxHashMap<Label, u32>,
     /// Who can move, as a number of a label with that set.
     able: Vec<u32>,
+    /// Whose moves are followed; none if all are.
+    pub chosen: Vec<Option<Chosen>>,
+    /// Not all moves need be followed.
+    leaves_out: bool,
+    offers: Vec<Offer>,
     row: Vec<u64>,
     /// To work in: where a node is among those looked at.
     pub place: RefCell<Vec<u32>>,
+}
+
+/// A strongly connected set of nodes with a fair run that breaks the demand.
+pub struct Broken {
+    pub nodes: Vec<u32>,
+    /// The trap it stays in, for progress.
+    pub trap: Option<usize>,
 }
 
 /// Why exploring ended.
 pub enum Ended {
     /// Everything was seen, and no component breaks the demand.
     Closed,
-    /// A strongly connected set of nodes with a fair run that breaks the demand.
-    Broken(Vec<u32>),
+    Broken(Broken),
     Found(Found),
     NoValue(Flaw),
     Stopped(Stop),
@@ -99,6 +128,7 @@ impl<'m, 'i> Graph<'m, 'i> {
         machine: &'m Machine<'i>,
         automaton: &Automaton,
         movers: &'m [Mover],
+        rules: &Rules,
     ) -> Self {
         let mask = |now: &[(u32, bool)], wanted: bool| {
             let bits = now.iter().filter(|(_, p)| *p == wanted);
@@ -127,19 +157,23 @@ impl<'m, 'i> Graph<'m, 'i> {
                 fairness: task.fairness,
                 sets: all(automaton.untils.len()),
                 movers: everyone,
-                traps: task.traps(),
+                traps: rules.traps.clone(),
+                stays: rules.stays.clone(),
             },
             ways: ways.collect(),
             atoms: atoms.iter().map(|e| machine.condition(e)).collect(),
             initial_state: automaton.initial,
             store: Store::new(machine.words + usize::from(automaton.states.len() > 1)),
-            moves: Moves::new(machine, movers),
+            moves: Moves::new(machine, movers, &rules.loops),
             roots: Vec::new(),
             begins: Vec::new(),
             arcs: Vec::new(),
             labels: vec![Label::default()],
             label_numbers: FxHashMap::from_iter([(Label::default(), 0)]),
             able: Vec::new(),
+            chosen: Vec::new(),
+            leaves_out: rules.reductions.persistent && machine.leaves_out(),
+            offers: Vec::new(),
             row: Vec::new(),
             place: RefCell::new(Vec::new()),
         }
@@ -199,18 +233,25 @@ impl<'m, 'i> Graph<'m, 'i> {
         Progress {
             states: nodes,
             frontier: 0,
-            memory: self.store.bytes() + arcs + 40 * nodes,
+            memory: self.store.bytes() + arcs + 72 * nodes,
             ..Progress::default()
         }
     }
 
-    /// Makes the arcs of a node.
-    fn expand(&mut self, node: u32) -> Result<(), Ended> {
-        let (state, q) = (self.state(node).to_vec(), self.obligations(node));
-        if self.begins.len() < self.store.len() {
-            self.begins.resize(self.store.len(), (UNSEEN, UNSEEN));
-            self.able.resize(self.store.len(), 0);
+    /// Room for all nodes.
+    fn make_room(&mut self) {
+        let nodes = self.store.len();
+        if self.begins.len() < nodes {
+            self.begins.resize(nodes, (UNSEEN, UNSEEN));
+            self.able.resize(nodes, 0);
+            self.chosen.resize(nodes, None);
         }
+    }
+
+    /// Makes the arcs of a node: all, or those that are enough.
+    fn expand(&mut self, node: u32, all: bool) -> Result<(), Ended> {
+        let (state, q) = (self.state(node).to_vec(), self.obligations(node));
+        self.make_room();
         let from = self.arcs.len() as u32;
         if self.moves.is_discarded(&state) {
             self.begins[node as usize] = (from, from);
@@ -227,10 +268,21 @@ impl<'m, 'i> Graph<'m, 'i> {
         let found = std::mem::take(&mut self.moves.found.states);
         let list = std::mem::take(&mut self.moves.found.list);
         let able = Label {
-            accepting: 0,
             moved: self.moves.found.able,
+            ..Label::default()
         };
         self.able[node as usize] = self.number(able);
+        let chosen = match all || !self.leaves_out {
+            true => None,
+            false => self.choose(&state, &found, &list),
+        };
+        self.chosen[node as usize] = chosen;
+        let wanted = |moves: &Moves<'_, '_>, m: &Move| {
+            chosen.is_none_or(|c| match moves.process(m) {
+                (t, true) => c.drains_of(t),
+                (t, false) => c.steps_of(t),
+            })
+        };
         for w in 0..self.ways[q as usize].len() {
             let way = &self.ways[q as usize][w];
             if way.yes & !truth != 0 || way.no & truth != 0 {
@@ -238,15 +290,15 @@ impl<'m, 'i> Graph<'m, 'i> {
             }
             let (next, accepting) = (way.target, way.accepting);
             for (to, m) in found.chunks_exact(self.machine.words).zip(&list) {
-                let moved = m.moved;
-                let label = self.number(Label { accepting, moved });
-                let target = self.node(to, next);
-                self.arcs.push(Arc { target, label });
+                if wanted(&self.moves, m) {
+                    let label = self.number(Label::of(m, accepting));
+                    let target = self.node(to, next);
+                    self.arcs.push(Arc { target, label });
+                }
             }
             // Where nothing can move the last state is repeated.
             if able.moved == 0 {
-                let moved = 0;
-                let label = self.number(Label { accepting, moved });
+                let label = self.number(Label::of(&Move::default(), accepting));
                 let target = self.node(&state, next);
                 self.arcs.push(Arc { target, label });
             }
@@ -257,13 +309,36 @@ impl<'m, 'i> Graph<'m, 'i> {
         Ok(())
     }
 
+    /// Whose moves are enough in a state, if not all are needed: what they do is not seen, and none of them closes a
+    /// round. That depends on nothing but the state; see [`reduction`](crate::reduction) for why it must not.
+    fn choose(&mut self, state: &[u64], found: &[u64], list: &[Move]) -> Option<Chosen> {
+        let threads = self.machine.thread_count();
+        self.offers.clear();
+        self.offers.resize(threads, Offer::NOTHING);
+        for (to, m) in found.chunks_exact(self.machine.words).zip(list) {
+            let (t, drain) = self.moves.process(m);
+            let seen = m.back || self.machine.is_seen(t, state, to);
+            let offer = &mut self.offers[t];
+            if drain {
+                offer.drains += 1;
+                offer.seen_drains |= seen;
+            } else {
+                offer.steps += 1;
+                offer.seen_steps |= seen;
+            }
+        }
+        self.machine.choose(state, &self.offers)
+    }
+
     /// Puts the initial nodes in.
     pub fn begin(&mut self) -> Result<(), Ended> {
         let starts = reference::starts(self.machine.instance).unwrap_or_default();
         let mut state = vec![0; self.machine.words];
         for start in &starts {
             let mut notes = self.machine.notes();
-            let begun = self.machine.begin(start, &mut state, &mut notes, &mut Last);
+            let begun = self
+                .machine
+                .begin(start, &mut state, &mut notes, &mut First::default());
             begun.map_err(Ended::Found)?;
             let q = self.initial_state;
             let node = self.node(&state, q);
@@ -283,12 +358,10 @@ impl<'m, 'i> Graph<'m, 'i> {
                 let progress = self.progress();
                 control.poll("liveness", progress).map_err(Ended::Stopped)?;
             }
-            self.expand(next)?;
+            self.expand(next, true)?;
             next += 1;
         }
-        let nodes = self.store.len();
-        self.begins.resize(nodes, (UNSEEN, UNSEEN));
-        self.able.resize(nodes, 0);
+        self.make_room();
         Ok(())
     }
 
@@ -364,7 +437,8 @@ impl Search {
         if graph.store.is_full() || graph.arcs.len() >= (UNSEEN >> 1) as usize {
             return Err(Ended::TooMany);
         }
-        graph.expand(node)?;
+        graph.expand(node, false)?;
+        graph.make_room();
         self.entered.resize(graph.store.len(), 0);
         self.closed.resize(graph.store.len(), false);
         self.clock += 1;
@@ -413,7 +487,8 @@ impl Search {
         if judge.traps.is_empty() {
             let fair = judge.is_fair(c.moved, c.unable, c.ever);
             if c.accepting & judge.sets == judge.sets && fair {
-                return Err(Ended::Broken(nodes.to_vec()));
+                let nodes = nodes.to_vec();
+                return Err(Ended::Broken(Broken { nodes, trap: None }));
             }
         }
         if nodes.len() >= self.look && !judge.is_plain() {
@@ -449,9 +524,14 @@ impl Search {
     }
 }
 
-/// Takes the state that is begun with.
-pub struct Last;
+/// The local steps from a start to an initial node.
+#[derive(Default)]
+pub struct First(pub Vec<Event>);
 
-impl wattle_memory::compiled::Sink for Last {
+impl wattle_memory::compiled::Sink for First {
+    fn event(&mut self, event: impl FnOnce() -> Event) {
+        self.0.push(event());
+    }
+
     fn next(&mut self, _: &[u64]) {}
 }

@@ -1,7 +1,7 @@
 //! From a component that breaks the demand to a run: a shortest way there, and a short way round that
 //! does for everyone what fairness wants.
 
-use crate::graph::{Arc, Graph};
+use crate::graph::{Arc, Broken, First, Graph, Label};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use wattle_evidence::live::lasso::Lasso;
@@ -17,10 +17,9 @@ const MOST_VISITS: usize = 1 << 21;
 type Way = Vec<(u32, Arc)>;
 
 /// The lasso of a strongly connected set of nodes, sorted or not.
-pub fn lasso(graph: &mut Graph<'_, '_>, component: &[u32], fairness: Fairness) -> Option<Lasso> {
-    let mut inside = component.to_vec();
+pub fn lasso(graph: &mut Graph<'_, '_>, broken: &Broken, fairness: Fairness) -> Option<Lasso> {
+    let mut inside = broken.nodes.clone();
     inside.sort_unstable();
-    let holds = |n: u32| inside.binary_search(&n).is_ok();
     let before = distances(graph);
     let mut turns: Vec<u32> = inside.clone();
     turns.sort_by_key(|n| (before.get(n).map_or(u32::MAX, |(d, _)| *d), *n));
@@ -30,7 +29,7 @@ pub fn lasso(graph: &mut Graph<'_, '_>, component: &[u32], fairness: Fairness) -
         let Some((steps, _)) = before.get(&turn) else {
             continue;
         };
-        let Some(round) = round(graph, turn, &inside, &holds) else {
+        let Some(round) = round(graph, turn, &inside, broken.trap) else {
             continue;
         };
         let length = *steps as usize + 2 * round.len();
@@ -46,8 +45,9 @@ pub fn lasso(graph: &mut Graph<'_, '_>, component: &[u32], fairness: Fairness) -
         at = *from;
     }
     stem.reverse();
-    let start = start(graph, at)?;
-    let stem = events(graph, &stem)?;
+    let (start, mut first) = start(graph, at)?;
+    first.extend(events(graph, &stem)?);
+    let stem = first;
     let cycle = events(graph, &round)?;
     Some(Lasso {
         model: graph.machine.model,
@@ -87,12 +87,11 @@ struct Wanted {
 }
 
 /// A way from the node back to it, inside the component, that meets every acceptance set and is fair.
-fn round(
-    graph: &Graph<'_, '_>,
-    turn: u32,
-    inside: &[u32],
-    holds: &dyn Fn(u32) -> bool,
-) -> Option<Way> {
+fn round(graph: &Graph<'_, '_>, turn: u32, inside: &[u32], trap: Option<usize>) -> Option<Way> {
+    let holds = |arc: &Arc| {
+        inside.binary_search(&arc.target).is_ok() && graph.judge.is_inside(graph, trap, arc)
+    };
+    let holds = &holds;
     let mut wanted = Wanted {
         sets: graph.judge.sets,
         movers: match graph.judge.fairness {
@@ -149,7 +148,7 @@ impl Wanted {
 fn nearest(
     graph: &Graph<'_, '_>,
     from: u32,
-    holds: &dyn Fn(u32) -> bool,
+    holds: &dyn Fn(&Arc) -> bool,
     wanted: &dyn Fn(&Arc) -> bool,
 ) -> Option<Way> {
     let mut came: FxHashMap<u32, Option<(u32, Arc)>> = FxHashMap::default();
@@ -157,7 +156,7 @@ fn nearest(
     let mut work = VecDeque::from([from]);
     while let Some(n) = work.pop_front() {
         for arc in graph.arcs(n) {
-            if !holds(arc.target) {
+            if !holds(arc) {
                 continue;
             }
             if wanted(arc) {
@@ -179,14 +178,15 @@ fn nearest(
     None
 }
 
-/// The start that leads to an initial node.
-fn start(graph: &Graph<'_, '_>, node: u32) -> Option<Start> {
+/// The start that leads to an initial node, and the local steps on the way.
+fn start(graph: &Graph<'_, '_>, node: u32) -> Option<(Start, Vec<Event>)> {
     let mut state = vec![0; graph.machine.words];
     let starts = reference::starts(graph.machine.instance).ok()?;
-    starts.into_iter().find(|start| {
+    starts.into_iter().find_map(|start| {
         let mut notes = graph.machine.notes();
-        let begun = (graph.machine).begin(start, &mut state, &mut notes, &mut crate::graph::Last);
-        begun.is_ok() && state == graph.state(node)
+        let mut events = First::default();
+        let begun = (graph.machine).begin(&start, &mut state, &mut notes, &mut events);
+        (begun.is_ok() && state == graph.state(node)).then_some((start, events.0))
     })
 }
 
@@ -194,8 +194,8 @@ fn start(graph: &Graph<'_, '_>, node: u32) -> Option<Start> {
 fn events(graph: &mut Graph<'_, '_>, way: &Way) -> Option<Vec<Event>> {
     let mut all = Vec::new();
     for (from, arc) in way {
-        let moved = graph.label(arc).moved;
-        if moved == 0 {
+        let label = graph.label(arc);
+        if label.moved == 0 {
             continue;
         }
         let (state, target) = (
@@ -205,7 +205,8 @@ fn events(graph: &mut Graph<'_, '_>, way: &Way) -> Option<Vec<Event>> {
         graph.moves.expand(&state, true).ok()?;
         let found = &graph.moves.found;
         let mut each = found.states.chunks_exact(state.len()).zip(&found.list);
-        let (_, m) = each.find(|(to, m)| *to == target && m.moved == moved)?;
+        let (_, m) =
+            each.find(|(to, m)| *to == target && Label::of(m, label.accepting) == label)?;
         all.extend(&m.events);
     }
     Some(all)

@@ -14,12 +14,14 @@ mod components;
 mod graph;
 mod lasso;
 mod moves;
+mod reduction;
 mod tableau;
 
 use graph::{Ended, Graph};
+use reduction::Rules;
 use wattle_evidence::live::{LiveTask, MOST_MOVERS, loop_in_block, movers};
 use wattle_evidence::{Control, End, Lasso, LiveAnswer, Progress, Reason, Refusal};
-use wattle_memory::compiled::{Found, Reductions, View};
+use wattle_memory::compiled::{Found, Reductions};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference;
 use wattle_search::Order;
@@ -72,27 +74,24 @@ fn search(
         }
     };
     let movers = movers(task.instance, task.model);
-    let view = View::of_conditions(task.instance, &task.atoms());
+    let rules = Rules::of(task);
+    let view = rules.view(task);
     let plan = Plan {
         name: NAME,
         instance: task.instance,
         model: task.model,
         contents: &EXACT,
         view: &view,
-        reductions: Reductions {
-            chaining: false,
-            dead_registers: true,
-            persistent: false,
-            symmetry: false,
-        },
+        reductions: rules.reductions,
         order: Order::DepthFirst,
         most_buffered: MOST_BUFFERED,
+        compress: false,
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
     let mut bounded: Option<(LiveAnswer, Progress)> = None;
     loop {
         let machine = plan.machine(&sizes)?;
-        let mut graph = Graph::new(task, &machine, &automaton, &movers);
+        let mut graph = Graph::new(task, &machine, &automaton, &movers, &rules);
         let ended = graph.run(control);
         let effort = graph.progress();
         let undecided = |reason| Ok((LiveAnswer::Undecided(reason), effort));
@@ -118,10 +117,10 @@ fn search(
                 }));
             }
             Ended::TooMany => return undecided(Reason::Other("too many states".into())),
-            Ended::Broken(component) => {
-                let near = || Graph::new(task, &machine, &automaton, &movers);
+            Ended::Broken(broken) => {
+                let near = || Graph::new(task, &machine, &automaton, &movers, &rules);
                 let found = nearby(task, near, control)
-                    .or_else(|| lasso::lasso(&mut graph, &component, task.fairness));
+                    .or_else(|| lasso::lasso(&mut graph, &broken, task.fairness));
                 return match found.and_then(|l| closed(task, l)) {
                     Some(lasso) => Ok((LiveAnswer::Broken(lasso), effort)),
                     None => undecided(Reason::Other("a run could not be rebuilt".into())),
@@ -164,8 +163,8 @@ fn nearby<'m, 'i: 'm>(
         let mut near = graph();
         near.widely(most, control).ok()?;
         let all: Vec<u32> = (0..near.store.len() as u32).collect();
-        if let Some(component) = components::look_into(&near, &all) {
-            return lasso::lasso(&mut near, &component, task.fairness);
+        if let Some(broken) = components::look_into(&near, &all) {
+            return lasso::lasso(&mut near, &broken, task.fairness);
         }
     }
     None
@@ -191,6 +190,7 @@ fn fault(task: &LiveTask<'_>, control: &Control<'_>) -> LiveAnswer {
         reductions: Reductions::ALL,
         order: Order::BreadthFirst,
         most_buffered: MOST_BUFFERED,
+        compress: false,
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
     let explored = question::explore(&plain, &manner, &mut sizes, control);

@@ -1,9 +1,10 @@
 //! Moves of the compiled machine: from one state outside atomic blocks to the next. The same as
-//! [`wattle_evidence::live::big`] on packed states.
+//! [`wattle_evidence::live::big`] on packed states, with the local steps that are chained to a move.
 
+use crate::reduction::back;
 use rustc_hash::FxHashSet;
 use wattle_evidence::live::big::bit;
-use wattle_evidence::live::{Mover, Set};
+use wattle_evidence::live::{Mover, Set, Trap};
 use wattle_memory::Event;
 use wattle_memory::compiled::{Found, Machine, Notes, Sink};
 use wattle_model::ThreadId;
@@ -12,13 +13,25 @@ use wattle_model::ThreadId;
 pub struct Moves<'m, 'i> {
     machine: &'m Machine<'i>,
     movers: &'m [Mover],
-    /// Per thread and cell: the buffer's bit.
-    buffers: Vec<Vec<Set>>,
     scratch: Vec<u64>,
     pub notes: Notes,
     /// Threads that ever found their buffer full.
     pub full: Vec<bool>,
     pub found: Successors,
+}
+
+/// Places where the thread was on its way are compared with those it must not stay in.
+pub type Loops = u128;
+
+/// Where a step leads, as far as it is seen.
+#[derive(Clone, Copy, Default)]
+struct Arrival {
+    /// Unset inside atomic blocks.
+    at: Option<u32>,
+    /// The loops it is outside of.
+    outside: Loops,
+    /// It may close a round: see [`back`](crate::reduction::back).
+    back: bool,
 }
 
 /// The moves from one state.
@@ -34,13 +47,23 @@ pub struct Successors {
     now: Move,
     begin: Move,
     event_bits: Vec<Vec<Set>>,
+    /// Per thread and step.
+    arrivals: Vec<Vec<Arrival>>,
+    /// Where the threads were.
+    places: Vec<u32>,
 }
 
 /// Who has moved, and who did first.
 #[derive(Clone, Debug, Default)]
 pub struct Move {
     pub moved: Set,
-    first: Set,
+    /// Threads that were seen elsewhere than before on the way.
+    pub away: Set,
+    /// Loops that the thread was seen outside of on the way.
+    pub left: Loops,
+    /// Some step may close a round of its thread.
+    pub back: bool,
+    pub first: Set,
     /// Only if wanted.
     pub events: Vec<Event>,
 }
@@ -49,6 +72,8 @@ impl Sink for Successors {
     fn begin(&mut self) {
         self.now.moved = self.begin.moved;
         self.now.first = self.begin.first;
+        (self.now.away, self.now.left) = (self.begin.away, self.begin.left);
+        self.now.back = self.begin.back;
         if self.record {
             self.now.events.clone_from(&self.begin.events);
         }
@@ -57,7 +82,16 @@ impl Sink for Successors {
     fn event(&mut self, event: impl FnOnce() -> Event) {
         let event = event();
         let bit = match event {
-            Event::Step { thread, .. } => 1 << thread.index(),
+            Event::Step { thread, step, .. } => {
+                let t = thread.index();
+                let arrival = self.arrivals[t][step.index()];
+                self.now.back |= arrival.back;
+                if let Some(at) = arrival.at {
+                    self.now.left |= arrival.outside;
+                    self.now.away |= Set::from(at != self.places[t]) << t;
+                }
+                1 << t
+            }
             Event::Drain { thread, cell, .. } => self.event_bits[thread.index()][cell.index()],
         };
         self.now.moved |= bit;
@@ -77,7 +111,8 @@ impl Sink for Successors {
 }
 
 impl<'m, 'i> Moves<'m, 'i> {
-    pub fn new(machine: &'m Machine<'i>, movers: &'m [Mover]) -> Self {
+    /// `loops` are numbered by their bits.
+    pub fn new(machine: &'m Machine<'i>, movers: &'m [Mover], loops: &[Trap]) -> Self {
         let instance = machine.instance;
         let cells = instance.cells.len();
         let mut buffers = vec![Vec::new(); instance.threads.len()];
@@ -100,6 +135,20 @@ impl<'m, 'i> Moves<'m, 'i> {
                 })
                 .collect();
         }
+        let arrivals = instance.thread_ids().map(|t| {
+            let thread = instance.thread(t);
+            let arrival = |s: &wattle_model::instance::Step| {
+                let seen = !thread.atomic[s.target.index()];
+                let outside = |l: &Trap| l.thread == t && l.at.binary_search(&s.target).is_err();
+                let bits = loops.iter().enumerate().filter(|(_, l)| outside(l));
+                Arrival {
+                    at: seen.then_some(s.target.0),
+                    outside: bits.fold(0, |all, (i, _)| all | 1 << i),
+                    back: back(s),
+                }
+            };
+            thread.steps.iter().map(arrival).collect()
+        });
         Moves {
             machine,
             movers,
@@ -108,22 +157,25 @@ impl<'m, 'i> Moves<'m, 'i> {
             full: vec![false; instance.threads.len()],
             found: Successors {
                 words: machine.words,
-                event_bits: buffers.clone(),
+                event_bits: buffers,
+                arrivals: arrivals.collect(),
                 ..Successors::default()
             },
-            buffers,
         }
     }
 
     /// Finds all moves from the state; `record` keeps their events.
     pub fn expand(&mut self, state: &[u64], record: bool) -> Result<(), Found> {
-        let _ = (&self.movers, &self.buffers);
         let found = &mut self.found;
         found.record = record;
         found.states.clear();
         found.list.clear();
         found.able = 0;
         found.begin = Move::default();
+        found.places.clear();
+        let threads = self.machine.instance.thread_ids();
+        let places = threads.map(|t| self.machine.location(state, t).0);
+        found.places.extend(places);
         self.notes.full.fill(false);
         self.machine
             .expand(state, &mut self.scratch, &mut self.notes, found)?;
@@ -147,7 +199,7 @@ impl<'m, 'i> Moves<'m, 'i> {
         let words = self.machine.words;
         let (mut states, mut list) = (Vec::new(), Vec::new());
         let mut work: Vec<(Vec<u64>, Move)> = Vec::new();
-        let mut seen: FxHashSet<(Vec<u64>, Set, Set)> = FxHashSet::default();
+        let mut seen: FxHashSet<(Vec<u64>, [Set; 4], bool)> = FxHashSet::default();
         loop {
             let found = &mut self.found;
             for (state, m) in found.states.chunks_exact(words).zip(found.list.drain(..)) {
@@ -157,7 +209,8 @@ impl<'m, 'i> Moves<'m, 'i> {
                         list.push(m);
                     }
                     Some(_) => {
-                        if seen.insert((state.to_vec(), m.moved, m.first)) {
+                        let done = [m.moved, m.first, m.away, m.left];
+                        if seen.insert((state.to_vec(), done, m.back)) {
                             work.push((state.to_vec(), m));
                         }
                     }
@@ -172,6 +225,14 @@ impl<'m, 'i> Moves<'m, 'i> {
         self.found.states = states;
         self.found.list = list;
         Ok(())
+    }
+
+    /// The thread whose move it is, and whether it is its buffer's.
+    pub fn process(&self, m: &Move) -> (usize, bool) {
+        match self.movers[m.first.trailing_zeros() as usize] {
+            Mover::Thread(t) => (t.index(), false),
+            Mover::Buffer(t, _) => (t.index(), true),
+        }
     }
 
     pub fn is_discarded(&self, state: &[u64]) -> bool {

@@ -4,6 +4,8 @@
 //! The judge shares no idea with the engine but what a move is. It guesses the truth of every part of
 //! the formula at every state (the textbook's elementary sets) instead of keeping obligations, and
 //! strong fairness is decided by trying every set of movers that may be the ones that move for ever.
+//!
+//! `WATTLE_LIVE_PROGRAMS` tries another number of programs for each memory model (5000 take some minutes).
 
 mod judge;
 
@@ -16,14 +18,20 @@ use wattle_memory::MemoryModel;
 use wattle_random::Rng;
 use wattle_random::{Loops, Shape, program};
 
-fn shape() -> Shape {
+/// Mostly two threads; three shorter ones, of whose moves more can be left out, and faults now and then.
+fn shape(seed: u64) -> Shape {
+    let (threads, statements, regions) = match seed % 4 {
+        0 => (3, 2, 3),
+        _ => (2, 4, 2),
+    };
     Shape {
-        threads: 2,
-        statements: 4,
-        regions: 2,
+        threads,
+        statements,
+        regions,
         registers: 2,
         greatest: 1,
         loops: Loops::Fenced,
+        faults: seed % 8 == 1,
         properties: false,
         ..Shape::default()
     }
@@ -41,7 +49,7 @@ fn compare(model: MemoryModel, programs: u64, seed: u64) -> Tally {
     let mut tally = Tally::default();
     for i in 0..programs {
         let seed = seed + i;
-        let mut instance = match program(seed, &shape()).instance() {
+        let mut instance = match program(seed, &shape(seed)).instance() {
             Ok(instance) => instance,
             Err(_) => continue,
         };
@@ -80,7 +88,8 @@ fn compare(model: MemoryModel, programs: u64, seed: u64) -> Tally {
                 tally.broken += 1;
             }
             LiveAnswer::Holds(certificate) => {
-                assert!(!judge.fault, "{told}: a fault was missed");
+                // A fault behind what the formula wants to know is found by the question about faults,
+                // which is asked beside every demand.
                 assert!(
                     !judge.is_broken(&task),
                     "{told}: brute force has a run that breaks it"
@@ -96,7 +105,7 @@ fn compare(model: MemoryModel, programs: u64, seed: u64) -> Tally {
 }
 
 fn check(model: MemoryModel, seed: u64) {
-    let programs = wattle_random::setting("WATTLE_LIVE_PROGRAMS", 5000);
+    let programs = wattle_random::setting("WATTLE_LIVE_PROGRAMS", 400);
     let tally = compare(model, programs, seed);
     println!("{model}: {tally:?}");
     assert!(

@@ -7,7 +7,6 @@
 
 use crate::formula::Formula;
 use crate::int::Int;
-use crate::model::Model;
 use crate::term::Term;
 use std::sync::Arc;
 
@@ -43,11 +42,6 @@ impl Atom {
     /// The comparison.
     pub fn rel(&self) -> &Rel {
         &self.rel
-    }
-
-    /// Truth under a model.
-    pub fn eval(&self, model: &Model) -> bool {
-        holds(&self.rel, &self.term.eval(model))
     }
 
     /// The negation, again an atom (`t <= 0` becomes `1 - t <= 0`).
@@ -121,7 +115,7 @@ fn divisibility(m: &Int, term: &Term, positive: bool) -> Formula {
     Formula::Atom(Arc::new(Atom { term, rel }))
 }
 
-fn holds(rel: &Rel, value: &Int) -> bool {
+pub(crate) fn holds(rel: &Rel, value: &Int) -> bool {
     match rel {
         Rel::Le => !value.is_positive(),
         Rel::Eq => value.is_zero(),

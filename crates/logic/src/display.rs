@@ -3,7 +3,8 @@
 use crate::atom::{Atom, Rel};
 use crate::formula::Formula;
 use crate::int::Int;
-use crate::term::{Symbols, Term, Var};
+use crate::names::Symbols;
+use crate::term::{Term, Var};
 use std::fmt::{self, Display, Formatter};
 
 struct Shown<'a, T>(&'a T, Option<&'a Symbols>);

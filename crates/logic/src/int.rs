@@ -5,12 +5,13 @@
 //! canonical (`Big` only holds what `Small` cannot), which makes the derived
 //! equality and hash right.
 
+mod tools;
+
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
-use std::fmt;
-use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Mul, Neg, Sub};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
@@ -57,12 +58,6 @@ impl Int {
             Small(v) => Some(*v),
             Big(_) => None,
         }
-    }
-
-    /// Whether the value is held in a machine word, so that arithmetic is cheap.
-    #[inline]
-    pub fn is_word(&self) -> bool {
-        matches!(self.0, Small(_))
     }
 
     /// Whether the value is 0.
@@ -125,14 +120,6 @@ impl Int {
             (a, b) = (b.clone(), a % b);
         }
         Int::from_big(a)
-    }
-
-    /// The least common multiple, never negative.
-    pub fn lcm(&self, other: &Int) -> Int {
-        if self.is_zero() || other.is_zero() {
-            return Int::ZERO;
-        }
-        (&self.div_exact(&self.gcd(other)) * other).abs()
     }
 
     /// Division rounding down. Dividing by zero gives zero.
@@ -237,14 +224,6 @@ impl From<BigInt> for Int {
     }
 }
 
-/// Decimal text with an optional sign.
-impl std::str::FromStr for Int {
-    type Err = num_bigint::ParseBigIntError;
-    fn from_str(text: &str) -> Result<Int, Self::Err> {
-        text.parse::<BigInt>().map(Int::from_big)
-    }
-}
-
 impl Ord for Int {
     #[inline]
     fn cmp(&self, other: &Int) -> Ordering {
@@ -261,21 +240,6 @@ impl PartialOrd for Int {
     #[inline]
     fn partial_cmp(&self, other: &Int) -> Option<Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-impl fmt::Display for Int {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Small(v) => v.fmt(f),
-            Big(b) => b.fmt(f),
-        }
-    }
-}
-
-impl fmt::Debug for Int {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -346,13 +310,6 @@ impl AddAssign<&Int> for Int {
     #[inline]
     fn add_assign(&mut self, other: &Int) {
         *self = &*self + other;
-    }
-}
-
-impl SubAssign<&Int> for Int {
-    #[inline]
-    fn sub_assign(&mut self, other: &Int) {
-        *self = &*self - other;
     }
 }
 

@@ -96,6 +96,7 @@ pub mod formula;
 mod int;
 mod interpolate;
 mod model;
+mod names;
 pub mod native;
 mod pool;
 mod project;
@@ -116,11 +117,12 @@ pub use interpolate::{
     Interpolation, interpolants, verify as verify_interpolants, weak_interpolants,
 };
 pub use model::Model;
+pub use names::Symbols;
 pub use native::{Limits, Native, Strategy};
 pub use pool::{CubeLiteral, Pool, TruthTable};
 pub use project::project;
 pub use session::{Counters, Implication, Session};
 pub use smt2::{query_smt2, to_smt2};
 pub use solver::{Answer, Reason, Refutation, Solver};
-pub use term::{Symbols, Term, Var};
+pub use term::{Term, Var};
 pub use z3::Z3;

@@ -1,7 +1,8 @@
 //! Assignments of integers to variables.
 
 use crate::int::Int;
-use crate::term::{Symbols, Var};
+use crate::names::Symbols;
+use crate::term::Var;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,84 +1,16 @@
-//! Variables, their names, and linear terms `Σ aᵢ·xᵢ + c`.
+//! Variables and linear terms `Σ aᵢ·xᵢ + c`.
+
+mod tools;
 
 use crate::int::Int;
-use crate::model::Model;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
 
 /// An integer variable. What it stands for is known to whoever made it;
-/// [`Symbols`] keeps the names. Booleans and enumerations are integers with
+/// [`Symbols`](crate::Symbols) keeps the names. Booleans and enumerations are integers with
 /// bounds: `0 <= b <= 1`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Var(pub u32);
-
-/// `x7`: the name when no [`Symbols`] is at hand.
-impl fmt::Display for Var {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "x{}", self.0)
-    }
-}
-
-/// Names of variables; variables are numbered in the order they are first named.
-#[derive(Clone, Debug, Default)]
-pub struct Symbols {
-    names: Vec<String>,
-    by_name: FxHashMap<String, Var>,
-}
-
-impl Symbols {
-    /// No names.
-    pub fn new() -> Symbols {
-        Symbols::default()
-    }
-
-    /// The variable with this name, made if need be.
-    pub fn var(&mut self, name: &str) -> Var {
-        if let Some(&v) = self.by_name.get(name) {
-            return v;
-        }
-        let v = Var(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.push(name.to_owned());
-        self.by_name.insert(name.to_owned(), v);
-        v
-    }
-
-    /// A variable no one has named yet: `stem`, `stem'1`, `stem'2`, …
-    pub fn fresh(&mut self, stem: &str) -> Var {
-        if !self.by_name.contains_key(stem) {
-            return self.var(stem);
-        }
-        let mut n = 1usize;
-        loop {
-            let name = format!("{stem}'{n}");
-            if !self.by_name.contains_key(&name) {
-                return self.var(&name);
-            }
-            n += 1;
-        }
-    }
-
-    /// The variable with this name, if there is one.
-    pub fn lookup(&self, name: &str) -> Option<Var> {
-        self.by_name.get(name).copied()
-    }
-
-    /// The name of a variable, if it has one.
-    pub fn name(&self, var: Var) -> Option<&str> {
-        self.names.get(var.0 as usize).map(String::as_str)
-    }
-
-    /// How many variables are named.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Whether nothing is named.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-}
 
 /// A linear term `Σ aᵢ·xᵢ + c`: variables strictly ascending, no zero coefficient.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -134,19 +66,6 @@ impl Term {
     /// The constant part.
     pub fn constant_part(&self) -> &Int {
         &self.constant
-    }
-
-    /// The coefficient of `x`, zero if it does not occur.
-    pub fn coeff(&self, x: Var) -> Int {
-        match self.coeffs.binary_search_by_key(&x, |m| m.0) {
-            Ok(i) => self.coeffs[i].1.clone(),
-            Err(_) => Int::ZERO,
-        }
-    }
-
-    /// Whether `x` occurs.
-    pub fn mentions(&self, x: Var) -> bool {
-        self.coeffs.binary_search_by_key(&x, |m| m.0).is_ok()
     }
 
     /// The value, if no variable occurs.
@@ -213,12 +132,6 @@ impl Term {
         }
     }
 
-    /// The term with its constant replaced.
-    pub fn with_constant(mut self, c: Int) -> Term {
-        self.constant = c;
-        self
-    }
-
     /// Each coefficient through `f`, the constant through `g`.
     pub(crate) fn map_parts(&self, f: impl Fn(&Int) -> Int, g: impl Fn(&Int) -> Int) -> Term {
         Term {
@@ -250,15 +163,6 @@ impl Term {
             out = out.plus_scaled(a, &t);
         }
         out
-    }
-
-    /// The value under a model.
-    pub fn eval(&self, model: &Model) -> Int {
-        let mut sum = self.constant.clone();
-        for (v, a) in &self.coeffs {
-            sum += &(a * model.value(*v));
-        }
-        sum
     }
 
     /// Adds the variables that occur to `into`.

@@ -98,7 +98,7 @@ impl<'w> Builder<'w> {
             let value = call.arguments.get(k).cloned().unwrap_or(E::Unknown(64));
             at = self.graph.then(at, Op::Assign(*v, value), origin);
         }
-        for v in (0..graph::CANARY.0).map(VarId) {
+        for v in graph::state() {
             if ARGUMENTS.contains(&v) || v == RSP {
                 continue;
             }
@@ -206,6 +206,19 @@ impl<'w> Builder<'w> {
                         *at = self.graph.then(*at, op.clone(), origin);
                     }
                 }
+                Micro::Either(orders) => {
+                    for (at, _) in ends.iter_mut() {
+                        let joined = self.graph.node();
+                        for order in orders {
+                            let mut end = *at;
+                            for op in order {
+                                end = self.graph.then(end, op.clone(), origin);
+                            }
+                            self.graph.edge(end, Op::Nop, joined, origin);
+                        }
+                        *at = joined;
+                    }
+                }
                 Micro::If(condition, yes, no) => {
                     let mut all = Vec::new();
                     for (at, _) in ends.iter() {
@@ -305,17 +318,31 @@ impl<'w> Builder<'w> {
             return Ok(None);
         };
         let plain = crate::image::plain_name(name);
-        let stub = self.stubs.get(name).or_else(|| self.stubs.get(&plain));
-        match stub {
+        // As in calls, the end of a path is enough; who says more of it is meant.
+        let said = |s: &&String| {
+            s.as_str() == name
+                || plain
+                    .strip_suffix(s.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
+        };
+        let said = self.stubs.keys().filter(said).max_by_key(|s| s.len());
+        match said.and_then(|s| self.stubs.get(s)) {
             Some(Stub::Skip) => return Ok(Some(Marker::Nothing)),
             Some(Stub::Havoc) => return Ok(Some(Marker::Any)),
             None => {}
         }
         match marker(name) {
             Some(m) => Ok(Some(m)),
-            None if self.world.image.externs.contains_key(&target) => Err(format!(
-                "`{plain}` is called but not defined in this file; say `skip {plain};` or `havoc {plain};` if it does nothing to shared memory"
-            )),
+            None if self.world.image.externs.contains_key(&target) => {
+                let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let said = match plain.chars().all(word) {
+                    true => plain.clone(),
+                    false => format!("`{plain}`"),
+                };
+                Err(format!(
+                    "`{plain}` is called but not defined in this file; say “skip {said};” or “havoc {said};” if it does nothing to shared memory"
+                ))
+            }
             None => Ok(None),
         }
     }
@@ -348,7 +375,7 @@ impl<'w> Builder<'w> {
                 return None;
             }
         };
-        for v in (0..graph::CANARY.0).map(VarId).filter(|v| clobbered(*v)) {
+        for v in graph::state().filter(|v| clobbered(*v)) {
             let value = match v == RAX {
                 true => result.clone(),
                 false => E::Unknown(self.graph.vars.width(v)),
@@ -446,6 +473,6 @@ impl<'w> Builder<'w> {
 
 /// Registers a function may leave with any value.
 fn clobbered(v: VarId) -> bool {
-    // rax rcx rdx rsi rdi r8 r9 r10 r11 and the flags
+    // rax rcx rdx rsi rdi r8 r9 r10 r11, the flags, and all vectors
     matches!(v.0, 0 | 1 | 2 | 6..=11 | 16..)
 }

@@ -147,13 +147,20 @@ impl Builder<'_> {
         let guards = guards(&self.graph, load.node, solved);
         let image = &self.world.image;
         let function = image.symbol_at(self.graph.nodes[at].origin.and_then(code)?)?;
+        // Another table may follow at once: entries are relative to where their own begins.
+        let end = match bytes {
+            4 => self.world.next_named(function, first),
+            _ => None,
+        };
         let mut targets: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for k in 0..MAX_ENTRIES.min(index.most().saturating_add(1)) {
             if excluded(&index, k, &guards) {
                 continue;
             }
             let place = first.wrapping_add(k * stride);
-            if image.relocatable && !image.addresses.contains(&place) {
+            if image.relocatable && !image.addresses.contains(&place)
+                || end.is_some_and(|end| end <= place)
+            {
                 break;
             }
             let mut value = 0u64;
@@ -169,6 +176,20 @@ impl Builder<'_> {
             }
             targets.entry(target).or_default().push(k);
         }
+        // Relied on is as little as will do: registers as they are there, but for what is constant. Code
+        // found later may come here with other values in them.
+        let constant = |v: VarId| match facts.put(&self.graph.vars.read(v)) {
+            e @ (E::Address(..) | E::Const(..)) => Some(e),
+            _ => None,
+        };
+        let less = access.address.replace(&constant);
+        let (address, index) = match spot(&less, &|_| Kind::Number) {
+            Some(s) if (s.object, s.offset) == (place.object, place.offset) => match s.index {
+                Some((index, by)) if by == stride => (less, index),
+                _ => (address, index),
+            },
+            _ => (address, index),
+        };
         (!targets.is_empty()).then_some(Table {
             load,
             address,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::program::{Action, Register, Step};
 use wattle_model::{
     Expr, Family, Fence, Init, Local, Location, LocationId, Op1, Op2, Place, RegisterId, Section,
-    Span,
+    Span, Type,
 };
 
 type M = Expr<Local>;
@@ -164,6 +164,14 @@ impl Emit<'_> {
         self.read(e, false)
     }
 
+    /// The number with a sign, of one bit too: 0 or −1.
+    fn with_sign(&self, e: &E) -> Result<M, String> {
+        match e.width() {
+            1 => Ok(binary(Op2::Sub, Expr::Const(0), self.read(e, false)?)),
+            _ => self.read(e, true),
+        }
+    }
+
     /// The number an expression is, read with or without a sign; 64 bits always have one, one bit never.
     pub fn read(&self, e: &E, sign: bool) -> Result<M, String> {
         let w = e.width();
@@ -190,7 +198,7 @@ impl Emit<'_> {
             E::Cmp(op, a, b) => return self.comparison(*op, a, b),
             E::Zext(a, _) => self.read(a, false)?,
             E::Sext(a, _) => {
-                let m = self.read(a, true)?;
+                let m = self.with_sign(a)?;
                 if sign { m } else { wrap(m, w, false) }
             }
             E::Extract(a, low, _) => {
@@ -205,7 +213,10 @@ impl Emit<'_> {
                 let field = mask(b.width()) << low;
                 let rest = !field & mask(w);
                 let kept = binary(Op2::BitAnd, self.read(a, false)?, Expr::Const(rest as i64));
-                let part = self.read(b, low + b.width() == 64)?;
+                let part = match low + b.width() == 64 {
+                    true => self.with_sign(b)?,
+                    false => self.read(b, false)?,
+                };
                 let part = match low {
                     0 => part,
                     low => binary(Op2::Shl, part, Expr::Const(i64::from(*low))),
@@ -234,7 +245,9 @@ impl Emit<'_> {
                     _ => a.most().checked_mul(b.most()),
                 };
                 let m = self.ring(op, a, b, sign)?;
-                let fits = exact.is_some_and(|s| s <= most);
+                // A large number may have become a small one that is taken away.
+                let added = fixed.is_none_or(|c| signed(c, w) >= 0);
+                let fits = added && exact.is_some_and(|s| s <= most);
                 if fits { m } else { cut(m) }
             }
             Bin::Sub => cut(self.ring(op, a, b, sign)?),
@@ -279,6 +292,11 @@ impl Emit<'_> {
                 }
                 _ => return Err("a shift of 64 bits by a register is not supported".to_string()),
             },
+            // The one bit is the sign.
+            Bin::Sar if w == 1 => self.read(a, false)?,
+            Bin::Sdiv | Bin::Srem if w == 1 => {
+                return Err("a division of single bits is not supported".to_string());
+            }
             Bin::Sar => {
                 if b.most() >= 64 {
                     return Err(amount());
@@ -305,6 +323,12 @@ impl Emit<'_> {
 
     fn comparison(&self, op: Cmp, a: &E, b: &E) -> Result<M, String> {
         let w = a.width();
+        let (op, a, b) = match op {
+            // The one bit is the sign: 1 is less than 0.
+            Cmp::Slt if w == 1 => (Cmp::Ult, b, a),
+            Cmp::Sle if w == 1 => (Cmp::Ule, b, a),
+            op => (op, a, b),
+        };
         let equality = matches!(op, Cmp::Eq | Cmp::Ne);
         if w == 64 {
             let pointer = [self.kind(a), self.kind(b)]
@@ -467,9 +491,20 @@ pub fn emit(
     let edges = || order.iter().flat_map(|n| &graph.nodes[*n].out);
     let used: BTreeSet<VarId> = edges().filter_map(|e| e.op.written()).collect();
     let early = crate::passes::live_at_entry(graph);
+    // A value from outside may have more bits than are kept of it: they are cut off, which is no fault.
+    let cut: BTreeSet<VarId> = edges()
+        .filter(|e| matches!(e.op, Op::Load { .. } | Op::Import { .. }))
+        .filter_map(|e| e.op.written())
+        .collect();
     for v in used {
         let kind = kinds.get(&v).copied().unwrap_or(Kind::Number);
-        let ty = type_of(kind, graph.vars.width(v), signs.contains(&v), objects);
+        let ty = match type_of(kind, graph.vars.width(v), signs.contains(&v), objects) {
+            Type::BOOL if cut.contains(&v) && !matches!(kind, Kind::Pointer(..)) => Type::Wrap {
+                bits: 1,
+                signed: false,
+            },
+            ty => ty,
+        };
         registers.insert(v, RegisterId::new(family.registers.len()));
         let several = matches!(kind, Kind::Pointer(Target::Elements(_), _));
         family.registers.push(Register {

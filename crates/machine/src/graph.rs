@@ -121,6 +121,21 @@ pub const LE: VarId = VarId(23);
 /// What `fs:[28h]` holds: compared with itself only.
 pub const CANARY: VarId = VarId(24);
 
+/// The vector registers follow, each as its lower and its upper half.
+const VECTORS: u32 = 16;
+
+/// The two halves of a vector register.
+pub fn vector(number: u32) -> [VarId; 2] {
+    let low = CANARY.0 + 1 + 2 * number;
+    [VarId(low), VarId(low + 1)]
+}
+
+/// Everything an instruction can change: general registers, flags, vectors.
+pub fn state() -> impl Iterator<Item = VarId> {
+    let vectors = CANARY.0 + 1..=vector(VECTORS - 1)[1].0;
+    (0..CANARY.0).chain(vectors).map(VarId)
+}
+
 const FLAGS: [&str; 8] = ["zf", "cf", "sf", "of", "pf", "lt", "be", "le"];
 
 impl Default for Vars {
@@ -135,6 +150,10 @@ impl Default for Vars {
             vars.fresh(1, f);
         }
         vars.fresh(64, "canary");
+        for n in 0..VECTORS {
+            vars.fresh(64, &format!("xmm{n}"));
+            vars.fresh(64, &format!("xmm{n}_high"));
+        }
         vars
     }
 }
@@ -238,6 +257,25 @@ impl Graph {
         let to = self.node();
         self.edge(from, op, to, origin);
         to
+    }
+
+    /// Puts operations in place of the one on an edge.
+    pub fn put_in_place(&mut self, node: usize, edge: usize, ops: Vec<Op>) {
+        let Edge { to, origin, .. } = self.nodes[node].out[edge];
+        let last = ops.len();
+        let mut from = node;
+        self.nodes[node].out[edge].op = Op::Nop;
+        for (k, op) in ops.into_iter().enumerate() {
+            let next = if k + 1 == last { to } else { self.node() };
+            match k {
+                0 => {
+                    self.nodes[node].out[edge].op = op;
+                    self.nodes[node].out[edge].to = next;
+                }
+                _ => self.edge(from, op, next, origin),
+            }
+            from = next;
+        }
     }
 
     /// Nodes that can be reached, in an order that follows the edges.

@@ -11,7 +11,7 @@ use crate::graph::{self, BE, CF, LE, LT, OF, Op, SF, Vars, ZF};
 use crate::image::Image;
 use crate::layout::Layout;
 use crate::lift::{Addresses, Lift, Micro};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ const BUFFER: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     registers: [u64; 16],
+    /// Vectors, as halves.
+    vectors: [u64; 32],
     flags: u64,
     memory: Vec<u8>,
 }
@@ -39,6 +41,7 @@ const OUT: usize = 136;
 const FLAGS_OUT: usize = 264;
 const HOST: usize = 272;
 const SCRATCH: usize = 280;
+const VECTORS: usize = 288;
 const MEMORY: usize = 1024;
 
 impl Native {
@@ -78,7 +81,15 @@ impl Native {
             code.extend([0x48 | (reg >> 3) << 2, op, (reg & 7) << 3 | 4, 0x25]);
             code.extend(at(offset));
         };
+        // movups xmm, [abs] (0x10) or movups [abs], xmm (0x11)
+        let movups = |code: &mut Vec<u8>, op: u8| {
+            for reg in 0..16u8 {
+                code.extend([0x40 | (reg >> 3) << 2, 0x0f, op, (reg & 7) << 3 | 4, 0x25]);
+                code.extend(at(VECTORS + 16 * usize::from(reg)));
+            }
+        };
         mov(&mut code, 0x89, 4, HOST);
+        movups(&mut code, 0x10);
         mov(&mut code, 0x8b, 4, SCRATCH);
         code.extend([0xff, 0x34, 0x25]);
         code.extend(at(FLAGS_IN));
@@ -94,6 +105,7 @@ impl Native {
         code.push(0x9c);
         code.extend([0x8f, 0x04, 0x25]);
         code.extend(at(FLAGS_OUT));
+        movups(&mut code, 0x11);
         mov(&mut code, 0x8b, 4, HOST);
         code.extend([
             0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3,
@@ -109,6 +121,9 @@ impl Native {
             for (r, value) in before.registers.iter().enumerate() {
                 put(IN + 8 * r, *value);
             }
+            for (r, value) in before.vectors.iter().enumerate() {
+                put(VECTORS + 8 * r, *value);
+            }
             put(FLAGS_IN, before.flags);
             put(SCRATCH, base + 1000);
             let memory = self.data.add(MEMORY);
@@ -119,9 +134,14 @@ impl Native {
             for (r, value) in registers.iter_mut().enumerate() {
                 *value = get(OUT + 8 * r);
             }
+            let mut vectors = [0; 32];
+            for (r, value) in vectors.iter_mut().enumerate() {
+                *value = get(VECTORS + 8 * r);
+            }
             let bytes = std::slice::from_raw_parts(memory, BUFFER).to_vec();
             State {
                 registers,
+                vectors,
                 flags: get(FLAGS_OUT),
                 memory: bytes,
             }
@@ -172,6 +192,13 @@ impl Words {
                     0 => self.run(no)?,
                     _ => self.run(yes)?,
                 },
+                // The orders come to the same, with one thread.
+                Micro::Either(orders) => {
+                    for order in orders {
+                        let order: Vec<Micro> = order.iter().cloned().map(Micro::Op).collect();
+                        self.run(&order)?;
+                    }
+                }
                 Micro::Op(Op::Assign(v, e)) => {
                     let value = match self.value(e) {
                         Ok(value) => Some(value),
@@ -215,7 +242,7 @@ impl Words {
 }
 
 /// The same value comes out of the model's arithmetic.
-fn in_the_model(e: &E, of: &impl Fn(VarId) -> u64, value: u64) {
+pub fn in_the_model(e: &E, of: &impl Fn(VarId) -> u64, value: u64) {
     let registers = e.vars().into_iter().map(|v| (v, RegisterId(v.0))).collect();
     let mut widths = BTreeMap::new();
     fn collect(e: &E, widths: &mut BTreeMap<u32, u32>) {
@@ -289,6 +316,15 @@ fn encoding(rng: &mut SmallRng) -> Vec<u8> {
     if size == 1 {
         code.push(0x66);
     }
+    // Vectors: after a prefix of their own, or none.
+    let vectors = two(&[0, 0, 0, 0, 0, 0, 1]) == 1;
+    if vectors && size != 1 {
+        match two(&[0, 1, 2]) {
+            0 => {}
+            1 => code.push(0xf3),
+            _ => code.push(0x66),
+        }
+    }
     // One byte opcodes, then those after 0f.
     let one: &[u8] = &[
         0x00, 0x01, 0x02, 0x03, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x13, 0x18, 0x19, 0x1a,
@@ -310,7 +346,13 @@ fn encoding(rng: &mut SmallRng) -> Vec<u8> {
     if rex != 0 {
         code.push(rex);
     }
-    if two(&[0, 0, 1]) == 1 {
+    let moves: &[u8] = &[
+        0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x28, 0x29, 0x54, 0x56, 0x57, 0x6c, 0x6d,
+        0x6e, 0x6f, 0x7e, 0x7f, 0xd6, 0xdb, 0xeb, 0xef,
+    ];
+    if vectors {
+        code.extend([0x0f, two(moves)]);
+    } else if two(&[0, 0, 1]) == 1 {
         code.push(0x0f);
         code.push(two(after));
     } else {
@@ -382,6 +424,19 @@ fn the_processor_agrees() {
             *r = number(&mut rng);
         }
         let place = native.memory_address() + 64 + 8 * rng.random_range(0..8);
+        // All of 16 bytes must be aligned, but for the moves that say they need not.
+        let at = place.wrapping_add(i.memory_displacement64());
+        let aligned = !matches!(
+            i.mnemonic(),
+            Mnemonic::Movups | Mnemonic::Movupd | Mnemonic::Movdqu
+        );
+        if i.memory_size().size() == 16 && aligned && !at.is_multiple_of(16) {
+            continue;
+        }
+        let mut vectors = [0; 32];
+        for v in &mut vectors {
+            *v = number(&mut rng);
+        }
         (registers[7], registers[15]) = (place, place);
         registers[4] = native.memory_address() + 200;
         // Carry, zero, sign, overflow; bit 1 is always set.
@@ -389,6 +444,7 @@ fn the_processor_agrees() {
         let memory = (0..BUFFER).map(|_| rng.random()).collect::<Vec<u8>>();
         let mut before = State {
             registers,
+            vectors,
             flags,
             memory,
         };
@@ -406,6 +462,10 @@ fn the_processor_agrees() {
         let mut values: BTreeMap<VarId, Option<u64>> = BTreeMap::new();
         for (r, value) in before.registers.iter().enumerate() {
             values.insert(VarId(r as u32), Some(*value));
+        }
+        for (half, value) in before.vectors.iter().enumerate() {
+            let v = graph::vector(half as u32 / 2)[half % 2];
+            values.insert(v, Some(*value));
         }
         let (z, c, s, o) = (flag(6), flag(0), flag(7), flag(11));
         let less = s.zip(o).map(|(s, o)| s ^ o);
@@ -430,6 +490,10 @@ fn the_processor_agrees() {
             if let Some(value) = words.values[&VarId(r as u32)] {
                 assert_eq!(value, after.registers[r], "register {r} of {}", shown());
             }
+        }
+        for (half, value) in after.vectors.iter().enumerate() {
+            let v = graph::vector(half as u32 / 2)[half % 2];
+            assert_eq!(words.values[&v], Some(*value), "half {half} of {}", shown());
         }
         assert_eq!(words.memory, after.memory, "memory of {}", shown());
         let (z, c) = (after.flags >> 6 & 1, after.flags & 1);
@@ -460,6 +524,8 @@ fn the_processor_agrees() {
         "{compared} cases of {} forms",
         counts.len()
     );
+    let vectors = counts.keys().filter(|n| n.contains("xmm")).count();
+    assert!(vectors >= 30, "{vectors} forms of vectors");
     let rare: Vec<_> = counts.iter().filter(|(_, n)| **n < 3).collect();
     assert!(rare.len() < 30, "{rare:?}");
 }

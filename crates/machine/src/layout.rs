@@ -4,10 +4,10 @@
 //! accesses that overlap without being the same are refused, with both places, and so is what is not
 //! aligned: only aligned accesses are one step for other processors.
 
-use crate::bits::VarId;
+use crate::bits::{Base, VarId};
 use crate::graph::Access;
 use crate::memory::{Fields, Kind, Spot, Target, spot};
-use crate::world::{Copies, Object, Refusal, World};
+use crate::world::{Contents, Copies, Object, Refusal, World};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{Expr, Init, Length, Program, Region, RegionId, Type};
 
@@ -350,28 +350,27 @@ pub fn type_of(kind: Kind, width: u32, signed: bool, objects: &[Object]) -> Type
 }
 
 fn initial(o: &Object, g: &Group, kind: Kind) -> Init {
-    let at = |offset: i64| {
-        let byte = |k: i64| {
-            let k = usize::try_from(offset + k).unwrap_or(usize::MAX);
-            u64::from(o.init.get(k).copied().unwrap_or(0))
-        };
-        let value = (0..i64::from(g.bytes))
-            .rev()
-            .fold(0, |v, k| v << 8 | byte(k));
-        match kind {
+    let at = |c: &Contents, offset: i64| {
+        let offset = u64::try_from(offset).unwrap_or(u64::MAX);
+        let address = c.pointers.get(&offset).copied().flatten();
+        Expr::Const(match (kind, address) {
+            (Kind::Pointer(Target::Elements(_), _), Some((Base::Element(_, k), _))) => i64::from(k),
             // Only null is there at first.
-            Kind::Pointer(Target::Elements(_), _) => Expr::Const(-1),
-            _ => Expr::Const(value as i64),
+            (Kind::Pointer(Target::Elements(_), _), _) => -1,
+            (Kind::Pointer(Target::Object(_), _), address) => i64::from(address.is_some()),
+            (Kind::Null | Kind::Number | Kind::Mixed, _) => c.number(offset, g.bytes) as i64,
+        })
+    };
+    let all: Vec<_> = match g.elements {
+        None => o.contents.iter().map(|c| at(c, g.offset)).collect(),
+        Some((stride, n)) => {
+            let c = &o.contents[0];
+            let offset = |k: u64| g.offset + (stride * k) as i64;
+            (0..n).map(|k| at(c, offset(k))).collect()
         }
     };
-    match g.elements {
-        None => Init::All(at(g.offset)),
-        Some((stride, n)) => {
-            let all: Vec<_> = (0..n).map(|k| at(g.offset + (stride * k) as i64)).collect();
-            match all.iter().all(|e| *e == all[0]) {
-                true => Init::All(all[0].clone()),
-                false => Init::Each(all),
-            }
-        }
+    match all.iter().all(|e| *e == all[0]) {
+        true => Init::All(all[0].clone()),
+        false => Init::Each(all),
     }
 }

@@ -30,6 +30,7 @@ mod memory;
 mod passes;
 mod signs;
 mod split;
+mod together;
 mod world;
 
 pub use image::Image;

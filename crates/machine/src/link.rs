@@ -8,8 +8,8 @@ use crate::layout::{self, Seen};
 use crate::listing::Listing;
 use crate::memory::{Fields, Kind, follows_null, spot};
 use crate::passes::{self, effective};
-use crate::world::{Copies, Object, Refusal, World};
-use crate::{Problem, emit, signs, split};
+use crate::world::{Contents, Copies, Object, Refusal, World};
+use crate::{Problem, emit, signs, split, together};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{Expr, Family, Init, Length, Local, Op2, Program, Span, Type, validate};
 use wattle_syntax::Diagnostic;
@@ -31,59 +31,51 @@ pub fn fill(
 ) -> Result<Filled, Vec<Diagnostic>> {
     let mut world = World::new(image);
     let first = link.calls.first().map_or(Span::NONE, |c| c.span);
-    objects(&program, link, &mut world)?;
-    let stubs: BTreeMap<String, Stub> = (link.skipped.iter())
-        .map(|(n, havoc)| (n.clone(), if *havoc { Stub::Havoc } else { Stub::Skip }))
-        .collect();
-    let functions = functions(link, &world)?;
-    let mut graphs = Vec::new();
-    let mut refusals = Vec::new();
-    for family in &program.families {
-        let (graph, more) = graph(family, &program, link, &functions, &stubs, &mut world)?;
-        graphs.push(graph);
-        refusals.extend(more);
-    }
     let told = |world: &World, refusals: Vec<Refusal>| -> Vec<Diagnostic> {
         let all: BTreeSet<Refusal> = refusals.into_iter().collect();
         let all = all.into_iter().take(20);
         all.map(|r| Diagnostic::error(first, world.describe(&r)))
             .collect()
     };
-    if !refusals.is_empty() {
-        return Err(told(&world, refusals));
-    }
-    let mut fields = fields(&mut graphs, &world);
-    let mut walks = false;
-    for graph in &mut graphs {
-        refusals.extend(passes::simplify(graph, &fields, &world.objects));
-        walks |= passes::rebase(graph);
-    }
-    if walks {
-        // More is known of where stores go.
-        fields = self::fields(&mut graphs, &world);
-        for graph in &mut graphs {
-            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+    let mut rounds = 0;
+    let (mut graphs, fields, kinds, seen, mut refusals) = loop {
+        let Laid {
+            mut graphs,
+            fields,
+            mut kinds,
+            mut refusals,
+        } = lay(&program, link, &mut world)?;
+        if !refusals.is_empty() && graphs.is_empty() {
+            return Err(told(&world, refusals));
         }
-    }
-    let mut kinds = all_kinds(&graphs, &fields, &world);
-    for (graph, kinds) in graphs.iter_mut().zip(&mut kinds) {
-        if null_pointers(graph, kinds) {
-            refusals.extend(passes::simplify(graph, &fields, &world.objects));
-            *kinds = self::kinds(graph, &fields, &world);
+        rounds += 1;
+        if rounds < 8 && together::together(&graphs, &kinds, &fields, &mut world) {
+            world.again();
+            continue;
         }
-    }
-    let mut seen = accesses(&graphs, &kinds, &mut refusals);
-    let parts = split::parts(&seen);
-    if !parts.is_empty() && refusals.is_empty() {
-        for (graph, kinds) in graphs.iter_mut().zip(&kinds) {
-            let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
-            let spot = |at: &Access| spot(&at.address, &of);
-            refusals.extend(split::split(graph, &parts, &spot, &world));
-            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+        let mut seen = accesses(&graphs, &kinds, &mut refusals);
+        let parts = split::parts(&seen);
+        if !parts.is_empty() && refusals.is_empty() {
+            for (graph, kinds) in graphs.iter_mut().zip(&kinds) {
+                let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
+                let spot = |at: &Access| spot(&at.address, &of);
+                refusals.extend(split::split(graph, &parts, &spot, &world));
+                refusals.extend(passes::simplify(graph, &fields, &world.objects));
+            }
+            kinds = all_kinds(&graphs, &fields, &world);
+            seen = accesses(&graphs, &kinds, &mut refusals);
         }
-        kinds = all_kinds(&graphs, &fields, &world);
-        seen = accesses(&graphs, &kinds, &mut refusals);
-    }
+        // What was taken for granted of memory must be true of the program as it is now, where every store
+        // goes to a place that is known.
+        let last = self::fields(&mut graphs, &world, &stored(&program, &world));
+        if refusals.is_empty() && !fields.covers(&last) {
+            refusals.push(Refusal {
+                address: None,
+                what: "what is stored where becomes known too late".to_string(),
+            });
+        }
+        break (graphs, fields, kinds, seen, refusals);
+    };
     if !refusals.is_empty() {
         return Err(told(&world, refusals));
     }
@@ -122,6 +114,81 @@ pub fn fill(
         true => Ok(Filled { program, listing }),
         false => Err(invalid),
     }
+}
+
+/// Graphs of all families, with what is known of memory.
+struct Laid {
+    graphs: Vec<Graph>,
+    fields: Fields,
+    kinds: Vec<BTreeMap<VarId, Kind>>,
+    refusals: Vec<Refusal>,
+}
+
+/// Lays out all families and simplifies them. Without graphs what was refused is all there is.
+fn lay(program: &Program, link: &Link, world: &mut World) -> Result<Laid, Vec<Diagnostic>> {
+    objects(program, link, world)?;
+    let stubs: BTreeMap<String, Stub> = (link.skipped.iter())
+        .map(|(n, havoc)| (n.clone(), if *havoc { Stub::Havoc } else { Stub::Skip }))
+        .collect();
+    let functions = functions(link, world)?;
+    let mut graphs = Vec::new();
+    let mut refusals = Vec::new();
+    for family in &program.families {
+        let (graph, more) = graph(family, program, link, &functions, &stubs, world)?;
+        graphs.push(graph);
+        refusals.extend(more);
+    }
+    if !refusals.is_empty() {
+        return Ok(Laid {
+            graphs: Vec::new(),
+            fields: Fields::default(),
+            kinds: Vec::new(),
+            refusals,
+        });
+    }
+    let stored = stored(program, world);
+    let mut fields = fields(&mut graphs, world, &stored);
+    let mut walks = false;
+    for graph in &mut graphs {
+        refusals.extend(passes::simplify(graph, &fields, &world.objects));
+        walks |= passes::rebase(graph);
+    }
+    if walks {
+        // More is known of where stores go.
+        fields = self::fields(&mut graphs, world, &stored);
+        for graph in &mut graphs {
+            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+        }
+    }
+    let mut kinds = all_kinds(&graphs, &fields, world);
+    for (graph, kinds) in graphs.iter_mut().zip(&mut kinds) {
+        if failures(graph, kinds, &world.objects) {
+            refusals.extend(passes::simplify(graph, &fields, &world.objects));
+            *kinds = self::kinds(graph, &fields, world);
+        }
+    }
+    Ok(Laid {
+        graphs,
+        fields,
+        kinds,
+        refusals,
+    })
+}
+
+/// Objects the harness itself stores to.
+fn stored(program: &Program, world: &World) -> BTreeSet<usize> {
+    use wattle_model::{Place, program::Action};
+    let mut all = BTreeSet::new();
+    for s in program.families.iter().flat_map(|f| &f.steps) {
+        if let Action::Store { place, .. } = &s.action {
+            let to = |o: &Object| match place {
+                Place::Region(r, _) => o.region == Some(*r),
+                Place::Memory(_) => true,
+            };
+            all.extend((0..world.objects.len()).filter(|k| to(&world.objects[*k])));
+        }
+    }
+    all
 }
 
 /// Regions the program itself looks at: they keep all their bits.
@@ -199,8 +266,11 @@ fn objects(program: &Program, link: &Link, world: &mut World) -> Result<(), Vec<
             name: region.name.clone(),
             size,
             copies,
-            init,
-            pointers: BTreeMap::new(),
+            contents: vec![Contents {
+                init,
+                ..Contents::default()
+            }],
+            start: None,
             span: m.span,
             constant: false,
             region: Some(m.region),
@@ -370,8 +440,12 @@ fn address(
 }
 
 /// What fields hold, from all stores of all threads, until nothing changes.
-fn fields(graphs: &mut [Graph], world: &World) -> Fields {
-    let mut fields = Fields::default();
+///
+/// What nobody stores to holds what it held at first. That is supposed of everything, and taken back where
+/// a store is found: in the end every store that can be carried out if it is true leaves it true, and so it
+/// is, from the first step on.
+fn fields(graphs: &mut [Graph], world: &World, stored: &BTreeSet<usize>) -> Fields {
+    let mut fields = Fields::of_harness(stored);
     loop {
         let before = fields.clone();
         for graph in graphs.iter_mut() {
@@ -382,14 +456,15 @@ fn fields(graphs: &mut [Graph], world: &World) -> Fields {
                     continue;
                 };
                 for edge in &node.out {
-                    let Op::Store { at, value } = effective(&edge.op, facts, &mut vars) else {
+                    let op = effective(&edge.op, facts, &mut vars, &fields, &world.objects);
+                    let Op::Store { at, value } = op else {
                         continue;
                     };
                     let of = |v: VarId| facts.kind_of(&E::Var(v, 64));
-                    if let Some(s) = spot(&at.address, &of)
-                        && at.bytes == 8
-                    {
-                        fields.learn((s.object, s.offset), facts.kind_of(&value));
+                    let to = spot(&at.address, &of);
+                    // Following null is no store.
+                    if to.is_some() || !follows_null(&at.address, &of) {
+                        fields.learn(to.as_ref(), at.bytes, facts.kind_of(&value));
                     }
                 }
             }
@@ -418,19 +493,35 @@ fn kinds(graph: &Graph, fields: &Fields, world: &World) -> BTreeMap<VarId, Kind>
     })
 }
 
-/// Following what can only be null is a failure of the program; whether there was such an access.
-fn null_pointers(graph: &mut Graph, kinds: &BTreeMap<VarId, Kind>) -> bool {
+/// Following what can only be null is a failure of the program, and so is leaving an object that the harness
+/// declared; whether there was such an access. What comes after a variable of the file is another one, perhaps:
+/// that is refused later.
+fn failures(graph: &mut Graph, kinds: &BTreeMap<VarId, Kind>, objects: &[Object]) -> bool {
     let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
+    let outside = |at: &Access| {
+        let s = spot(&at.address, &of).filter(|s| s.index.is_none())?;
+        let o = &objects[s.object];
+        let end = s.offset.checked_add(i64::from(at.bytes));
+        let inside = s.offset >= 0 && end.is_some_and(|e| e as u64 <= o.size);
+        (!inside && o.start.is_none()).then(|| {
+            format!(
+                "{} bytes at offset {} are outside of `{}`, which has {}",
+                at.bytes, s.offset, o.name, o.size
+            )
+        })
+    };
     let mut any = false;
     for n in graph.reached() {
         for k in 0..graph.nodes[n].out.len() {
-            let null = match &graph.nodes[n].out[k].op {
-                Op::Load { at, .. } | Op::Store { at, .. } => follows_null(&at.address, &of),
-                _ => false,
+            let why = match &graph.nodes[n].out[k].op {
+                Op::Load { at, .. } | Op::Store { at, .. } if follows_null(&at.address, &of) => {
+                    Some("a null pointer is followed".to_string())
+                }
+                Op::Load { at, .. } | Op::Store { at, .. } => outside(at),
+                _ => None,
             };
-            if null {
+            if let Some(why) = why {
                 let end = graph.node();
-                let why = "a null pointer is followed".to_string();
                 let edge = &mut graph.nodes[n].out[k];
                 edge.op = Op::Assert(E::bool(false), why);
                 edge.to = end;

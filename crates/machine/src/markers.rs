@@ -66,6 +66,6 @@ fn is_panic(plain: &str) -> bool {
         || plain.starts_with("core::option::expect_failed")
         || plain.starts_with("core::result::unwrap_failed")
         || plain.starts_with("core::slice::index::slice_")
-        || plain.starts_with("std::process::abort")
+        || plain.ends_with("::abort")
         || plain.starts_with("std::panicking::")
 }

@@ -6,8 +6,8 @@
 //! not fit this picture is refused, never guessed.
 
 use crate::bits::{Base, Bin, E, VarId};
-use crate::world::{Copies, Object};
-use std::collections::BTreeMap;
+use crate::world::{Contents, Copies, Object};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
@@ -45,9 +45,23 @@ pub type Field = (usize, i64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     pub kinds: BTreeMap<Field, Kind>,
+    /// Who is stored to, if that is known of all: offset and bytes.
+    pub written: Option<BTreeMap<usize, BTreeSet<(i64, u32)>>>,
 }
 
+/// As many bytes as no object has: whoever may be stored to anywhere.
+const EVERYWHERE: u32 = u32::MAX;
+
 impl Fields {
+    /// What is known where the harness stores to these objects, and nothing else does.
+    pub fn of_harness(stored: &BTreeSet<usize>) -> Fields {
+        let everywhere = BTreeSet::from([(0, EVERYWHERE)]);
+        Fields {
+            kinds: BTreeMap::new(),
+            written: Some(stored.iter().map(|o| (*o, everywhere.clone())).collect()),
+        }
+    }
+
     /// What a load of a field gives.
     pub fn kind(&self, objects: &[Object], field: Field, bytes: u32) -> Kind {
         if bytes != 8 {
@@ -57,28 +71,97 @@ impl Fields {
         self.kinds.get(&field).map_or(initial, |k| k.join(initial))
     }
 
-    pub fn learn(&mut self, field: Field, kind: Kind) {
-        let known = self.kinds.entry(field).or_insert(Kind::Null);
-        *known = known.join(kind);
+    /// A store of a value of a kind; to nobody knows where without a spot.
+    pub fn learn(&mut self, to: Option<&Spot>, bytes: u32, kind: Kind) {
+        let Some(s) = to else {
+            self.written = None;
+            return;
+        };
+        if let Some(written) = &mut self.written {
+            let all = written.entry(s.object).or_default();
+            all.insert(match s.index {
+                None => (s.offset, bytes),
+                Some(_) => (0, EVERYWHERE),
+            });
+        }
+        if bytes == 8 {
+            let known = self.kinds.entry((s.object, s.offset)).or_insert(Kind::Null);
+            *known = known.join(kind);
+        }
+    }
+
+    /// Whether everything the other one knows of is known here, too.
+    pub fn covers(&self, other: &Fields) -> bool {
+        let kinds = other.kinds.iter().all(|(f, k)| {
+            let known = self.kinds.get(f).copied().unwrap_or(Kind::Null);
+            known.join(*k) == known
+        });
+        kinds
+            && match (&self.written, &other.written) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                // A store may have been taken apart since.
+                (Some(mine), Some(all)) => all.iter().all(|(o, w)| {
+                    let within = |(at, n): &(i64, u32), (from, all): &(i64, u32)| {
+                        *all == EVERYWHERE
+                            || (from <= at && at + i64::from(*n) <= from + i64::from(*all))
+                    };
+                    let known = mine.get(o);
+                    w.iter()
+                        .all(|p| known.is_some_and(|m| m.iter().any(|q| within(p, q))))
+                }),
+            }
+    }
+
+    /// What a place holds that nobody ever stores to.
+    pub fn constant(&self, objects: &[Object], s: &Spot, bytes: u32) -> Option<E> {
+        let written = self.written.as_ref()?;
+        let o = objects.get(s.object)?;
+        let end = s.offset.checked_add(i64::from(bytes))?;
+        if s.index.is_some() || s.offset < 0 || end as u64 > o.size {
+            return None;
+        }
+        let touches = |(from, n): &(i64, u32)| {
+            *n == EVERYWHERE || (*from < end && s.offset < from.saturating_add(i64::from(*n)))
+        };
+        if written
+            .get(&s.object)
+            .is_some_and(|w| w.iter().any(touches))
+        {
+            return None;
+        }
+        let contents = match (&s.which, o.contents.as_slice()) {
+            // Null may be followed: that is a step of its own.
+            (Which::Pointed(_), _) => return None,
+            (_, [all]) => all,
+            (Which::Number(k), each) => each.get(*k as usize)?,
+            (Which::Only | Which::Own, _) => return None,
+        };
+        let at = s.offset as u64;
+        match contents.pointers.get(&at) {
+            Some(Some((base, k))) if bytes == 8 => Some(E::Address(*base, *k)),
+            Some(_) => None,
+            None if contents.has_address(at, bytes) => None,
+            None => Some(E::constant(contents.number(at, bytes), bytes * 8)),
+        }
     }
 }
 
 fn initial_kind(objects: &[Object], (object, offset): Field, bytes: u32) -> Kind {
-    let Some(o) = objects.get(object) else {
+    let (Some(o), Ok(offset)) = (objects.get(object), u64::try_from(offset)) else {
         return Kind::Mixed;
     };
-    let zero = (0..i64::from(bytes)).all(|k| {
-        let at = usize::try_from(offset + k).unwrap_or(usize::MAX);
-        o.init.get(at).copied().unwrap_or(0) == 0
-    });
-    let address = u64::try_from(offset)
-        .ok()
-        .and_then(|at| o.pointers.get(&at));
-    match (address, zero) {
-        (Some(_), _) => Kind::Mixed,
-        (None, true) => Kind::Null,
-        (None, false) => Kind::Number,
-    }
+    let kind = |c: &Contents| match c.pointers.get(&offset) {
+        Some(Some((base, k))) => match target_of(*base) {
+            Some(target) => Kind::Pointer(target, *k),
+            None => Kind::Mixed,
+        },
+        Some(None) => Kind::Mixed,
+        None if c.has_address(offset, bytes) => Kind::Mixed,
+        None if c.number(offset, bytes) == 0 => Kind::Null,
+        None => Kind::Number,
+    };
+    o.contents.iter().map(kind).fold(Kind::Null, Kind::join)
 }
 
 /// Which element of an object.

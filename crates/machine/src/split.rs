@@ -6,7 +6,7 @@
 //! memory, as bytes do on the processor. A plain store of the whole would have to leave the buffer at
 //! once, which the model cannot say: it is refused.
 
-use crate::bits::{Bin, E};
+use crate::bits::E;
 use crate::graph::{Access, Graph, Op, Origin};
 use crate::layout::Seen;
 use crate::memory::Spot;
@@ -106,9 +106,7 @@ pub fn split(
                             to: part,
                             at: piece(*p),
                         });
-                        let value = graph.vars.read(part).zext(at.bytes * 8);
-                        let shift = E::constant(u64::from(low(p.0)), at.bytes * 8);
-                        whole = E::bin(Bin::Or, whole, E::bin(Bin::Shl, value, shift));
+                        whole = whole.insert(graph.vars.read(part), low(p.0));
                     }
                     if section {
                         ops.push(Op::Model(Action::AtomicEnd));
@@ -136,18 +134,7 @@ pub fn split(
                     continue;
                 }
             }
-            let last = ops.len() - 1;
-            let mut from = n;
-            for (i, op) in ops.into_iter().enumerate() {
-                let to = if i == last { edge.to } else { graph.node() };
-                if i == 0 {
-                    graph.nodes[n].out[k].op = op;
-                    graph.nodes[n].out[k].to = to;
-                } else {
-                    graph.edge(from, op, to, edge.origin);
-                }
-                from = to;
-            }
+            graph.put_in_place(n, k, ops);
         }
     }
     refusals

@@ -1,10 +1,10 @@
 //! What all threads of a program share: the file, the objects in memory, places in the code.
 
 use crate::bits::{Base, E};
-use crate::image::{Image, plain_name};
+use crate::image::{Image, Symbol, plain_name};
 use crate::lift::Addresses;
 use crate::lines::{Frame, Lines};
-use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter};
+use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, Mnemonic};
 use std::collections::BTreeMap;
 use wattle_model::{FamilyId, RegionId, Span};
 
@@ -22,10 +22,10 @@ pub struct Object {
     pub name: String,
     pub size: u64,
     pub copies: Copies,
-    /// The initial bytes; zero past the end.
-    pub init: Vec<u8>,
-    /// Words that are addresses at first, by offset.
-    pub pointers: BTreeMap<u64, u64>,
+    /// What is there at first: once for all, or for each element.
+    pub contents: Vec<Contents>,
+    /// Where it begins, if it is part of the file.
+    pub start: Option<u64>,
     pub span: Span,
     /// Never written: what it holds is what the file says.
     pub constant: bool,
@@ -33,12 +33,47 @@ pub struct Object {
     pub region: Option<RegionId>,
 }
 
+/// What an object holds at first.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    pub start: u64,
+    /// Zero past the end.
+    pub init: Vec<u8>,
+    /// Words that are addresses, by offset; none where the address is of nothing we know.
+    pub pointers: BTreeMap<u64, Option<(Base, i64)>>,
+}
+
+impl Contents {
+    /// The number these bytes are.
+    pub fn number(&self, offset: u64, bytes: u32) -> u64 {
+        let byte = |k: u64| {
+            let at = usize::try_from(offset.saturating_add(k)).unwrap_or(usize::MAX);
+            u64::from(self.init.get(at).copied().unwrap_or(0))
+        };
+        (0..u64::from(bytes)).rev().fold(0, |v, k| v << 8 | byte(k))
+    }
+
+    /// Whether some of these bytes are part of an address.
+    pub fn has_address(&self, offset: u64, bytes: u32) -> bool {
+        let end = offset.saturating_add(u64::from(bytes));
+        let all = self.pointers.range(offset.saturating_sub(7)..end);
+        all.into_iter().next().is_some()
+    }
+}
+
+/// More objects than this are not looked through for addresses.
+const MAX_OBJECTS: usize = 4096;
+
 pub struct World {
     pub image: Image,
     pub lines: Lines,
     pub objects: Vec<Object>,
     /// Objects of the file, by address.
-    globals: BTreeMap<u64, usize>,
+    globals: BTreeMap<u64, Base>,
+    /// Start, end and first symbol of what has a name, without overlaps.
+    extents: Vec<(u64, u64, usize)>,
+    /// Starts of objects that are kept as elements of one, because some pointer may point at either.
+    pub together: Vec<Vec<u64>>,
     decoded: BTreeMap<u64, (Instruction, iced_x86::ConstantOffsets)>,
 }
 
@@ -59,12 +94,29 @@ impl Refusal {
 }
 
 impl World {
+    /// Forgets what was found of memory, but for what belongs together.
+    pub fn again(&mut self) {
+        self.objects.clear();
+        self.globals.clear();
+    }
+
     pub fn new(image: Image) -> World {
+        let mut extents: Vec<(u64, u64, usize)> = Vec::new();
+        let named = image.symbols.iter().enumerate();
+        for (k, s) in named.filter(|(_, s)| !s.code && s.size > 0) {
+            let end = s.address.saturating_add(s.size);
+            match extents.last_mut() {
+                Some(last) if s.address < last.1 => last.1 = last.1.max(end),
+                _ => extents.push((s.address, end, k)),
+            }
+        }
         World {
             lines: Lines::new(&image),
             image,
             objects: Vec::new(),
             globals: BTreeMap::new(),
+            extents,
+            together: Vec::new(),
             decoded: BTreeMap::new(),
         }
     }
@@ -91,6 +143,19 @@ impl World {
         let offsets = decoder.get_constant_offsets(&instruction);
         self.decoded.insert(address, (instruction, offsets));
         Ok((instruction, offsets))
+    }
+
+    /// The next address after this one that a function takes (`lea`).
+    pub fn next_named(&self, function: &Symbol, address: u64) -> Option<u64> {
+        let bytes = self.image.bytes_at(function.address)?;
+        let size = usize::try_from(function.size).unwrap_or(usize::MAX);
+        let bytes = &bytes[..bytes.len().min(size)];
+        let all = Decoder::with_ip(64, bytes, function.address, DecoderOptions::NONE);
+        let taken = all
+            .into_iter()
+            .filter(|i| i.mnemonic() == Mnemonic::Lea && i.is_ip_rel_memory_operand());
+        let taken = taken.map(|i| i.ip_rel_memory_address());
+        taken.filter(|a| *a > address).min()
     }
 
     /// The instruction as text.
@@ -161,41 +226,94 @@ impl World {
 
     /// Where an object of the file begins.
     pub fn start_of(&self, object: usize) -> Option<u64> {
-        let mut all = self.globals.iter();
-        all.find_map(|(start, o)| (*o == object).then_some(*start))
+        self.objects.get(object)?.start
     }
 
-    pub fn object_at(&mut self, address: u64) -> Option<(usize, i64)> {
-        let image = &self.image;
-        let section = image.section_at(address)?;
-        let symbol = image.symbol_at(address).filter(|s| !s.code && s.size > 0);
-        let (name, start, size) = match symbol {
-            Some(s) => (plain_name(&s.name), s.address, s.size),
-            None => (section.name.clone(), section.address, section.size),
-        };
+    /// The object an address is in, and those that it points at, and so on.
+    pub fn object_at(&mut self, address: u64) -> Option<(Base, i64)> {
+        let first = self.objects.len();
+        let found = self.object_alone(address)?;
+        let mut next = first;
+        while next < self.objects.len() && next < MAX_OBJECTS {
+            for k in 0..self.objects[next].contents.len() {
+                let Contents { start, .. } = self.objects[next].contents[k];
+                let end = start.saturating_add(self.objects[next].size);
+                let words: Vec<(u64, u64)> = (self.image.pointers.range(start..end))
+                    .map(|(at, to)| (at - start, *to))
+                    .collect();
+                for (at, to) in words {
+                    let code = self.image.section_at(to).is_some_and(|s| s.code);
+                    let base = match code || self.image.externs.contains_key(&to) {
+                        true => Some((Base::Code, to as i64)),
+                        false => self.object_alone(to),
+                    };
+                    self.objects[next].contents[k].pointers.insert(at, base);
+                }
+            }
+            next += 1;
+        }
+        Some(found)
+    }
+
+    /// Name, start and end of what an address belongs to: a symbol with all that overlap it, or the room
+    /// between two.
+    fn extent(&self, address: u64) -> Option<(String, u64, u64)> {
+        let section = self.image.section_at(address)?;
+        let next = self.extents.partition_point(|e| e.0 <= address);
+        let before = next.checked_sub(1).map(|k| &self.extents[k]);
+        let end = section.address.saturating_add(section.size);
+        Some(match before {
+            Some((from, to, symbol)) if address < *to => {
+                let name = plain_name(&self.image.symbols[*symbol].name);
+                (name, *from, (*to).min(end))
+            }
+            _ => {
+                let from = before.map_or(0, |e| e.1).max(section.address);
+                let to = self.extents.get(next).map_or(end, |e| e.0.min(end));
+                (section.name.clone(), from, to)
+            }
+        })
+    }
+
+    fn object_alone(&mut self, address: u64) -> Option<(Base, i64)> {
+        let (name, start, end) = self.extent(address)?;
         let offset = (address - start) as i64;
         if let Some(known) = self.globals.get(&start) {
             return Some((*known, offset));
         }
-        let size = size.min(1 << 20);
-        let init = (0..size)
-            .map(|k| image.byte(start + k).unwrap_or(0))
-            .collect();
-        let pointers = image.pointers.range(start..start + size);
-        let pointers = pointers.map(|(at, to)| (at - start, *to)).collect();
+        let constant = !self.image.section_at(address)?.writable;
+        let size = (end - start).min(1 << 20);
+        let together = self.together.iter().find(|all| all.contains(&start));
+        let starts = together.cloned().unwrap_or_else(|| vec![start]);
         let id = self.objects.len();
+        let contents = |start: u64| Contents {
+            start,
+            init: (0..size)
+                .map(|k| self.image.byte(start.wrapping_add(k)).unwrap_or(0))
+                .collect(),
+            pointers: BTreeMap::new(),
+        };
         self.objects.push(Object {
             name,
             size,
-            copies: Copies::One,
-            init,
-            pointers,
+            copies: match starts.len() {
+                1 => Copies::One,
+                n => Copies::Array(n as u32),
+            },
+            contents: starts.iter().map(|s| contents(*s)).collect(),
+            start: Some(start),
             span: Span::NONE,
-            constant: !section.writable,
+            constant,
             region: None,
         });
-        self.globals.insert(start, id);
-        Some((id, offset))
+        for (k, s) in starts.iter().enumerate() {
+            let base = match starts.len() {
+                1 => Base::Object(id),
+                _ => Base::Element(id, k as u32),
+            };
+            self.globals.insert(*s, base);
+        }
+        Some((self.globals[&start], offset))
     }
 }
 
@@ -218,7 +336,7 @@ pub fn resolve(world: &mut World, address: u64) -> Result<E, String> {
         return Err("memory of a thread (`thread_local`) is not supported".to_string());
     }
     match world.object_at(address) {
-        Some((object, offset)) => Ok(E::Address(Base::Object(object), offset)),
+        Some((base, offset)) => Ok(E::Address(base, offset)),
         None => Err(format!("{address:#x} is no address of this file")),
     }
 }

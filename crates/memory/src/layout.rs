@@ -24,21 +24,6 @@ impl<B: Copy> Bounds<B> {
     }
 }
 
-impl Bounds<usize> {
-    /// The smallest and the largest bound of a buffer.
-    pub fn extremes(&self, model: MemoryModel) -> (usize, usize) {
-        let buffers = match model {
-            MemoryModel::Pso if !self.cells.is_empty() => &self.cells[..],
-            MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso => {
-                std::slice::from_ref(&self.thread)
-            }
-        };
-        let least = buffers.iter().min().copied();
-        let most = buffers.iter().max().copied();
-        (least.unwrap_or(0), most.unwrap_or(0))
-    }
-}
-
 /// All pending stores of one thread.
 pub trait Layout: 'static {
     const MODEL: MemoryModel;

@@ -15,6 +15,7 @@ pub mod content;
 pub mod event;
 pub mod fault;
 pub mod layout;
+mod names;
 pub mod reference;
 pub mod rules;
 
@@ -26,7 +27,6 @@ pub use fault::{Fault, FaultKind};
 pub use layout::{Bounds, Layout, Pso, Sc, Tso};
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The memory models Wattle knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,27 +38,4 @@ pub enum MemoryModel {
     Tso,
     /// Partial store order: one FIFO buffer per thread and cell.
     Pso,
-}
-
-impl MemoryModel {
-    pub const ALL: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
-
-    /// `sc`, `tso` or `pso`, as on the command line.
-    pub fn keyword(self) -> &'static str {
-        match self {
-            MemoryModel::Sc => "sc",
-            MemoryModel::Tso => "tso",
-            MemoryModel::Pso => "pso",
-        }
-    }
-}
-
-impl fmt::Display for MemoryModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            MemoryModel::Sc => "SC",
-            MemoryModel::Tso => "TSO",
-            MemoryModel::Pso => "PSO",
-        })
-    }
 }

@@ -24,7 +24,7 @@ impl<A, P> Action<A, P> {
         }
     }
 
-    /// The memory operand.
+    /// The memory operand, of a load or a store.
     pub fn place(&self) -> Option<&P> {
         match self {
             Action::Load { place, .. } | Action::Store { place, .. } => Some(place),
@@ -41,6 +41,14 @@ impl<A, P> Action<A, P> {
         }
     }
 
+    pub fn loaded(&self) -> Option<&P> {
+        self.place().filter(|_| self.written().is_some())
+    }
+
+    pub fn stored(&self) -> Option<&P> {
+        self.place().filter(|_| self.written().is_none())
+    }
+
     /// The expression that is evaluated, besides one in the memory operand.
     pub fn evaluated(&self) -> Option<&Expr<A>> {
         match self {
@@ -54,6 +62,16 @@ impl<A, P> Action<A, P> {
             | Action::AtomicEnd
             | Action::Lock
             | Action::Unlock => None,
+        }
+    }
+}
+
+impl Address {
+    /// The cells it may be.
+    pub fn extent(&self) -> std::ops::Range<usize> {
+        match self {
+            Address::Cell(c) => c.index()..c.index() + 1,
+            Address::Computed { base, length, .. } => base.index()..base.index() + *length as usize,
         }
     }
 }

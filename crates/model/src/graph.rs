@@ -68,6 +68,44 @@ pub enum Action<A, P> {
     Unlock,
 }
 
+impl<A, P> Action<A, P> {
+    /// The register that gets any value of a range, or of its type.
+    pub fn chosen(&self) -> Option<(RegisterId, Option<(i64, i64)>)> {
+        match self {
+            Action::Havoc { register, range } => Some((*register, *range)),
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => None,
+        }
+    }
+
+    /// The atomic block after it, if there was this one before.
+    pub fn section_after(&self, before: Option<Section>) -> Option<Section> {
+        match self {
+            Action::AtomicBegin(section) => Some(*section),
+            Action::AtomicEnd => None,
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::Lock
+            | Action::Unlock => before,
+        }
+    }
+}
+
 /// What an atomic block does with the thread's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Section {

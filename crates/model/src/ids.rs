@@ -1,11 +1,12 @@
 //! Typed indices. Each prints as a short token (`t0`, `c3`, …) so that a log line can be pasted
 //! into a test; the names users wrote live in the tables the indices point into.
 
+mod shown;
+
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -22,30 +23,24 @@ macro_rules! ids {
                 Self(u32::try_from(index).unwrap_or(u32::MAX))
             }
         }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "{}"), self.0)
-            }
-        }
     )*};
 }
 
 ids! {
     /// A named piece of shared memory: a scalar or an array.
-    RegionId "m";
+    RegionId;
     /// One memory cell of an instance: its flat address.
-    CellId "c";
+    CellId;
     /// A family of threads that run the same graph.
-    FamilyId "f";
+    FamilyId;
     /// One thread of an instance.
-    ThreadId "t";
+    ThreadId;
     /// A thread's local variable.
-    RegisterId "r";
+    RegisterId;
     /// A node of a thread's graph.
-    LocationId "l";
+    LocationId;
     /// An edge of a thread's graph.
-    StepId "s";
+    StepId;
     /// An index variable of a property (`i` in `never p[i]@critical`).
-    IndexId "i";
+    IndexId;
 }

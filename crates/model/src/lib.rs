@@ -10,6 +10,7 @@
 
 pub mod array;
 pub mod canonical;
+mod casts;
 pub mod counted;
 mod crowd;
 mod dataflow;
@@ -21,6 +22,7 @@ pub mod instance;
 pub mod print;
 pub mod program;
 pub mod property;
+mod renumbered;
 pub mod span;
 pub mod temporal;
 pub mod ty;

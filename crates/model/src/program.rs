@@ -1,5 +1,7 @@
 //! A program as its author wrote it: families of threads, named memory, properties.
 
+mod named;
+
 use crate::expr::Expr;
 use crate::graph;
 use crate::ids::{FamilyId, LocationId, RegionId, RegisterId};
@@ -108,35 +110,5 @@ impl Program {
 
     pub fn family(&self, id: FamilyId) -> &Family {
         &self.families[id.index()]
-    }
-
-    pub fn family_named(&self, name: &str) -> Option<FamilyId> {
-        let found = self.families.iter().position(|f| f.name == name)?;
-        Some(FamilyId::new(found))
-    }
-
-    pub fn region_named(&self, name: &str) -> Option<RegionId> {
-        let found = self.regions.iter().position(|r| r.name == name)?;
-        Some(RegionId::new(found))
-    }
-
-    /// Whether some family may have any number of threads.
-    pub fn is_parameterised(&self) -> bool {
-        self.families.iter().any(|f| f.count == Count::Any)
-    }
-
-    /// The same program with every span erased: equality up to layout of the source.
-    pub fn without_spans(&self) -> Program {
-        let mut p = self.clone();
-        p.regions.iter_mut().for_each(|r| r.span = Span::NONE);
-        p.properties.iter_mut().for_each(|q| q.span = Span::NONE);
-        p.temporal.iter_mut().for_each(|t| t.span = Span::NONE);
-        for f in &mut p.families {
-            f.span = Span::NONE;
-            f.registers.iter_mut().for_each(|r| r.span = Span::NONE);
-            f.locations.iter_mut().for_each(|l| l.span = Span::NONE);
-            f.steps.iter_mut().for_each(|s| s.span = Span::NONE);
-        }
-        p
     }
 }

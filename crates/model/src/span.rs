@@ -42,3 +42,20 @@ impl Span {
         }
     }
 }
+
+impl crate::program::Program {
+    /// The same program with every span erased: equality up to layout of the source.
+    pub fn without_spans(&self) -> Self {
+        let mut p = self.clone();
+        p.regions.iter_mut().for_each(|r| r.span = Span::NONE);
+        p.properties.iter_mut().for_each(|q| q.span = Span::NONE);
+        p.temporal.iter_mut().for_each(|t| t.span = Span::NONE);
+        for f in &mut p.families {
+            f.span = Span::NONE;
+            f.registers.iter_mut().for_each(|r| r.span = Span::NONE);
+            f.locations.iter_mut().for_each(|l| l.span = Span::NONE);
+            f.steps.iter_mut().for_each(|s| s.span = Span::NONE);
+        }
+        p
+    }
+}

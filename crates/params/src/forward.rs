@@ -1,7 +1,11 @@
 //! Explicit search of a small instance: a shortest trace to a bad state.
 
 use crate::machine::{Candidates, Event, Machine, State};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHasher;
+use std::hash::BuildHasherDefault;
+
+/// States in the order in which they were met.
+type Met = indexmap::IndexSet<State, BuildHasherDefault<FxHasher>>;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -34,17 +38,16 @@ pub fn bad_run(
 ) -> Seen {
     let (initial, all) = machine.initial(candidates);
     let every = initial.len().div_ceil(limits.starts.max(1)).max(1);
-    let mut known: FxHashSet<State> = FxHashSet::default();
-    let mut states: Vec<State> = Vec::new();
+    let mut states = Met::default();
     let mut parents: Vec<Option<(u32, Event)>> = Vec::new();
     let mut bad = None;
-    let mut add = |s: State, parent, states: &mut Vec<State>, parents: &mut Vec<_>| {
-        if known.insert(s.clone()) {
-            look(&s);
-            if bad.is_none() && machine.bad(&s).is_some() {
-                bad = Some(states.len());
+    let mut add = |s: State, parent, states: &mut Met, parents: &mut Vec<_>| {
+        let (n, new) = states.insert_full(s);
+        if new {
+            look(&states[n]);
+            if bad.is_none() && machine.bad(&states[n]).is_some() {
+                bad = Some(n);
             }
-            states.push(s);
             parents.push(parent);
         }
         bad

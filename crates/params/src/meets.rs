@@ -96,7 +96,7 @@ pub struct Chosen {
 /// The cube about the threads `env` of an instance.
 pub fn choose(compiled: &Compiled<'_>, machine: &Machine<'_>, cube: &Cube, env: &[u8]) -> Chosen {
     let position = |s: Slot| {
-        let mut args = [0u8; 2];
+        let mut args = [0u8; 3];
         let mut n = 0;
         for a in s.args() {
             args[n] = env[usize::from(a)];

@@ -3,11 +3,15 @@
 
 use wattle_model::array::ArrayIndex;
 
-/// Packed so that cubes are small and compare fast: kind or cell, first thread, second thread.
+/// Packed so that cubes are small and compare fast: kind or cell, and up to three threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u32);
 
-const NONE: u8 = 0xff;
+/// No thread: a cube has fewer.
+const NONE: u8 = 31;
+/// Bits of a thread.
+const BITS: u32 = 5;
+const PLACES: [u32; 3] = [2 * BITS, BITS, 0];
 const READ: u32 = 0xffff;
 const TEMP: u32 = 0xfffe;
 const PENDING: u32 = 0xfffd;
@@ -15,7 +19,9 @@ const PENDING: u32 = 0xfffd;
 impl Slot {
     pub fn cell(cell: ArrayIndex, args: &[u8]) -> Slot {
         let arg = |i: usize| u32::from(args.get(i).copied().unwrap_or(NONE));
-        Slot(u32::from(cell) << 16 | arg(0) << 8 | arg(1))
+        let args = PLACES.iter().enumerate();
+        let packed = args.fold(0, |all, (i, at)| all | arg(i) << at);
+        Slot(u32::from(cell) << 16 | packed)
     }
 
     /// The value of a part of an open event.
@@ -55,9 +61,8 @@ impl Slot {
     }
 
     pub fn args(self) -> impl Iterator<Item = u8> {
-        [(self.0 >> 8 & 0xff) as u8, (self.0 & 0xff) as u8]
-            .into_iter()
-            .take_while(|a| *a != NONE)
+        let all = PLACES.map(|at| (self.0 >> at) as u8 & NONE);
+        all.into_iter().take_while(|a| *a != NONE)
     }
 
     /// A set of the threads that name the cell.
@@ -73,11 +78,14 @@ impl Slot {
         if !self.is_cell() {
             return self;
         }
-        let map = |a: u32| match a {
-            0xff => 0xff,
-            a => u32::from(threads[a as usize]),
-        };
-        Slot(self.0 & 0xffff_0000 | map(self.0 >> 8 & 0xff) << 8 | map(self.0 & 0xff))
+        let mut renamed = self.0 & 0xffff_0000;
+        for at in PLACES {
+            renamed |= match (self.0 >> at) as u8 & NONE {
+                NONE => u32::from(NONE) << at,
+                a => u32::from(threads[usize::from(a)]) << at,
+            };
+        }
+        Slot(renamed)
     }
 }
 

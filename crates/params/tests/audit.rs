@@ -100,6 +100,86 @@ fn proofs_are_taken() {
     }
 }
 
+/// Rights that a thread gives to one other at a time: an array with three indices.
+const RIGHTS: &str = "
+array Right[proc, proc, proc] : bool
+init (p q r) { Right[p, q, r] = False }
+unsafe (p q r s) { Right[p, q, s] = True && Right[p, r, s] = True }
+transition give ([p] q s)
+requires { Right[p, q, s] = False && forall_other r. Right[p, r, s] = False }
+{ Right[p, q, s] := True }
+transition take_back ([p] s)
+{ Right[x, y, z] := case | x = p && z = s : False | _ : Right[x, y, z] }
+";
+
+#[test]
+fn arrays_have_three_indices() {
+    let rights = system(RIGHTS);
+    let shown = rights.to_string();
+    assert!(shown.contains("Right[proc, proc, proc]"), "{shown}");
+    assert_eq!(system(&shown).to_string(), shown);
+    for model in MemoryModel::ALL {
+        let cubes = proof(&rights, model);
+        assert!(audit(&rights, &cubes).is_ok(), "{model}");
+        // Who does not look at the others' rights gives too many.
+        let broken = RIGHTS.replace(" && forall_other r. Right[p, r, s] = False", "");
+        let broken = system(&broken);
+        assert!(audit(&broken, &cubes).is_err(), "{model}");
+        let (outcome, _) = check(&broken, model, Options::default(), &|_| false);
+        assert!(matches!(outcome, Outcome::Violated(_)), "{model}");
+    }
+    let four = RIGHTS.replace("proc, proc, proc", "proc, proc, proc, proc");
+    assert!(wattle_syntax::cubicle::parse(&four).system.is_none());
+}
+
+/// `WRITES` is a case of an update of all elements, of a weak array or of one that is not.
+const ROWS: &str = "
+type loc = A | B
+array PC[proc] : loc
+array R[proc, proc] : bool
+weak array W[proc, proc] : bool
+init (i j) { PC[i] = A && R[i, j] = False && W[i, j] = False }
+unsafe (i j) { PC[i] = B && PC[j] = B && R[i, j] = True && W[i, j] = True }
+transition go ([i])
+requires { PC[i] = A }
+{ WRITES }
+";
+
+/// Under TSO a step may touch what is not weak only of the acting thread: rows of others are not, whatever
+/// the second index says, and where they are only looked at in branches that do not apply they are not touched.
+#[test]
+fn rows_of_others_are_noticed() {
+    let with = |writes: &str| system(&ROWS.replace("WRITES", writes));
+    let own = with("R[x, y] := case | x = i : True | _ : R[x, y]");
+    let cubes = proof(&own, MemoryModel::Tso);
+    for (writes, taken) in [
+        ("R[x, y] := case | x = i : True | _ : R[x, y]", true),
+        ("R[x, y] := case | y = i : True | _ : R[x, y]", false),
+        (
+            "R[x, y] := case | x = i || y = i : True | _ : R[x, y]",
+            false,
+        ),
+        (
+            "W[x, y] := case | x = i && R[x, y] = True && y <> i : True | _ : False",
+            true,
+        ),
+        (
+            "W[x, y] := case | y = i && R[x, y] = True : True | _ : False",
+            false,
+        ),
+        (
+            "W[x, y] := case | y = i : True | R[x, y] = True : True | _ : False",
+            false,
+        ),
+    ] {
+        let refused = match audit(&with(writes), &cubes) {
+            Err(e) => e.to_string().contains("not the acting thread's"),
+            Ok(_) => false,
+        };
+        assert_eq!(refused, !taken, "{writes}");
+    }
+}
+
 #[test]
 fn a_missing_cube_is_noticed() {
     let system = system(&FLAGS.replace("FENCE", "&& fence()"));

@@ -56,8 +56,15 @@ fn what_is_proved_and_what_is_not() {
         ("barrier3-bad.wtl", [false, false, false]),
         ("ring-mod.wtl", [true, true, false]),
         ("ring-bad.wtl", [false, false, false]),
+        ("parity.wtl", [true, true, true]),
+        ("mask.wtl", [true, true, true]),
+        ("parity-bad.wtl", [false, false, false]),
+        ("many-equal.wtl", [true, true, true]),
         ("ticket2-u8.wtl", [true, true, true]),
         ("ticket2-bad.wtl", [false, false, false]),
+        // By cases: what was read of a ticket is zero, or it is not.
+        ("bakery3.wtl", [true, true, true]),
+        ("bakery2-bad.wtl", [false, false, false]),
     ] {
         let instance = program(name);
         for (model, expected) in [Sc, Tso, Pso].into_iter().zip(proved) {

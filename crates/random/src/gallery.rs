@@ -85,6 +85,10 @@ const PARTS: &[Part] = &[
     step("s = s ^ 1;"),
     step("s = s << 1;"),
     step("s = s >> 1;"),
+    // Of constants, for those who treat only what is linear.
+    step("s = i3(1);"),
+    step("s = 1 | 2;"),
+    step("s = 1 << 1;"),
     step("assume s == 0 && s != 1;"),
     step("assume s < 1 || s <= 0;"),
     step("assume !(s > 1) && !(s >= 2);"),
@@ -130,6 +134,11 @@ const PARTS: &[Part] = &[
     // The same, violated.
     asked("always x <= 0;"),
     asked("never *(&x) == 1;"),
+    // Of a cell without stores, for those who refuse to look at memory while stores are pending.
+    Part {
+        property: "never *(&z) == 7;",
+        ..cell("z: 0..3", "s = z;")
+    },
     Part {
         property: "never z[1] == 1;",
         ..cell("z[2]: 0..3", "z[1] = 1;")
@@ -184,6 +193,10 @@ const FAMILY: &[Part] = &[
         property: "thread o[*] { local r: 0..3; r = x; here: skip; }\nnever o[i]@here && o[i].r == 1;",
         ..step("skip;")
     },
+    // Of a fixed number of threads, for those who are not asked about deadlock.
+    asked(
+        "thread o[3] { local r: 0..3; r = x; here: skip; }\nnever o[i]@here && o[j]@here && o[k]@here && o[i].r == 0;",
+    ),
     Part {
         property: "never for p[i], p[j]: p[i]@here && p[j]@here && x == 3;",
         sugar: &["announced index variables"],

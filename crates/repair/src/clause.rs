@@ -9,14 +9,14 @@
 //! and after: any other lock leaves the run as it is.
 
 use crate::insert::Fenced;
-use crate::site::{Places, Site, SiteKind};
+use crate::site::{Passed, Places, Site, SiteKind};
 use crate::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::Snapshot;
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Fact};
+use wattle_model::instance::{Address, Fact, Thread};
 use wattle_model::{CellId, Expr, FamilyId, Instance, RegisterId, StepId, ThreadId};
 use wattle_robust::Attack;
 
@@ -31,18 +31,41 @@ pub fn of_attack(
     instance: &Instance,
     attack: &Attack,
 ) -> BTreeSet<Site> {
-    let family = instance.thread(attack.attacker).family;
+    let thread = instance.thread(attack.attacker);
+    let family = thread.family;
     let mut clause = BTreeSet::new();
-    for c in &attack.crossings {
-        let at = places.of(family, fenced.location(family, c.location));
-        clause.insert(site(family, SiteKind::Fence(at)));
-        if c.store_fence {
-            clause.insert(site(family, SiteKind::StoreFence(at)));
+    for (place, j) in passed(fenced, places, thread, &attack.path) {
+        clause.insert(site(family, place.fence()));
+        let at = thread.step(attack.path[j]).source;
+        let mut crossings = attack.crossings.iter();
+        if crossings.any(|c| c.location == at && c.store_fence) {
+            clause.insert(site(family, place.store_fence()));
         }
     }
     let swaps = attack.stores.iter().filter_map(|s| fenced.step(family, *s));
     clause.extend(swaps.map(|s| site(family, SiteKind::Swap(s))));
     clause
+}
+
+/// The places that a thread passes behind the first step of its path, each with the number of the step
+/// it then takes.
+pub fn passed(
+    fenced: &Fenced,
+    places: &Places,
+    thread: &Thread,
+    path: &[StepId],
+) -> Vec<(Passed, usize)> {
+    let family = thread.family;
+    let mut by = path.first().and_then(|s| fenced.step(family, *s));
+    let mut all = Vec::new();
+    for (j, s) in path.iter().enumerate().skip(1) {
+        let at = fenced.location(family, thread.step(*s).source);
+        let here = places.family(family).passed(by, at);
+        all.extend(here.into_iter().map(|p| (p, j)));
+        // What was put in is on the way of the step before it.
+        by = fenced.step(family, *s).or(by);
+    }
+    all
 }
 
 /// A step of the run that matters here.
@@ -88,7 +111,7 @@ pub fn of_trace(
         };
         // A state that is looked at with the store pending is overtaken by the look itself.
         let looked_at = pending && sees_memory;
-        let passed = match looked_at {
+        let crossed = match looked_at {
             true => later.len(),
             false => match later.iter().rposition(|m| overtakes(m)) {
                 Some(last) => last + 1,
@@ -100,19 +123,24 @@ pub fn of_trace(
             .rposition(|m| overtakes(m) && m.access.is_some_and(|(_, write)| write));
         let thread = task.instance.thread(store.thread);
         let family = thread.family;
-        let place = |l| places.of(family, fenced.location(family, l));
-        for (j, m) in later.iter().enumerate().take(passed) {
-            let at = place(thread.steps[m.step.index()].source);
-            clause.insert(site(family, SiteKind::Fence(at)));
-            if last_store.is_some_and(|s| j <= s) {
-                clause.insert(site(family, SiteKind::StoreFence(at)));
+        let path: Vec<StepId> = [store]
+            .into_iter()
+            .chain(later.iter().copied())
+            .map(|m| m.step)
+            .collect();
+        for (place, j) in passed(fenced, places, thread, &path[..=crossed]) {
+            clause.insert(site(family, place.fence()));
+            if last_store.is_some_and(|s| j <= s + 1) {
+                clause.insert(site(family, place.store_fence()));
             }
         }
         if let Some(end) = states.last().filter(|_| looked_at) {
-            let at = place(end.locations[store.thread.index()]);
-            clause.insert(site(family, SiteKind::Fence(at)));
+            let by = path.iter().rev().find_map(|s| fenced.step(family, *s));
+            let at = fenced.location(family, end.locations[store.thread.index()]);
+            let here = places.family(family).passed(by, at);
+            clause.extend(here.into_iter().map(|p| site(family, p.fence())));
         }
-        let between = later[..passed - usize::from(!looked_at)]
+        let between = later[..crossed - usize::from(!looked_at)]
             .iter()
             .filter(|m| matches!(m.access, Some((_, true))));
         for m in between.copied().chain([store]) {

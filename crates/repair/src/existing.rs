@@ -1,6 +1,9 @@
 //! The fences, atomic sections and locks that a program has already: taking them out, and putting
 //! weaker ones in their place.
 //!
+//! A weaker one is a store fence for a fence; for a section the same accesses without it and a fence
+//! before or behind them, or a section that leaves its stores in the buffer.
+//!
 //! What belongs to one place of the source text is one: copies of an unrolled loop are taken out
 //! together, as whoever deletes the line does. A section ends where its ways lead; a section whose end
 //! another one shares stays as it is.
@@ -18,6 +21,13 @@ pub struct Existing {
     pub span: Span,
     /// The steps that go when it is taken out.
     steps: BTreeSet<StepId>,
+}
+
+impl Existing {
+    /// Whether the step is (a part of) it.
+    pub fn has(&self, step: StepId) -> bool {
+        self.steps.contains(&step)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,17 +144,68 @@ pub fn without(program: &Program, gone: &[&Existing]) -> Program {
     program
 }
 
-/// The program with a weaker one in its place, if there is one: of fences the store fence, which
-/// orders stores only.
-pub fn weakened(program: &Program, weak: &Existing) -> Option<(Kind, Program)> {
-    let (kind, action) = match weak.kind {
-        Kind::Fence => (Kind::StoreFence, Action::Fence(Fence::Store)),
-        Kind::StoreFence | Kind::Atomic | Kind::Buffered | Kind::Lock => return None,
+/// What may stand in the place of a stronger one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weaker {
+    /// A store fence for a fence.
+    StoreFence,
+    /// The accesses one by one, and a fence behind them: nobody minds what comes between.
+    Behind(Fence),
+    /// The accesses one by one, and a fence before them.
+    Before(Fence),
+    /// Atomic, but neither waiting for the buffer nor writing memory at once: nobody minds the order.
+    Buffered,
+}
+
+/// The programs with something weaker in its place, weakest first. Where stores stay in order by
+/// themselves (`in_order`: all but PSO), store fences do nothing and are not tried.
+pub fn weakened(program: &Program, strong: &Existing, in_order: bool) -> Vec<(Weaker, Program)> {
+    let section = [
+        Weaker::Behind(Fence::Store),
+        Weaker::Before(Fence::Store),
+        Weaker::Behind(Fence::Full),
+        Weaker::Before(Fence::Full),
+    ];
+    let mut forms: Vec<Weaker> = match strong.kind {
+        Kind::Fence => vec![Weaker::StoreFence],
+        Kind::StoreFence | Kind::Buffered => Vec::new(),
+        Kind::Lock => section.to_vec(),
+        Kind::Atomic => section.into_iter().chain([Weaker::Buffered]).collect(),
     };
+    let useless = |w: &Weaker| match w {
+        Weaker::StoreFence | Weaker::Behind(Fence::Store) | Weaker::Before(Fence::Store) => true,
+        Weaker::Behind(Fence::Full) | Weaker::Before(Fence::Full) | Weaker::Buffered => false,
+    };
+    forms.retain(|w| !(in_order && useless(w)));
+    let with = |w: Weaker| (w, replaced(program, strong, w));
+    forms.into_iter().map(with).collect()
+}
+
+fn replaced(program: &Program, strong: &Existing, weaker: Weaker) -> Program {
     let mut program = program.clone();
-    let family = &mut program.families[weak.family.index()];
-    for s in &weak.steps {
-        family.steps[s.index()].action = action.clone();
+    let family = &mut program.families[strong.family.index()];
+    for s in &strong.steps {
+        let action = &mut family.steps[s.index()].action;
+        let ends = match action {
+            Action::AtomicEnd | Action::Unlock => true,
+            Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::Lock
+            | Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. } => false,
+        };
+        *action = match (weaker, ends) {
+            (Weaker::StoreFence, _) => Action::Fence(Fence::Store),
+            (Weaker::Behind(fence), true) | (Weaker::Before(fence), false) => Action::Fence(fence),
+            (Weaker::Behind(_), false) | (Weaker::Before(_), true) => Action::Skip,
+            (Weaker::Buffered, false) => Action::AtomicBegin(Section::Buffered),
+            (Weaker::Buffered, true) => Action::AtomicEnd,
+        };
     }
-    Some((kind, program))
+    program
 }

@@ -32,9 +32,9 @@ impl Fenced {
     }
 }
 
-/// Puts the fences in, into every copy of a place. Numbers of old locations stay. Where stores are the
-/// only ways to a place, the fence comes between them and it; elsewhere a fenced location gets a twin
-/// that its steps now leave from, and its labels go there too: who is at a label is past the fence.
+/// Puts the fences in, into every copy of a place. Numbers of old locations stay. At the head of a loop
+/// the fence comes between the ways in and the head; elsewhere a fenced location gets a twin that its
+/// steps now leave from, and its labels go there too: who is at a label is past the fence.
 pub fn fenced(program: &Program, places: &Places, sites: &BTreeSet<Site>) -> Fenced {
     let mut program = program.clone();
     let mut origins = Vec::new();
@@ -54,11 +54,16 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
             .collect(),
     };
     let mut fences: Vec<(LocationId, Fence)> = Vec::new();
+    let mut behinds: Vec<(StepId, Fence)> = Vec::new();
     let (mut swaps, mut entries) = (Vec::new(), BTreeSet::new());
     for site in sites {
         match site {
             SiteKind::Fence(l) => fences.extend(copies(places, l, Fence::Full)),
             SiteKind::StoreFence(l) => fences.extend(copies(places, l, Fence::Store)),
+            SiteKind::FenceBehind(s) => behinds.extend(places.stores(s).map(|s| (s, Fence::Full))),
+            SiteKind::StoreFenceBehind(s) => {
+                behinds.extend(places.stores(s).map(|s| (s, Fence::Store)));
+            }
             SiteKind::Swap(s) => swaps.push(s),
             SiteKind::Lock(l) => {
                 entries.insert(l);
@@ -76,13 +81,17 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
     for s in &swaps {
         swap(family, *s, &mut origin);
     }
+    // What is atomic leaves nothing in the buffer.
+    let atomic = |s: &StepId| swaps.contains(s) || locked.iter().any(|u| u.contains(*s));
     for (l, fence) in fences {
-        if let Some(stores) = places.entered(l) {
-            let atomic = |s: &StepId| swaps.contains(s) || locked.iter().any(|u| u.contains(*s));
-            // What is atomic leaves nothing in the buffer.
-            for s in stores.iter().filter(|s| !atomic(s)) {
-                behind(family, *s, fence, &mut origin);
+        if let Some(ways) = places.ways_in(l) {
+            let before = fresh(family, l, &mut origin);
+            for s in ways.iter().filter(|s| !atomic(s)) {
+                family.steps[s.index()].target = before;
             }
+            let span = family.locations[l.index()].span;
+            let fence = Action::Fence(fence);
+            push(family, before, l, fence, span, None, &mut origin);
             continue;
         }
         let twin = fresh(family, l, &mut origin);
@@ -101,6 +110,9 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
             None,
             &mut origin,
         );
+    }
+    for (s, fence) in behinds.into_iter().filter(|(s, _)| !atomic(s)) {
+        behind(family, s, fence, &mut origin);
     }
     origin
 }

@@ -217,8 +217,10 @@ pub fn repair(
     })
 }
 
-/// Costs are multiplied by this, so that loops can decide between what costs the same.
-const SCALE: u64 = 1000;
+/// Costs are multiplied by this, so that loops can decide between what costs the same; and of that what
+/// is not met in every round.
+const SCALE: u64 = 2000;
+const ROUND: u64 = 2;
 
 struct Work<'q, 'c> {
     query: &'q Query<'q>,
@@ -277,8 +279,9 @@ impl Work<'_, '_> {
     fn price(&self, site: Site) -> Option<u64> {
         let costs = &self.query.costs;
         let kind = u64::from(costs.of(site)?) * SCALE;
-        let round = costs.around.map_or(1, |n| u64::from(n) * SCALE);
-        Some(kind + round * u64::from(self.places.depth(self.query.program, site)))
+        let round = costs.around.map_or(ROUND, |n| u64::from(n) * SCALE);
+        let loops = round * u64::from(self.places.depth(self.query.program, site));
+        Some(kind + loops + u64::from(self.places.in_every_round(site)))
     }
 
     fn judge(&mut self, program: &Program, model: MemoryModel) -> Result<Judged, InstanceError> {

@@ -6,19 +6,39 @@
 //! and locations where paths with different such places meet; every other location is represented by
 //! the one before it ([`Places`]).
 //!
-//! Places are those of the source text. Where every way to a place is a store (or comes from a location
-//! that it stands for, as in a loop that waits), the fence goes right behind these stores: that is before
-//! a waiting loop and not in it. *Lemma*: such a fence stops what one at the location stops. Between its
-//! last store and a location that the place stands for, a run passes the place, and it comes there by
-//! that store: by any other way it has been there since. And copies of one text, as an unrolled loop has
-//! them, are one place: the fence is in all of them, as it is when somebody writes it.
+//! Places are those of the source text, where somebody can write a fence, and there are more of them
+//! than locations:
+//!
+//! - Before a loop is another place than in it. Where a statement is a loop (`while`), a fence of the
+//!   location it starts at, the *head*, goes on the ways to the statement and not on those round inside
+//!   it: who waits in the loop passes it once. Where the loop is around the statement (`loop`, a jump
+//!   back), it is met in every round.
+//! - Right behind a store, where other ways lead to the same location: the end of a branch, or of the
+//!   body of a loop ([`SiteKind::FenceBehind`]).
+//! - Copies of one text, as an unrolled loop has them, are one place: the fence is in all of them, as
+//!   it is when somebody writes it.
 //!
 //! ```text
-//!     turn = 1            turn = 1
-//!         │                   │ fence
-//!    ┌──► ○ ──┐          ┌──► ○ ──┐
-//!    └ turn==1 ┘         └ turn==1 ┘      the place ○ is entered by one store
+//!     turn = 1                turn = 1
+//!         │                       │ fence: the place ○, on the way in
+//!    ┌──► ○ ──► …            ┌──► ○ ──► …
+//!    └ x = 0                 └ x = 0
+//!                              fence: the place behind x = 0
 //! ```
+//!
+//! *Lemma*: a run in which an access overtakes a store passes one of these places in between. Take the
+//! last store before the access. If other ways lead where it leads, its own place is behind it; else
+//! the location is a place that is entered there.
+//!
+//! *Lemma*: a fence at another location stops no more runs. Where a thread is at a location that another
+//! one stands for, it has passed that one, on a way in if it is a head, after its last store: on a way
+//! round it would come from a location that the head does not stand for, or have passed the way in
+//! since that store.
+//!
+//! One place of the text is no location and not among these: the end of a loop's body where several ways
+//! meet. `crates/wattle/tests/fewest.rs` tries all places of the text.
+//!
+//! Automata have names for all locations and nothing else: there a place is a location.
 
 use crate::depth;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,10 +55,14 @@ pub struct Site {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiteKind {
-    /// A full fence at the location, before all its steps.
+    /// A full fence at the location, before all its steps; before the loop that it is the head of.
     Fence(LocationId),
     /// A store fence there.
     StoreFence(LocationId),
+    /// A full fence right behind the store and the copies of its text.
+    FenceBehind(StepId),
+    /// A store fence there.
+    StoreFenceBehind(StepId),
     /// The store becomes an atomic exchange: it needs an empty buffer and goes to memory at once.
     Swap(StepId),
     /// The read-modify-write that starts at the location becomes one atomic step.
@@ -49,8 +73,8 @@ impl SiteKind {
     /// As on the command line.
     pub fn keyword(self) -> &'static str {
         match self {
-            SiteKind::Fence(_) => "fence",
-            SiteKind::StoreFence(_) => "fence store",
+            SiteKind::Fence(_) | SiteKind::FenceBehind(_) => "fence",
+            SiteKind::StoreFence(_) | SiteKind::StoreFenceBehind(_) => "fence store",
             SiteKind::Swap(_) => "swap",
             SiteKind::Lock(_) => "lock",
         }
@@ -64,14 +88,45 @@ pub struct Places(Vec<OfFamily>);
 /// The places of one family.
 #[derive(Clone, Debug)]
 pub struct OfFamily {
-    /// The place that stands for each location.
-    of: Vec<LocationId>,
+    /// Whether a location stands for itself, and the first of its copies.
+    own: Vec<Option<LocationId>>,
     /// The copies of each place, itself among them.
     copies: BTreeMap<LocationId, Vec<LocationId>>,
-    /// The stores that are the only ways to a location.
-    entered: Vec<Option<Vec<StepId>>>,
+    /// The ways into a statement that is a loop, for its head.
+    ways_in: Vec<Option<Vec<StepId>>>,
+    /// Whether a loop comes back to the location.
+    rounds: Vec<bool>,
+    /// All ways to a location.
+    incoming: Vec<Vec<StepId>>,
+    /// The first of the stores with the same text, for those behind which there is another place.
+    behind: BTreeMap<StepId, StepId>,
     /// How many loops each location is in.
     depth: Vec<u32>,
+}
+
+/// A place that a run passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    Location(LocationId),
+    Behind(StepId),
+}
+
+impl Passed {
+    /// A full fence there.
+    pub fn fence(self) -> SiteKind {
+        match self {
+            Passed::Location(l) => SiteKind::Fence(l),
+            Passed::Behind(s) => SiteKind::FenceBehind(s),
+        }
+    }
+
+    /// A store fence there.
+    pub fn store_fence(self) -> SiteKind {
+        match self {
+            Passed::Location(l) => SiteKind::StoreFence(l),
+            Passed::Behind(s) => SiteKind::StoreFenceBehind(s),
+        }
+    }
 }
 
 impl Places {
@@ -79,15 +134,20 @@ impl Places {
         Places(program.families.iter().map(OfFamily::new).collect())
     }
 
-    pub fn of(&self, family: FamilyId, location: LocationId) -> LocationId {
-        let places = self.0.get(family.index());
-        *places
-            .and_then(|p| p.of.get(location.index()))
-            .unwrap_or(&location)
-    }
-
     pub fn family(&self, family: FamilyId) -> &OfFamily {
         &self.0[family.index()]
+    }
+
+    /// Whether a fence there is met when a loop comes round to where it began.
+    pub fn in_every_round(&self, site: Site) -> bool {
+        let (SiteKind::Fence(l) | SiteKind::StoreFence(l)) = site.kind else {
+            return false;
+        };
+        let Some(mine) = self.0.get(site.family.index()) else {
+            return false;
+        };
+        let met = |m: &LocationId| mine.rounds[m.index()] && mine.ways_in(*m).is_none();
+        mine.copies(l).iter().any(met)
     }
 
     /// How many loops the site is in.
@@ -103,11 +163,14 @@ impl Places {
         };
         match site.kind {
             SiteKind::Fence(l) | SiteKind::StoreFence(l) => {
-                let copies = mine.copies(l).iter().map(|m| match mine.entered(*m) {
-                    Some(stores) => stores.iter().map(of_step).max().unwrap_or(0),
+                let copies = mine.copies(l).iter().map(|m| match mine.ways_in(*m) {
+                    Some(ways) => ways.iter().map(of_step).max().unwrap_or(0),
                     None => at(*m),
                 });
                 copies.max().unwrap_or(0)
+            }
+            SiteKind::FenceBehind(s) | SiteKind::StoreFenceBehind(s) => {
+                mine.stores(s).map(|s| of_step(&s)).max().unwrap_or(0)
             }
             SiteKind::Swap(s) => of_step(&s),
             SiteKind::Lock(l) => at(l),
@@ -121,28 +184,79 @@ impl OfFamily {
         for (s, step) in family.steps.iter().enumerate() {
             incoming[step.target.index()].push(StepId::new(s));
         }
-        let own = representatives(family, &incoming);
-        let entered: Vec<Option<Vec<StepId>>> = (0..family.locations.len())
-            .map(|l| entered(family, &own, &incoming, LocationId::new(l)))
-            .collect();
+        let stands_for = representatives(family, &incoming);
+        let depth = depth::depths(family);
+        let automaton = family.locations.iter().all(|l| !l.labels.is_empty());
+        let locations = || (0..family.locations.len()).map(LocationId::new);
+        let mut next: Vec<Vec<LocationId>> = vec![Vec::new(); family.locations.len()];
+        for step in &family.steps {
+            next[step.source.index()].push(step.target);
+        }
+        let ways = |l: LocationId| match automaton || depth[l.index()] == 0 {
+            true => (None, false),
+            false => ways_in(family, &incoming[l.index()], &next, l),
+        };
+        let (ways_in, rounds) = locations().map(ways).unzip();
         let mut first: BTreeMap<Key, LocationId> = BTreeMap::new();
-        let mut copies: BTreeMap<LocationId, Vec<LocationId>> = BTreeMap::new();
-        let mut place: Vec<LocationId> = (0..own.len()).map(LocationId::new).collect();
-        for l in (0..own.len()).map(LocationId::new) {
-            if own[l.index()] != l {
-                continue;
-            }
-            let key = key(family, l, entered[l.index()].as_deref());
+        let mut places = OfFamily {
+            own: vec![None; family.locations.len()],
+            copies: BTreeMap::new(),
+            ways_in,
+            rounds,
+            incoming,
+            behind: BTreeMap::new(),
+            depth,
+        };
+        for l in locations().filter(|l| stands_for[l.index()] == *l) {
+            let key = Key::new(family, l, places.only_store(family, l));
             let one = key.map_or(l, |k| *first.entry(k).or_insert(l));
-            place[l.index()] = one;
-            copies.entry(one).or_default().push(l);
+            places.own[l.index()] = Some(one);
+            places.copies.entry(one).or_default().push(l);
         }
-        OfFamily {
-            of: own.iter().map(|l| place[l.index()]).collect(),
-            copies,
-            entered,
-            depth: depth::depths(family),
+        if !automaton {
+            places.behind = places.behind_stores(family);
         }
+        places
+    }
+
+    /// Stores that lead where other ways lead too.
+    fn behind_stores(&self, family: &Family) -> BTreeMap<StepId, StepId> {
+        let stores = family.steps.iter().enumerate();
+        let stores = stores
+            .filter(|(_, step)| matches!(step.action, Action::Store { .. }) && step.span.is_some());
+        let stores: Vec<(StepId, Span)> = stores
+            .map(|(s, step)| (StepId::new(s), step.span))
+            .collect();
+        let shares = |(s, span): &&(StepId, Span)| {
+            let target = family.steps[s.index()].target;
+            let place = self.own[target.index()].unwrap_or(target);
+            !self.ways(target).contains(s) || self.behind(family, place) != Some(*span)
+        };
+        let texts: BTreeSet<Span> = stores
+            .iter()
+            .filter(shares)
+            .map(|(_, span)| *span)
+            .collect();
+        let mut first: BTreeMap<Span, StepId> = BTreeMap::new();
+        let shared = stores.iter().filter(|(_, span)| texts.contains(span));
+        shared
+            .map(|(s, span)| (*s, *first.entry(*span).or_insert(*s)))
+            .collect()
+    }
+
+    /// The places that a thread passes when it comes to the location by that step.
+    pub fn passed(&self, by: Option<StepId>, location: LocationId) -> Vec<Passed> {
+        let own = self.own.get(location.index()).copied().flatten();
+        let enters = match (self.ways_in(location), by) {
+            (Some(ways), Some(by)) => ways.contains(&by),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        let at = own.filter(|_| enters).map(Passed::Location);
+        let behind = by.and_then(|s| self.behind.get(&s));
+        at.into_iter()
+            .chain(behind.map(|s| Passed::Behind(*s)))
+            .collect()
     }
 
     /// The copies of a place.
@@ -150,75 +264,108 @@ impl OfFamily {
         self.copies.get(&place).map_or(&[], Vec::as_slice)
     }
 
-    /// The stores behind which a fence for this location goes; none if it goes to the location itself.
-    pub fn entered(&self, location: LocationId) -> Option<&[StepId]> {
-        self.entered.get(location.index())?.as_deref()
+    /// The steps that a fence of a loop's head comes behind; none if it goes to the location itself.
+    pub fn ways_in(&self, location: LocationId) -> Option<&[StepId]> {
+        self.ways_in.get(location.index())?.as_deref()
     }
 
-    /// The texts of the stores behind which a fence of this place is written; empty if it is written
-    /// before what starts there.
-    pub fn behind(&self, family: &Family, place: LocationId) -> BTreeSet<Span> {
-        let mut spans = BTreeSet::new();
-        for copy in self.copies(place) {
-            match self.entered(*copy) {
-                Some(stores) => {
-                    spans.extend(stores.iter().map(|s| family.steps[s.index()].span));
-                }
-                None => return BTreeSet::new(),
+    /// The stores with the same text as this one.
+    pub fn stores(&self, first: StepId) -> impl Iterator<Item = StepId> {
+        let all = self.behind.iter().filter(move |(_, f)| **f == first);
+        all.map(|(s, _)| *s)
+    }
+
+    /// The ways on which a fence of the location is met.
+    fn ways(&self, location: LocationId) -> &[StepId] {
+        let all = &self.incoming[location.index()];
+        self.ways_in(location).unwrap_or(all)
+    }
+
+    /// The text of the stores that are the only ways to the location.
+    fn only_store(&self, family: &Family, location: LocationId) -> Option<Span> {
+        let mut text = None;
+        for s in self.ways(location) {
+            let step = &family.steps[s.index()];
+            let store = matches!(step.action, Action::Store { .. }) && step.span.is_some();
+            if !store || text.is_some_and(|t| t != step.span) || location == family.entry {
+                return None;
             }
+            text = Some(step.span);
         }
-        match spans.iter().all(|s| s.is_some()) {
-            true => spans,
-            false => BTreeSet::new(),
-        }
+        text
+    }
+
+    /// The text of the stores behind which a fence of this place is written; none if it is written
+    /// before what starts there.
+    pub fn behind(&self, family: &Family, place: LocationId) -> Option<Span> {
+        let mut texts = self
+            .copies(place)
+            .iter()
+            .map(|l| self.only_store(family, *l));
+        let first = texts.next()??;
+        texts.all(|t| t == Some(first)).then_some(first)
+    }
+
+    /// The location whose text a fence of this place is written before: of an unrolled loop the first
+    /// round begins where the loop does, and the others where its body does.
+    pub fn before(&self, family: &Family, place: LocationId) -> LocationId {
+        let copies = self.copies(place).iter();
+        let start = |l: &&LocationId| {
+            let span = family.locations[l.index()].span;
+            span.is_some().then_some(span.start)
+        };
+        *copies.max_by_key(start).unwrap_or(&place)
     }
 }
 
-/// What copies of one text have in common: the stores before them, or what starts there.
+/// What copies of one text have in common: what starts there, or the store before them.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
-    Behind(BTreeSet<Span>),
-    Before(Span, BTreeSet<(Span, String)>),
+    Before(Vec<String>, BTreeSet<(Span, String)>),
+    Behind(Vec<String>, Span),
 }
 
-fn key(family: &Family, l: LocationId, entered: Option<&[StepId]>) -> Option<Key> {
-    let spans = |steps: &[StepId]| -> BTreeSet<Span> {
-        steps.iter().map(|s| family.steps[s.index()].span).collect()
-    };
-    match entered {
-        Some(stores) => {
-            let spans = spans(stores);
-            spans
-                .iter()
-                .all(|s| s.is_some())
-                .then_some(Key::Behind(spans))
-        }
-        None => {
-            let span = family.locations[l.index()].span;
-            let outgoing = family.steps.iter().filter(|s| s.source == l);
-            let outgoing = outgoing.map(|s| (s.span, format!("{:?}", discriminant(&s.action))));
-            let labelled = !family.locations[l.index()].labels.is_empty();
-            (span.is_some() && !labelled).then(|| Key::Before(span, outgoing.collect()))
+impl Key {
+    fn new(family: &Family, l: LocationId, only_store: Option<Span>) -> Option<Self> {
+        let labels = family.locations[l.index()].labels.clone();
+        let outgoing = family.steps.iter().filter(|s| s.source == l);
+        let texts = outgoing.map(|s| (s.span, format!("{:?}", discriminant(&s.action))));
+        let texts: BTreeSet<(Span, String)> = texts.collect();
+        match !texts.is_empty() && texts.iter().all(|(span, _)| span.is_some()) {
+            true => Some(Key::Before(labels, texts)),
+            false => only_store.map(|span| Key::Behind(labels, span)),
         }
     }
 }
 
-/// The stores that enter a place, if nothing else does but what it stands for.
-fn entered(
+/// The ways to the statement that starts at a location, if there are others round inside it; and whether
+/// some way comes round, from the location to itself.
+fn ways_in(
     family: &Family,
-    own: &[LocationId],
-    incoming: &[Vec<StepId>],
+    incoming: &[StepId],
+    next: &[Vec<LocationId>],
     l: LocationId,
-) -> Option<Vec<StepId>> {
-    if own[l.index()] != l || l == family.entry {
-        return None;
+) -> (Option<Vec<StepId>>, bool) {
+    let mut reached = vec![false; next.len()];
+    // Nothing is reached by way of the location itself.
+    reached[l.index()] = true;
+    let mut work = vec![family.entry];
+    while let Some(at) = work.pop() {
+        if !std::mem::replace(&mut reached[at.index()], true) {
+            work.extend(&next[at.index()]);
+        }
     }
-    let is_store = |s: &&StepId| matches!(family.steps[s.index()].action, Action::Store { .. });
-    let (stores, others): (Vec<&StepId>, Vec<&StepId>) =
-        incoming[l.index()].iter().partition(|s| is_store(s));
-    let mut others = others.into_iter();
-    let only = others.all(|s| own[family.steps[s.index()].source.index()] == l);
-    (only && !stores.is_empty()).then(|| stores.into_iter().copied().collect())
+    reached[l.index()] = false;
+    let statement = family.locations[l.index()].span;
+    let round = |s: &&StepId| !reached[family.steps[s.index()].source.index()];
+    let inside = |s: &&StepId| {
+        let span = family.steps[s.index()].span;
+        !span.is_some() || (span.start >= statement.start && span.end <= statement.end)
+    };
+    let ways = incoming.iter().filter(|s| !(round(s) && inside(s)));
+    let ways: Vec<StepId> = ways.copied().collect();
+    let rounds = incoming.iter().any(|s| round(&s));
+    ((ways.len() < incoming.len()).then_some(ways), rounds)
 }
 
 fn representatives(family: &Family, incoming: &[Vec<StepId>]) -> Vec<LocationId> {

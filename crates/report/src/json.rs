@@ -258,6 +258,25 @@ pub struct EventReport {
     /// The cell a load, store or drain is about.
     pub cell: Option<String>,
     pub value: Option<i64>,
+    /// Compiled code: where it comes from.
+    pub source: Option<SourceReport>,
+}
+
+/// An instruction of compiled code.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceReport {
+    /// The source file without folders, and the line in it; absent without debug information.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// Place, inlined frames and instruction, in words.
+    pub text: String,
+}
+
+/// Says of every event where it comes from, by its line in the program's text.
+pub fn locate(events: &mut [EventReport], source: &dyn Fn(u32) -> Option<SourceReport>) {
+    for e in events {
+        e.source = e.line.and_then(source);
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -543,6 +562,7 @@ fn reports(instance: &Instance, trace: &Trace, states: &[Snapshot]) -> Vec<Event
             line: Some(table::line(instance, event)).filter(|l| *l > 0),
             cell: cell.map(|c| instance.cell(c).name.clone()),
             value,
+            source: None,
         }
     };
     trace.events.iter().enumerate().map(report).collect()

@@ -260,16 +260,38 @@ pub fn trace_text(task: &Task<'_>, trace: &Trace, why: Option<&why::Why>, style:
     if let Some(why) = why {
         let number = |event: usize| table::row_number(&rows, event);
         let mut keyword = "why";
-        for sentence in why::sentences(task, why, &number) {
+        let sentences = why::sentences(task, why, &number);
+        let lines = sentences
+            .iter()
+            .flat_map(|s| wrapped(s, style.width.saturating_sub(6)));
+        for line in lines {
             let _ = writeln!(
                 out,
-                "{}   {sentence}",
+                "{}   {line}",
                 style.paint("1", &format!("{keyword:3}"))
             );
             keyword = "";
         }
     }
     out
+}
+
+/// The lines of a text that is at most so wide; a word is never broken.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let long = |s: &str| s.chars().count();
+        let fits = |l: &String| l.is_empty() || long(l) + 1 + long(word) <= width;
+        match lines.last_mut().filter(|l| fits(l)) {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_string()),
+        }
+    }
+    lines
 }
 
 pub(crate) fn end(task: &Task<'_>, trace: &Trace, last: &Snapshot) -> String {

@@ -4,7 +4,7 @@ use wattle_memory::Event;
 use wattle_memory::reference::Snapshot;
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Initial, Step, Thread};
-use wattle_model::{CellId, Expr, Fence, Instance, RegisterId, ThreadId};
+use wattle_model::{CellId, Expr, Fence, Instance, LocationId, RegisterId, ThreadId};
 
 /// Front-ends call the registers they need in between `_1`, `_2`, …
 pub fn is_temporary(name: &str) -> bool {
@@ -35,9 +35,15 @@ pub fn cell(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellI
 
 /// What a step does, without a state: for graphs.
 pub fn step(instance: &Instance, thread: &Thread, step: &Step) -> String {
-    let e = |e: &Expr<RegisterId>| expression(thread, e);
+    let standing = Standing {
+        instance,
+        thread,
+        at: step.source,
+        depth: DEEPEST,
+    };
+    let e = |e: &Expr<RegisterId>| standing.expression(e);
     let r = |r: &RegisterId| thread.registers[r.index()].name.as_str();
-    let p = |p: &Address| place(instance, thread, p);
+    let p = |p: &Address| standing.place(p);
     match &step.action {
         Action::Skip => "skip".into(),
         Action::Assign { register, value } => format!("{} = {}", r(register), e(value)),
@@ -48,6 +54,9 @@ pub fn step(instance: &Instance, thread: &Thread, step: &Step) -> String {
         Action::Havoc { register, .. } => format!("{} = any", r(register)),
         Action::Assume(c) => format!("assume {}", e(c)),
         Action::Assert { condition, .. } => format!("assert {}", e(condition)),
+        Action::Load { register, place } if is_temporary(r(register)) => {
+            format!("read {}", p(place))
+        }
         Action::Load { register, place } => format!("{} = {}", r(register), p(place)),
         Action::Store { place, value } => format!("{} = {}", p(place), e(value)),
         Action::Fence(Fence::Full) => "fence".into(),
@@ -60,23 +69,70 @@ pub fn step(instance: &Instance, thread: &Thread, step: &Step) -> String {
     }
 }
 
-/// An expression with the registers' names.
-pub fn expression(thread: &Thread, e: &Expr<RegisterId>) -> String {
-    let leaf = |r: &RegisterId, f: &mut std::fmt::Formatter<'_>| {
-        f.write_str(&thread.registers[r.index()].name)
-    };
-    e.display(&leaf).to_string()
+/// Where an expression stands, for those who look for what its registers hold.
+#[derive(Clone, Copy)]
+struct Standing<'i> {
+    instance: &'i Instance,
+    thread: &'i Thread,
+    at: LocationId,
+    /// How far registers of front-ends are still looked through.
+    depth: usize,
 }
 
-fn place(instance: &Instance, thread: &Thread, place: &Address) -> String {
-    match place {
-        Address::Cell(c) => instance.cell(*c).name.clone(),
-        Address::Computed { base, index, .. } => {
-            let name = match instance.cells.get(base.index()) {
-                Some(cell) => cell.name.split('[').next().unwrap_or_default(),
-                None => "memory",
+const DEEPEST: usize = 4;
+/// How many steps back their values are looked for.
+const BACK: usize = 32;
+
+impl Standing<'_> {
+    /// An expression with the registers' names; what a front-end put into a register of its own is shown
+    /// in its place.
+    fn expression(self, e: &Expr<RegisterId>) -> String {
+        let leaf = |r: &RegisterId, f: &mut std::fmt::Formatter<'_>| {
+            let name = &self.thread.registers[r.index()].name;
+            let meant = (self.depth > 0 && is_temporary(name)).then(|| self.meaning(*r));
+            f.write_str(meant.flatten().as_deref().unwrap_or(name))
+        };
+        e.display(&leaf).to_string()
+    }
+
+    /// What a register holds here, if the only way here says so.
+    fn meaning(self, r: RegisterId) -> Option<String> {
+        let mut at = self.at;
+        for _ in 0..BACK {
+            let mut incoming = self.thread.steps.iter().filter(|s| s.target == at);
+            let step = incoming.next().filter(|_| incoming.next().is_none())?;
+            at = step.source;
+            let there = Standing {
+                at,
+                depth: self.depth - 1,
+                ..self
             };
-            format!("{name}[{}]", expression(thread, index))
+            match &step.action {
+                Action::Load { register, place } if *register == r => {
+                    return Some(there.place(place));
+                }
+                Action::Assign { register, value } if *register == r => {
+                    let text = there.expression(value);
+                    let is_leaf = matches!(value, Expr::Const(_) | Expr::Atom(_));
+                    return Some(if is_leaf { text } else { format!("({text})") });
+                }
+                Action::Havoc { register, .. } if *register == r => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn place(self, place: &Address) -> String {
+        match place {
+            Address::Cell(c) => self.instance.cell(*c).name.clone(),
+            Address::Computed { base, index, .. } => {
+                let name = match self.instance.cells.get(base.index()) {
+                    Some(cell) => cell.name.split('[').next().unwrap_or_default(),
+                    None => "memory",
+                };
+                format!("{name}[{}]", self.expression(index))
+            }
         }
     }
 }

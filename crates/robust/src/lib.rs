@@ -14,4 +14,4 @@ pub mod lazy;
 
 pub use attack::{Attack, Finding, Goal, Options, search};
 pub use engine::Robust;
-pub use lazy::Lazy;
+pub use lazy::{Lazy, Oracle};

@@ -12,17 +12,30 @@ pub struct Batch {
     pub states: Vec<u64>,
     pub keys: Vec<Key>,
     pub known: Vec<Known>,
+    /// If states are compressed, what is stored of each.
+    pub pairs: Vec<u64>,
     /// Those that the store did not have.
     pub new: Vec<u32>,
     /// States whose events were not all taken: their numbers, and which successors are theirs.
     pub chosen: Vec<(u32, Range<usize>)>,
+    /// So many states were expanded into it.
+    pub expanded: usize,
     /// All events are wanted.
     pub whole: bool,
     /// The parent of what comes one by one.
     pub parent: u32,
     /// The successors sorted by their shares of the store's index, and where each share ends.
-    by_share: Vec<u32>,
+    by_share: Vec<Waiting>,
     ends: Vec<u32>,
+    /// A bit for each successor that is new.
+    marks: Vec<u64>,
+}
+
+/// A successor by its place, with the tag that says where it belongs.
+#[derive(Clone, Copy, Default)]
+pub struct Waiting {
+    pub at: u32,
+    pub tag: u32,
 }
 
 impl Batch {
@@ -32,12 +45,15 @@ impl Batch {
             states: Vec::new(),
             keys: Vec::new(),
             known: Vec::new(),
+            pairs: Vec::new(),
             new: Vec::new(),
             chosen: Vec::new(),
+            expanded: 0,
             whole: false,
             parent: ROOT,
             by_share: Vec::new(),
             ends: Vec::new(),
+            marks: Vec::new(),
         }
     }
 
@@ -55,26 +71,52 @@ impl Batch {
 
     /// Sorts what waits by its shares of the store's index.
     pub fn sort(&mut self, shares: usize) {
-        self.ends.clear();
-        self.ends.resize(shares, 0);
-        let share = |key: &Key| Index::share(tag(key.hash), shares);
-        for key in &self.keys {
-            self.ends[share(key)] += 1;
+        self.sort_by(shares, |batch, at| tag(batch.keys[at].hash));
+    }
+
+    /// Sorts what waits by the shares that its tags are in.
+    pub fn sort_by(&mut self, shares: usize, tag: impl Fn(&Batch, usize) -> u32) {
+        let mut ends = std::mem::take(&mut self.ends);
+        let mut by_share = std::mem::take(&mut self.by_share);
+        ends.clear();
+        ends.resize(shares, 0);
+        let waiting = self.keys.len();
+        for at in 0..waiting {
+            ends[Index::share(tag(self, at), shares)] += 1;
         }
         let mut from = 0;
-        for end in &mut self.ends {
+        for end in &mut ends {
             from += std::mem::replace(end, from);
         }
-        self.by_share.resize(self.keys.len(), 0);
-        for (i, key) in (0..).zip(&self.keys) {
-            let at = &mut self.ends[share(key)];
-            self.by_share[*at as usize] = i;
-            *at += 1;
+        by_share.resize(waiting, Waiting::default());
+        for at in 0..waiting {
+            let tag = tag(self, at);
+            let to = &mut ends[Index::share(tag, shares)];
+            by_share[*to as usize] = Waiting { at: at as u32, tag };
+            *to += 1;
+        }
+        (self.ends, self.by_share) = (ends, by_share);
+    }
+
+    /// These were new, told in any order.
+    pub fn set_new(&mut self, new: impl Iterator<Item = u32>) {
+        self.marks.clear();
+        self.marks.resize(self.keys.len().div_ceil(64), 0);
+        for at in new {
+            self.marks[at as usize / 64] |= 1 << (at % 64);
+        }
+        self.new.clear();
+        for (i, word) in (0..).zip(&self.marks) {
+            let mut word = *word;
+            while word != 0 {
+                self.new.push(64 * i + word.trailing_zeros());
+                word &= word - 1;
+            }
         }
     }
 
     /// What waits for this share, in the order it came.
-    pub fn of_share(&self, share: usize) -> &[u32] {
+    pub fn of_share(&self, share: usize) -> &[Waiting] {
         let from = if share == 0 { 0 } else { self.ends[share - 1] };
         &self.by_share[from as usize..self.ends[share] as usize]
     }
@@ -106,6 +148,7 @@ impl Batch {
         self.states.clear();
         self.keys.clear();
         self.known.clear();
+        self.pairs.clear();
         self.chosen.clear();
     }
 

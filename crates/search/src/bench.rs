@@ -102,6 +102,7 @@ impl<'i> Prepared<'i> {
             reductions,
             order: Order::BreadthFirst,
             most_buffered: 6,
+            compress: false,
         };
         let mut sizes = Sizes::guess(instance, model);
         let watch = || Watch {
@@ -398,15 +399,16 @@ pub const CORES: [(&str, &str); 2] = [
 
 /// What is measured, and the head of the table.
 pub const CORES_HEAD: &str = "\
-A row is a breadth-first search that ends after 10 million states at the latest, on one worker and then on several,
+A row is a breadth-first search that ends after 10 million states at the latest (100 with `--hundred-million`), on one worker and then on several,
 the question asked in every state; the better of two turns. `wall` is time on the wall, which says something
 only on a machine that does nothing else; `processor` is what all threads of the process took together, to a hundredth of a
 second. Of so many workers on as many free cores one can expect at most workers × processor of one / processor of all.
+`tree` is with compressed states. `B/state` counts everything the search holds.
 
-program   model workers    states    wall s  processor s   M/s wall  times faster  at most";
+program   model workers    states    wall s  processor s   M/s wall  times faster  at most  B/state";
 
 /// States after which a search has been long enough.
-const CORES_STATES: u64 = 10_000_000;
+pub const CORES_STATES: u64 = 10_000_000;
 
 /// The processor time of all threads of the process, in hundredths of a second.
 fn process_time() -> Option<Duration> {
@@ -418,7 +420,7 @@ fn process_time() -> Option<Duration> {
 }
 
 /// The rows of one program under one model.
-pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<String> {
+pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel, states: u64) -> Vec<String> {
     let question = instance.questions.first();
     let view = View::of_question(instance, question);
     let plan = Plan {
@@ -435,43 +437,52 @@ pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel) -> Vec<St
         },
         order: Order::BreadthFirst,
         most_buffered: 6,
+        compress: false,
     };
-    let measure = |workers: usize| {
+    let measure = |(workers, compress): (usize, bool)| {
         let watch = || Watch {
             question,
             code: None,
         };
         let control = Control::unlimited()
-            .with_budget(Some(CORES_STATES / 4096 * 1000))
-            .with_timeout(Some(Duration::from_secs(600)))
+            .with_budget(Some(states / 4096 * 1000))
+            .with_timeout(Some(Duration::from_secs(3600)))
             .with_workers(workers);
         let (wall, before) = (Instant::now(), process_time());
         let mut sizes = Sizes::guess(instance, model);
+        let plan = Plan { compress, ..plan };
         let outcome = rounds::run(&plan, &mut sizes, &control, watch, |_, _, _| ()).ok()?;
         let processor = process_time()?.saturating_sub(before?);
-        Some((wall.elapsed(), processor, outcome.effort.states))
+        Some((wall.elapsed(), processor, outcome.effort))
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut workers = vec![1, 2];
-    workers.extend((cores > 2).then_some(cores));
+    let mut ways = vec![(1, false), (2, false)];
+    ways.extend((cores > 2).then_some((cores, false)));
+    ways.extend([(1, true), (2, true)]);
     // Each in turn, twice: what else the machine does is likely to hit all of them.
-    let turns = [(); 2].map(|()| workers.iter().map(|n| measure(*n)).collect::<Vec<_>>());
-    let best = |i: usize| turns.iter().filter_map(|t| t[i]).min();
+    let turns = [(); 2].map(|()| ways.iter().map(|way| measure(*way)).collect::<Vec<_>>());
+    let best = |i: usize| {
+        let all = turns.iter().filter_map(|t| t[i]);
+        all.min_by_key(|(wall, ..)| *wall)
+    };
     let Some((wall_of_one, processor_of_one, _)) = best(0) else {
         return vec![format!("{name:9} {:5} not measured", model.keyword())];
     };
-    let row = |(i, workers): (usize, &usize)| {
-        let (wall, processor, states) = best(i)?;
+    let row = |(i, (workers, compress)): (usize, &(usize, bool))| {
+        let (wall, processor, effort) = best(i)?;
         let faster = wall_of_one.as_secs_f64() / wall.as_secs_f64();
         let at_most = processor_of_one.as_secs_f64() / processor.as_secs_f64().max(1e-9);
+        let kind = if *compress { "tree" } else { "" };
         Some(format!(
-            "{name:9} {:5} {workers:7} {states:9} {:9.2} {:12.2} {:10.2} {faster:13.2} {:8.2}",
+            "{name:9} {:5} {workers:2} {kind:4} {:9} {:9.2} {:12.2} {:10.2} {faster:13.2} {:8.2} {:8.2}",
             model.keyword(),
+            effort.states,
             wall.as_secs_f64(),
             processor.as_secs_f64(),
-            millions_a_second(states, wall),
+            millions_a_second(effort.states, wall),
             *workers as f64 * at_most,
+            effort.memory as f64 / effort.states.max(1) as f64,
         ))
     };
-    workers.iter().enumerate().filter_map(row).collect()
+    ways.iter().enumerate().filter_map(row).collect()
 }

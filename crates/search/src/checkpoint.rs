@@ -67,7 +67,7 @@ pub struct Left {
 }
 
 /// Words, read one after the other.
-struct Words {
+pub(crate) struct Words {
     words: Vec<u64>,
     next: usize,
 }
@@ -75,19 +75,20 @@ struct Words {
 impl Words {
     fn new(bytes: &[u8]) -> Self {
         let words = bytes.as_chunks::<8>().0.iter();
-        Words {
-            words: words.map(|w| u64::from_le_bytes(*w)).collect(),
-            next: 0,
-        }
+        Words::of(words.map(|w| u64::from_le_bytes(*w)).collect())
     }
 
-    fn next(&mut self) -> Option<u64> {
+    pub fn of(words: Vec<u64>) -> Self {
+        Words { words, next: 0 }
+    }
+
+    pub fn next(&mut self) -> Option<u64> {
         let word = self.words.get(self.next)?;
         self.next += 1;
         Some(*word)
     }
 
-    fn number(&mut self) -> Option<usize> {
+    pub fn number(&mut self) -> Option<usize> {
         usize::try_from(self.next()?).ok()
     }
 
@@ -107,7 +108,7 @@ fn write_flags(to: &mut Vec<u64>, flags: &[bool]) {
 }
 
 impl Turn {
-    fn write(&self, to: &mut Vec<u64>) {
+    pub fn write(&self, to: &mut Vec<u64>) {
         match self {
             Turn::Narrow(Slot::Cell(cell), value) => {
                 to.extend([0, u64::from(*cell), *value as u64]);
@@ -124,7 +125,7 @@ impl Turn {
         }
     }
 
-    fn read(from: &mut Words) -> Option<Turn> {
+    pub(crate) fn read(from: &mut Words) -> Option<Turn> {
         let small = |from: &mut Words| u32::try_from(from.next()?).ok();
         Some(match from.next()? {
             0 => Turn::Narrow(Slot::Cell(small(from)?), from.next()? as i64),
@@ -138,6 +139,32 @@ impl Turn {
             _ => return None,
         })
     }
+}
+
+/// What was noticed, in words.
+pub(crate) fn write_notes(notes: &Notes, to: &mut Vec<u64>) {
+    let Notes {
+        full,
+        overflow,
+        fault,
+    } = notes;
+    write_flags(to, full);
+    to.push(u64::from(*fault));
+    match overflow {
+        None => to.push(0),
+        Some((t, s)) => to.extend([1, t.index() as u64, s.index() as u64]),
+    }
+}
+
+pub(crate) fn read_notes(from: &mut Words) -> Option<Notes> {
+    Some(Notes {
+        full: from.flags()?,
+        fault: from.flag()?,
+        overflow: match from.flag()? {
+            false => None,
+            true => Some((ThreadId::new(from.number()?), StepId::new(from.number()?))),
+        },
+    })
 }
 
 impl<'k> Keeper<'k> {
@@ -195,17 +222,7 @@ impl<'k> Keeper<'k> {
         head.extend([search.machine.words as u64, store.len() as u64]);
         head.extend(count);
         head.push(u64::from(search.impatient));
-        let Notes {
-            full,
-            overflow,
-            fault,
-        } = &search.notes;
-        write_flags(&mut head, full);
-        head.push(u64::from(*fault));
-        match overflow {
-            None => head.push(0),
-            Some((t, s)) => head.extend([1, t.index() as u64, s.index() as u64]),
-        }
+        write_notes(&search.notes, &mut head);
         head.extend(search.queue[search.taken..].iter().map(|k| k.to_word()));
         let bytes: Vec<u8> = head.iter().flat_map(|w| w.to_le_bytes()).collect();
         self.keep.commit(&bytes);
@@ -239,18 +256,11 @@ impl Left {
         }
         search.count = Count::from_words(count);
         search.impatient = from.flag()?;
-        let full = from.flags()?;
-        if full.len() != search.notes.full.len() || search.count.level_end != states {
+        let notes = read_notes(from)?;
+        if notes.full.len() != search.notes.full.len() || search.count.level_end != states {
             return None;
         }
-        search.notes = Notes {
-            full,
-            fault: from.flag()?,
-            overflow: match from.flag()? {
-                false => None,
-                true => Some((ThreadId::new(from.number()?), StepId::new(from.number()?))),
-            },
-        };
+        search.notes = notes;
         let left = states.checked_sub(search.count.expanded)?;
         search.queue = (0..left)
             .map(|_| from.next().map(Known::from_word))

@@ -15,11 +15,13 @@
 //! one worker would have offered them, so the same ones are new; they are numbered in that order; and all that is
 //! decided afterwards (what ends the search, which states are owed) is decided by numbers.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Waiting};
 use crate::expand::{Expand, Known};
-use crate::explore::{Ended, Look, Order, Search, ended, owed};
+use crate::explore::{Ended, Look, Order, Search, ended, is_mark, owed, to_mark};
 use crate::index::{Index, Slot, Stripe, prefetch, tag};
+use crate::pairs::Pairs;
 use crate::store::{Room, Store, Stored, same};
+use crate::tree::{Parents, Tree};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use wattle_evidence::Control;
@@ -27,12 +29,15 @@ use wattle_memory::compiled::{Flaw, Found, Machine, Notes};
 
 /// States that one worker takes at a time, at most.
 const PART: usize = 1 << 10;
-/// States expanded at once.
+/// States expanded at once, at most.
 const BATCH: usize = 1 << 8;
 /// States for each worker between meetings.
-const TOGETHER: usize = 1 << 14;
+const TOGETHER: usize = 1 << 13;
 /// A level with fewer states left is not worth the meetings.
 pub const WORTH_IT: usize = 1 << 12;
+/// Words of successors for each worker between meetings, about: a few polls of a search, so that one that is going
+/// to lose a race does not go on for long.
+const WORDS: usize = 1 << 17;
 /// Successors that wait at the same time, about.
 const MOST_WAITING: usize = 1 << 21;
 
@@ -83,8 +88,8 @@ struct New {
     slot: Slot,
 }
 
-/// What ended the search, if it did: the state, its batch and its place there.
-type End = Option<(u32, usize, u32, Option<Flaw>)>;
+/// What ended the search, if it did: the state and its batch.
+type End = Option<(u32, usize, Option<Flaw>)>;
 
 impl<E: Expand> Crew<E> {
     pub fn new(machine: &Machine<'_>, order: Order, workers: usize) -> Self {
@@ -221,11 +226,23 @@ impl Part {
         control: &Control<'_>,
     ) {
         (self.done, self.used, self.cut) = (0, 0, None);
+        let mut unfolded = Vec::new();
         let enough = || waiting.load(Ordering::Relaxed) > MOST_WAITING || control.stop().is_some();
         while self.done < self.count && self.cut.is_none() && (self.used == 0 || !enough()) {
             let first = self.first + self.done as u32;
-            let count = (self.count - self.done).min(BATCH);
-            let count = count.min(search.store.together(first));
+            let count = (self.count - self.done).min(to_mark(first as usize));
+            let from = first as usize - search.expanded;
+            let count = match search.tree {
+                None => count.min(search.store.together(first)),
+                Some((tree, row)) => {
+                    tree.states(&row[from..from + count], &mut unfolded);
+                    count
+                }
+            };
+            let states = match search.tree {
+                None => search.store.states(first, count),
+                Some(_) => &unfolded,
+            };
             let numbers: [u32; BATCH] = std::array::from_fn(|i| first + i as u32);
             if self.batches.len() == self.used {
                 self.batches.push(Batch::new(search.machine.words));
@@ -233,23 +250,36 @@ impl Part {
             let batch = &mut self.batches[self.used];
             self.used += 1;
             batch.clear();
-            let from = first as usize - search.expanded;
             let expanded = expand.expand(
                 search.machine,
-                search.store.states(first, count),
+                states,
                 &numbers[..count],
                 &search.known[from..from + count],
                 &mut self.notes,
                 batch,
             );
-            match expanded {
-                Ok(done) => self.done += done,
+            let done = match expanded {
+                Ok(done) => done,
                 Err((done, found)) => {
-                    self.done += done;
                     self.cut = Some(found);
+                    done
                 }
+            };
+            batch.expanded = done;
+            self.done += done;
+            match search.tree {
+                // It is sorted when all its pairs are known.
+                Some((tree, row)) => {
+                    let pairs = &row[from..from + count];
+                    let parents = Parents {
+                        first,
+                        states,
+                        pairs,
+                    };
+                    tree.look_up(batch, Some(parents));
+                }
+                None => batch.sort(shares),
             }
-            batch.sort(shares);
             waiting.fetch_add(batch.waiting(), Ordering::Relaxed);
         }
     }
@@ -259,6 +289,8 @@ impl Part {
 struct Searched<'s, 'i> {
     machine: &'s Machine<'i>,
     store: &'s Store,
+    /// If states are compressed, they are here, and what is stored of those to be expanded.
+    tree: Option<(&'s Tree, &'s [u64])>,
     /// What is known about the states to be expanded, after so many that were.
     known: &'s [Known],
     expanded: usize,
@@ -278,27 +310,24 @@ impl Missing {
         self.ends.clear();
         let stripe_of = |tag, stripes: &[Stripe]| Index::in_share(tag, stripes.len());
         let mut more = [0; Index::MOST_SHARES];
-        for batch in batches {
-            for at in batch.of_share(share) {
-                more[stripe_of(tag(batch.keys[*at as usize].hash), stripes)] += 1;
-            }
+        for waiting in batches.iter().flat_map(|b| b.of_share(share)) {
+            more[stripe_of(waiting.tag, stripes)] += 1;
         }
         for (stripe, more) in stripes.iter_mut().zip(more) {
             stripe.reserve(more);
         }
         for (number, batch) in (0..).zip(batches) {
             let mine = batch.of_share(share);
-            let tags = mine.iter().map(|at| tag(batch.keys[*at as usize].hash));
-            for tag in tags.clone() {
-                stripes[stripe_of(tag, stripes)].prefetch(tag);
+            for Waiting { tag, .. } in mine {
+                stripes[stripe_of(*tag, stripes)].prefetch(*tag);
             }
-            for tag in tags.clone() {
-                let likely = stripes[stripe_of(tag, stripes)].likely(tag);
+            for Waiting { tag, .. } in mine {
+                let likely = stripes[stripe_of(*tag, stripes)].likely(*tag);
                 if let Some(number) = likely.filter(|n| *n < first) {
                     prefetch(&stored.state(number)[0]);
                 }
             }
-            for (at, tag) in mine.iter().zip(tags) {
+            for Waiting { at, tag } in mine {
                 let state = exactly::<W>(batch.state(*at as usize));
                 let is_it = |number: u32| {
                     let other = match number.checked_sub(first) {
@@ -310,14 +339,39 @@ impl Missing {
                     };
                     same(exactly::<W>(other), state)
                 };
-                let stripe = stripe_of(tag, stripes);
-                if let Err(slot) = stripes[stripe].find(tag, is_it) {
-                    stripes[stripe].set(slot, first + self.new.len() as u32, tag);
+                let stripe = stripe_of(*tag, stripes);
+                if let Err(slot) = stripes[stripe].find(*tag, is_it) {
+                    stripes[stripe].set(slot, first + self.new.len() as u32, *tag);
                     self.new.push(New {
                         batch: number,
                         at: *at,
                         stripe: stripe as u32,
                         slot,
+                    });
+                }
+            }
+            self.ends.push(self.new.len());
+        }
+    }
+
+    /// The same where states are compressed.
+    fn find_pairs(&mut self, share: usize, sets: &mut [Pairs], batches: &[&Batch]) {
+        self.new.clear();
+        self.ends.clear();
+        for (number, batch) in (0..).zip(batches) {
+            let count = sets.len();
+            let mine = batch.of_share(share).iter();
+            let mine = mine.map(|w| (w.at, Index::in_share(w.tag, count)));
+            for (at, set) in mine.clone() {
+                sets[set].prefetch(batch.pairs[at as usize]);
+            }
+            for (at, set) in mine {
+                if sets[set].insert(batch.pairs[at as usize]) {
+                    self.new.push(New {
+                        batch: number,
+                        at,
+                        stripe: 0,
+                        slot: Slot::default(),
                     });
                 }
             }
@@ -348,27 +402,39 @@ struct Numbered<'s> {
     first: u32,
     room: Room<'s>,
     known: &'s mut [Known],
+    /// Where pairs go, if states are compressed.
+    pairs: Option<&'s mut [u64]>,
 }
 
 impl Numbered<'_> {
     /// Writes the new states down, and looks at them until one ends the search.
     fn write<L: Look>(self, machine: &Machine<'_>, shares: &[Missing], look: &mut L) -> End {
         let batch = self.batch;
-        batch.new.clear();
-        for share in shares {
-            let new = share.of_batch(self.number);
-            batch.new.extend(new.iter().map(|new| new.at));
-        }
-        // Some sorted rows, one after the other.
-        batch.new.sort();
+        batch.set_new(
+            shares
+                .iter()
+                .flat_map(|s| s.of_batch(self.number))
+                .map(|new| new.at),
+        );
         let rows = batch.new.iter().map(|at| {
             let at = *at as usize;
             (batch.state(at), batch.keys[at].parent)
         });
         self.room.fill(rows);
-        for ((number, at), known) in (self.first..).zip(&batch.new).zip(self.known) {
+        for (at, known) in batch.new.iter().zip(self.known) {
             *known = batch.known[*at as usize];
-            batch.keys[*at as usize].parent = number;
+        }
+        match self.pairs {
+            Some(pairs) => {
+                for (at, pair) in batch.new.iter().zip(pairs) {
+                    *pair = batch.pairs[*at as usize];
+                }
+            }
+            None => {
+                for (number, at) in (self.first..).zip(&batch.new) {
+                    batch.keys[*at as usize].parent = number;
+                }
+            }
         }
         for (number, at) in (self.first..).zip(&batch.new) {
             let state = batch.state(*at as usize);
@@ -377,8 +443,8 @@ impl Numbered<'_> {
             }
             match look.look(machine, state) {
                 Ok(false) => {}
-                Ok(true) => return Some((number, self.number, *at, None)),
-                Err(flaw) => return Some((number, self.number, *at, Some(flaw))),
+                Ok(true) => return Some((number, self.number, None)),
+                Err(flaw) => return Some((number, self.number, Some(flaw))),
             }
         }
         None
@@ -394,15 +460,29 @@ impl Search<'_, '_> {
         control: &Control<'_>,
     ) -> Result<(), Ended> {
         let left = self.count.level_end - self.count.expanded;
-        let states = left.min(TOGETHER * crew.exchange.workers);
+        let workers = crew.exchange.workers;
+        let each = self.count.successors as usize / self.count.expanded.max(1) + 1;
+        let most = WORDS / (each * self.machine.words.max(1));
+        let states = left.min(most.clamp(BATCH, TOGETHER) * workers);
         let searched = Searched {
             machine: self.machine,
             store: &self.store,
+            tree: self.tree.as_ref().map(|t| (t, &t.row[self.taken..])),
             known: &self.queue[self.taken..],
             expanded: self.count.expanded,
         };
         let states = (states, self.worth_it);
         crew.expand(&searched, &mut self.notes, states, control);
+        if let Some(tree) = &mut self.tree {
+            let parts = crew.exchange.parts.iter_mut();
+            let batches = parts.flat_map(|p| &mut p.batches[..p.used]);
+            let mut batches: Vec<&mut Batch> = batches.collect();
+            batches.iter_mut().for_each(|batch| tree.add_missing(batch));
+            let shares = crew.exchange.shares.len();
+            share_out(0..workers, batches.into_iter(), |_, batch| {
+                batch.sort_by(shares, |batch, at| Tree::tag(batch.pairs[at]));
+            });
+        }
         self.store_all(&mut crew.exchange, look, control)
     }
 
@@ -413,23 +493,43 @@ impl Search<'_, '_> {
         look: &mut L,
         control: &Control<'_>,
     ) -> Result<(), Ended> {
-        let first = self.store.len() as u32;
+        let first = self.len() as u32;
         self.find_all(exchange, first);
         let end = self.number_all(exchange, first, look);
-        self.correct_all(exchange);
+        match &mut self.tree {
+            None => self.correct_all(exchange),
+            Some(tree) => {
+                let batches = exchange.batches();
+                batches.into_iter().for_each(|b| tree.number(b));
+            }
+        }
         let batches = exchange.batches();
         self.owe_all(exchange.workers, &batches);
-        let offered = |batches: &[&Batch]| batches.iter().map(|b| b.waiting() as u64).sum::<u64>();
-        let end = end.map(|(number, batch, at, flaw)| {
-            let before = self.count.successors + offered(&batches[..batch]);
-            (number, before + u64::from(at), flaw)
-        });
-        self.count.successors += offered(&batches);
+        // One looks up as often as one worker would have: where a batch ends at a mark. After the last one there is another
+        // chance.
+        let (mut count, mut states) = (self.count, first as usize);
+        let mut marks = Vec::new();
+        for batch in &batches {
+            count.expanded += batch.expanded;
+            count.successors += batch.waiting() as u64;
+            states += batch.new.len();
+            marks.push((count, states));
+        }
+        let looked = match end {
+            Some((_, batch, _)) => batch,
+            None => marks.len().saturating_sub(1),
+        };
+        self.count.successors = count.successors;
         let parts = &exchange.parts;
         self.take(parts.iter().map(|p| p.done).sum());
         let cut = parts.last().and_then(|p| p.cut);
+        for (count, states) in &marks[..looked] {
+            if is_mark(count.expanded) {
+                self.poll_at(*count, *states, control)?;
+            }
+        }
         match (end, cut) {
-            (Some((number, at, flaw)), _) => Err(self.end_with(number, at, flaw, control)),
+            (Some((number, _, flaw)), _) => Err(self.end_with(number, flaw)),
             (None, Some(found)) => Err(ended(found, self.count.expanded as u32)),
             (None, None) => Ok(()),
         }
@@ -437,10 +537,21 @@ impl Search<'_, '_> {
 
     fn find_all(&mut self, exchange: &mut Exchange, first: u32) {
         let words = self.machine.words;
-        let (stripes, stored) = self.store.shared();
-        let each = stripes.len() / exchange.shares.len();
         let mut shares = std::mem::take(&mut exchange.shares);
         let all = exchange.batches();
+        if let Some(tree) = &mut self.tree {
+            let sets = tree.sets();
+            let each = sets.len() / shares.len();
+            share_out(
+                0..exchange.workers,
+                shares.iter_mut().zip(sets.chunks_mut(each)).enumerate(),
+                |_, (share, (missing, sets))| missing.find_pairs(share, sets, &all),
+            );
+            exchange.shares = shares;
+            return;
+        }
+        let (stripes, stored) = self.store.shared();
+        let each = stripes.len() / shares.len();
         share_out(
             0..exchange.workers,
             shares.iter_mut().zip(stripes.chunks_mut(each)).enumerate(),
@@ -469,12 +580,24 @@ impl Search<'_, '_> {
         let total: usize = new.iter().sum();
         self.queue.resize(queued + total, Known::NOTHING);
         let mut known = &mut self.queue[queued..];
+        let mut pairs = self.tree.as_mut().map(|tree| {
+            tree.row.resize(queued + total, 0);
+            &mut tree.row[queued..]
+        });
         let mut next = first;
-        let rooms = self.store.make_room(&new).into_iter();
+        let rooms: Vec<Room<'_>> = match pairs {
+            None => self.store.make_room(&new),
+            Some(_) => new.iter().map(|_| Room::nowhere()).collect(),
+        };
         let numbered = batches.into_iter().zip(rooms).zip(&new).enumerate();
         let numbered = numbered.map(|(number, ((batch, room), new))| {
             let (mine, rest) = std::mem::take(&mut known).split_at_mut(*new);
             known = rest;
+            let mine_of_pairs = pairs.take().map(|all| {
+                let (mine, rest) = all.split_at_mut(*new);
+                pairs = Some(rest);
+                mine
+            });
             let first = next;
             next += *new as u32;
             Numbered {
@@ -483,6 +606,7 @@ impl Search<'_, '_> {
                 first,
                 room,
                 known: mine,
+                pairs: mine_of_pairs,
             }
         });
         let mut looks: Vec<(L, End)> = (0..*workers).map(|_| (look.fork(), None)).collect();
@@ -507,9 +631,14 @@ impl Search<'_, '_> {
             0..exchange.workers,
             exchange.shares.iter().zip(stripes.chunks_mut(each)),
             |_, (missing, stripes)| {
-                for new in &missing.new {
-                    let key = &batches[new.batch as usize].keys[new.at as usize];
-                    stripes[new.stripe as usize].set(new.slot, key.parent, tag(key.hash));
+                for some in missing.new.chunks(64) {
+                    for new in some {
+                        stripes[new.stripe as usize].prefetch_slot(new.slot);
+                    }
+                    for new in some {
+                        let key = &batches[new.batch as usize].keys[new.at as usize];
+                        stripes[new.stripe as usize].set(new.slot, key.parent, tag(key.hash));
+                    }
                 }
             },
         );
@@ -520,12 +649,12 @@ impl Search<'_, '_> {
         self.count.left_out += chosen as u64;
         if chosen > 0 {
             let mut owing: Vec<Vec<u32>> = vec![Vec::new(); batches.len()];
-            let (machine, store) = (self.machine, &self.store);
+            let (machine, later) = (self.machine, self.later());
             let each = batches.iter().zip(&mut owing);
             share_out(0..workers, each, |_, (batch, owing)| {
-                *owing = owed(machine, store, batch, true);
+                *owing = owed(machine, later, batch);
             });
-            self.owed.extend(owing.iter().flatten());
+            owing.iter().for_each(|owed| self.owe(owed));
         }
     }
 }

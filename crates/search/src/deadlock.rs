@@ -8,16 +8,17 @@
 
 use crate::explicit::Explicit;
 use crate::explore::{Ended, Look, Search};
+use crate::hosts::{self, Stuck, Together};
 use crate::rounds::{self, Cut, Plan, Sizes};
 use wattle_evidence::deadlock::is_progress;
 use wattle_evidence::{Answer, Control, End, Progress, Reason, Stop, Task, Trace};
-use wattle_memory::compiled::{Flaw, Machine, Reductions, Sink, View};
+use wattle_memory::compiled::{Flaw, Machine, Notes, Reductions, Sink, View};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::Instance;
 
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl Look for Nothing {
     fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
@@ -30,17 +31,47 @@ impl Look for Nothing {
 }
 
 /// Collects the successors of one state.
-struct Successors<'s, 'm, 'i> {
-    search: &'s Search<'m, 'i>,
+pub(crate) struct Successors<'i> {
     instance: &'i Instance,
     model: MemoryModel,
     /// The event on the way is progress.
     progress: bool,
     alive: bool,
-    targets: Vec<u32>,
+    /// One after the other.
+    pub targets: Vec<u64>,
+    notes: Notes,
+    scratch: Vec<u64>,
 }
 
-impl Sink for Successors<'_, '_, '_> {
+impl<'i> Successors<'i> {
+    pub fn new(machine: &Machine<'i>) -> Self {
+        Successors {
+            instance: machine.instance,
+            model: machine.model,
+            progress: false,
+            alive: false,
+            targets: Vec::new(),
+            notes: machine.notes(),
+            scratch: vec![0; machine.words],
+        }
+    }
+
+    /// Collects the successors of a state; whether it is alive by itself.
+    pub fn of(&mut self, machine: &Machine<'_>, state: &[u64]) -> bool {
+        self.alive = machine.is_discarded(state);
+        self.targets.clear();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut notes = std::mem::replace(&mut self.notes, machine.notes());
+        // A run that ends with a fault is not stuck; one that matters would have been found before.
+        notes.fault = false;
+        let cut = machine.expand(state, &mut scratch, &mut notes, self);
+        let alive = self.alive || notes.fault || cut.is_err();
+        (self.scratch, self.notes) = (scratch, notes);
+        alive
+    }
+}
+
+impl Sink for Successors<'_> {
     fn begin(&mut self) {
         self.progress = false;
     }
@@ -51,7 +82,7 @@ impl Sink for Successors<'_, '_, '_> {
 
     fn next(&mut self, state: &[u64]) {
         self.alive |= self.progress;
-        self.targets.extend(self.search.store.find(state));
+        self.targets.extend(state);
     }
 }
 
@@ -59,34 +90,21 @@ impl Sink for Successors<'_, '_, '_> {
 fn first_deadlock(search: &Search<'_, '_>, control: &Control<'_>) -> Result<Option<u32>, Stop> {
     let machine = search.machine;
     let n = search.store.len() as u32;
-    let mut notes = machine.notes();
-    let mut scratch = vec![0; machine.words];
     let mut alive = vec![false; n as usize];
     // `(target, source)`, to go backwards from what is alive.
     let mut edges: Vec<(u32, u32)> = Vec::new();
-    let mut found = Successors {
-        search,
-        instance: machine.instance,
-        model: machine.model,
-        progress: false,
-        alive: false,
-        targets: Vec::new(),
-    };
+    let mut successors = Successors::new(machine);
     for source in 0..n {
         if source.is_multiple_of(1 << 12) {
             let mut progress = search.progress();
             progress.memory += 8 * edges.capacity() as u64;
             control.poll("explicit", progress)?;
         }
-        let state = search.store.state(source);
-        found.alive = machine.is_discarded(state);
-        found.targets.clear();
-        // A run that ends with a fault is not stuck; one that matters would have been found before.
-        notes.fault = false;
-        let cut = machine.expand(state, &mut scratch, &mut notes, &mut found);
-        alive[source as usize] = found.alive || notes.fault || cut.is_err();
+        alive[source as usize] = successors.of(machine, search.store.state(source));
         if !alive[source as usize] {
-            edges.extend(found.targets.iter().map(|t| (*t, source)));
+            let targets = successors.targets.chunks_exact(machine.words);
+            let targets = targets.filter_map(|t| search.store.find(t));
+            edges.extend(targets.map(|t| (t, source)));
         }
     }
     edges.sort_unstable();
@@ -112,6 +130,7 @@ pub fn search(
     task: &Task<'_>,
     control: &Control<'_>,
     effort: Progress,
+    together: Option<Together<'_>>,
 ) -> Result<Answer, Refusal> {
     let view = View {
         faults: task.minds_faults(),
@@ -131,7 +150,28 @@ pub fn search(
         },
         order: engine.options.order,
         most_buffered: engine.options.most_buffered,
+        compress: false,
     };
+    // How far from the start there is no deadlock is not known.
+    let effort = Progress {
+        depth: None,
+        ..effort
+    };
+    let undecided = |reason| Ok(Answer::Undecided { reason, effort });
+    let stopped = |stop| Reason::Stopped {
+        stop,
+        stage: "explicit (deadlock)".into(),
+    };
+    if let Some(together) = together {
+        let (stuck, effort) = hosts::deadlock(task, &plan, control, together)?;
+        return match stuck {
+            Stuck::Never => Ok(crate::explicit::proof(task, effort, None)),
+            Stuck::Run(trace) => Ok(Answer::Reached { trace, effort }),
+            Stuck::Cut(limits) => Ok(Answer::Bounded { limits, effort }),
+            Stuck::Stopped(stop) => undecided(stopped(stop)),
+            Stuck::Unclear(why) => undecided(Reason::Other(why)),
+        };
+    }
     let mut sizes = Sizes::guess(task.instance, task.model);
     let outcome = rounds::run(
         &plan,
@@ -146,16 +186,6 @@ pub fn search(
             Ok(found.map(|index| search.run_to(index)))
         },
     )?;
-    // How far from the start there is no deadlock is not known.
-    let effort = Progress {
-        depth: None,
-        ..effort
-    };
-    let undecided = |reason| Ok(Answer::Undecided { reason, effort });
-    let stopped = |stop| Reason::Stopped {
-        stop,
-        stage: "explicit (deadlock)".into(),
-    };
     match (outcome.ended, outcome.cut, outcome.value) {
         (_, _, Err(stop)) => undecided(stopped(stop)),
         (_, _, Ok(Some(Some(run)))) => Ok(Answer::Reached {

@@ -75,6 +75,11 @@ impl Known {
         }
     }
 
+    /// Only who is asleep in both is.
+    pub fn meet(&mut self, other: Known) {
+        self.asleep &= other.asleep;
+    }
+
     /// What is still known after the menus are gone.
     pub fn without_menus(self) -> Known {
         Known {

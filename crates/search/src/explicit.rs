@@ -2,6 +2,7 @@
 
 use crate::checkpoint::{Keep, Keeper};
 use crate::explore::Order;
+use crate::hosts::{self, Mesh, Together};
 use crate::question::{Explored, Manner, explore_kept, realise};
 use crate::rounds::Sizes;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Options {
     pub most_buffered: u32,
     /// What buffers remember. If they forget, proofs hold and runs must be found to be real.
     pub content: ContentKind,
+    /// States are compressed: a few bytes for each, and slower. Not the states of a search for deadlocks.
+    pub compress: bool,
 }
 
 /// How many states are left out.
@@ -69,6 +72,7 @@ impl Default for Options {
             symmetry: true,
             most_buffered: 6,
             content: ContentKind::default(),
+            compress: false,
         }
     }
 }
@@ -95,6 +99,15 @@ impl Options {
     }
 }
 
+/// Who else there is.
+enum Company<'k> {
+    Alone,
+    /// Somebody writes the search down.
+    Kept(Keeper<'k>),
+    /// Other processes.
+    Together(Together<'k>),
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Explicit {
     pub options: Options,
@@ -119,7 +132,7 @@ impl Engine for Explicit {
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
-        self.run_kept(task, control, None)
+        self.run_in(task, control, Company::Alone)
     }
 }
 
@@ -141,7 +154,34 @@ impl Engine for KeptExplicit {
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
         let keeper = Keeper::new(&*self.keep, self.explicit.name_of(task));
-        self.explicit.run_kept(task, control, Some(keeper))
+        self.explicit.run_in(task, control, Company::Kept(keeper))
+    }
+}
+
+/// The same engine, whose search several processes run together. Each of them gets the same answer.
+#[derive(Clone)]
+pub struct SharedExplicit {
+    pub explicit: Explicit,
+    pub mesh: Arc<Mesh>,
+}
+
+impl Engine for SharedExplicit {
+    fn name(&self) -> &'static str {
+        self.explicit.name()
+    }
+
+    fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        self.explicit.accepts(task)
+    }
+
+    fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
+        let name = self.explicit.name_of(task);
+        let together = Together {
+            mesh: &self.mesh,
+            name: &name,
+        };
+        self.explicit
+            .run_in(task, control, Company::Together(together))
     }
 }
 
@@ -159,13 +199,8 @@ impl Explicit {
         )
     }
 
-    fn run_kept(
-        &self,
-        task: &Task<'_>,
-        control: &Control<'_>,
-        keeper: Option<Keeper<'_>>,
-    ) -> Answer {
-        self.search(task, control, keeper)
+    fn run_in(&self, task: &Task<'_>, control: &Control<'_>, company: Company<'_>) -> Answer {
+        self.search(task, control, company)
             .unwrap_or_else(|refusal| Answer::Undecided {
                 reason: Reason::Refused(Refusal::new(refusal.to_string())),
                 effort: Progress::default(),
@@ -184,7 +219,7 @@ impl Explicit {
         &self,
         task: &Task<'_>,
         control: &Control<'_>,
-        keeper: Option<Keeper<'_>>,
+        company: Company<'_>,
     ) -> Result<Answer, wattle_memory::reference::Refusal> {
         let content = self.content(task.model);
         let contents = Contents::uniform(
@@ -198,9 +233,18 @@ impl Explicit {
             reductions: self.options.reductions(),
             order: self.options.order,
             most_buffered: self.options.most_buffered,
+            compress: self.options.compress,
         };
         let mut sizes = Sizes::guess(task.instance, task.model);
-        let (found, effort) = explore_kept(task, &manner, &mut sizes, control, keeper)?;
+        let (keeper, together) = match company {
+            Company::Alone => (None, None),
+            Company::Kept(keeper) => (Some(keeper), None),
+            Company::Together(together) => (None, Some(together)),
+        };
+        let (found, effort) = match together {
+            None => explore_kept(task, &manner, &mut sizes, control, keeper)?,
+            Some(together) => hosts::explore(task, &manner, &mut sizes, control, together)?,
+        };
         let undecided = |reason| Answer::Undecided { reason, effort };
         Ok(match found {
             Explored::Bad(trace) if !contents.keeps.is_abstract() => {
@@ -223,7 +267,7 @@ impl Explicit {
                 effort,
             },
             Explored::Closed { .. } if task.deadlock => {
-                crate::deadlock::search(self, task, control, effort)?
+                crate::deadlock::search(self, task, control, effort, together)?
             }
             Explored::Closed { unreached } => proof(task, effort, unreached),
         })

@@ -15,11 +15,17 @@
 //! atomic block do not count: from there nobody else can move. (Where there is no end of states, breadth-first all
 //! events are taken after some dozens of states in a row, so that every run has its turn.)
 
+mod carried;
+mod ways;
+
+pub use carried::Carried;
+
 use crate::batch::Batch;
 use crate::checkpoint::Keeper;
 use crate::crew::{Crew, WORTH_IT};
 use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
-use crate::store::{ROOT, Store, hash};
+use crate::store::{ROOT, Store};
+use crate::tree::{Parents, Tree, halves};
 use std::ops::Range;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Flaw, Found, Machine, Notes, Slot};
@@ -78,7 +84,10 @@ pub trait Look: Send + Sized {
 
 pub struct Search<'m, 'i> {
     pub machine: &'m Machine<'i>,
+    /// The states, unless they are compressed.
     pub store: Store,
+    /// The states, if they are compressed.
+    pub(crate) tree: Option<Tree>,
     pub notes: Notes,
     pub starts: Vec<Start>,
     order: Order,
@@ -148,21 +157,6 @@ impl Count {
     }
 }
 
-/// A search without its machine.
-pub struct Carried {
-    store: Store,
-    notes: Notes,
-    starts: Vec<Start>,
-    stack: Vec<u32>,
-    queue: Vec<Known>,
-    taken: usize,
-    count: Count,
-    owed: Vec<u32>,
-    name: &'static str,
-    shortcuts: bool,
-    worth_it: usize,
-}
-
 /// As many states as are expanded at a time, breadth-first.
 const BATCH: usize = 64;
 /// So many known states may be left behind in the queue.
@@ -172,11 +166,49 @@ const PATIENCE: usize = 1 << 10;
 /// Expansions between two looks at the clock.
 const POLL: usize = 1 << 12;
 
+/// Calls a method with the way of expanding that is best for the machine as its first type.
+macro_rules! for_machine {
+    ($self:ident, $method:ident < $($type:ty),* > $arguments:tt) => {
+        for_machine!(@words [1, 2] [3, 4, 5, 6] $self, $method, [$($type),*], $arguments)
+    };
+    (@words [$($few:literal),*] [$($more:literal),*] $self:ident, $method:ident, $types:tt, $arguments:tt) => {
+        match ($self.machine.words, $self.machine.thread_count()) {
+            (_, threads) if !$self.shortcuts || !(1..=MOST_THREADS).contains(&threads) => {
+                for_machine!(@call Plain, $self, $method, $types, $arguments)
+            }
+            $(($few, 2) => for_machine!(@call Remembering<$few, 2>, $self, $method, $types, $arguments),)*
+            $(($few, 3) => for_machine!(@call Remembering<$few, 3>, $self, $method, $types, $arguments),)*
+            $(($few, 4) => for_machine!(@call Remembering<$few, 4>, $self, $method, $types, $arguments),)*
+            $(($few, _) => for_machine!(@call Remembering<$few, 0>, $self, $method, $types, $arguments),)*
+            $(($more, _) => for_machine!(@call Remembering<$more, 0>, $self, $method, $types, $arguments),)*
+            _ => for_machine!(@call Plain, $self, $method, $types, $arguments),
+        }
+    };
+    (@call $way:ty, $self:ident, $method:ident, [$($type:ty),*], ($($argument:expr),*)) => {
+        $self.$method::<$way $(, $type)*>($($argument),*)
+    };
+}
+pub(crate) use for_machine;
+
+/// Breadth-first one looks up only when so many states are expanded, or a level: the same moments for any number of
+/// workers. No batch goes beyond one.
+const MARK: usize = 1 << 8;
+
+pub(crate) fn is_mark(expanded: usize) -> bool {
+    expanded.is_multiple_of(MARK)
+}
+
+/// States until the next one.
+pub(crate) fn to_mark(expanded: usize) -> usize {
+    MARK - expanded % MARK
+}
+
 impl<'m, 'i> Search<'m, 'i> {
     pub fn new(machine: &'m Machine<'i>, order: Order) -> Result<Self, reference::Refusal> {
         Ok(Search {
             machine,
             store: Store::new(machine.words),
+            tree: None,
             notes: machine.notes(),
             starts: reference::starts(machine.instance)?,
             order,
@@ -195,66 +227,46 @@ impl<'m, 'i> Search<'m, 'i> {
         })
     }
 
-    pub fn carry(self) -> Carried {
-        Carried {
-            store: self.store,
-            notes: self.notes,
-            starts: self.starts,
-            stack: self.stack,
-            queue: self.queue,
-            taken: self.taken,
-            count: self.count,
-            owed: self.owed,
-            name: self.name,
-            shortcuts: self.shortcuts,
-            worth_it: self.worth_it,
+    /// States are compressed from now on. The search has not begun, and is breadth-first.
+    pub fn compress(&mut self) {
+        self.tree = Some(Tree::new(&halves(self.machine, &self.starts)));
+    }
+
+    /// How many states were found.
+    pub fn len(&self) -> usize {
+        self.tree.as_ref().map_or(self.store.len(), Tree::len)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The state that a state was found from, or [`ROOT`].
+    pub(crate) fn parent(&self, number: u32) -> u32 {
+        match &self.tree {
+            None => self.store.parent(number),
+            Some(tree) => tree.births.of(number).parent,
         }
     }
 
-    /// Goes on with a search of `old` on a machine with wider fields or longer buffers.
-    pub fn resume(
-        carried: Carried,
-        old: &Machine<'_>,
-        machine: &'m Machine<'i>,
-        order: Order,
-    ) -> Self {
-        let mut store = Store::new(machine.words);
-        let mut state = vec![0; machine.words];
-        for index in 0..carried.store.len() as u32 {
-            machine.translate(old, carried.store.state(index), &mut state);
-            store.insert(&state, hash(&state), carried.store.parent(index));
-        }
-        debug_assert_eq!(store.len(), carried.store.len());
-        Search {
-            machine,
-            store,
-            notes: carried.notes,
-            starts: carried.starts,
-            order,
-            batch: Batch::new(machine.words),
-            stack: carried.stack,
-            queue: carried.queue,
-            taken: carried.taken,
-            count: carried.count,
-            owed: carried.owed,
-            last: None,
-            impatient: false,
-            name: carried.name,
-            shortcuts: carried.shortcuts,
-            worth_it: carried.worth_it,
-            remembered: 0,
+    /// All states, in an order that means nothing, until there is a reason to end.
+    pub fn all_until(&self, mut look: impl FnMut(&[u64]) -> bool) {
+        match &self.tree {
+            None => {
+                let mut numbers = 0..self.store.len() as u32;
+                numbers.any(|n| look(self.store.state(n)));
+            }
+            Some(tree) => tree.all_until(look),
         }
     }
 
     /// What was done. A search that found what it looked for counts the states up to that.
     pub fn progress(&self) -> Progress {
-        let states = self
-            .last
-            .map_or(self.store.len() as u64, |n| u64::from(n) + 1);
+        let states = self.last.map_or(self.len() as u64, |n| u64::from(n) + 1);
         Progress {
             states,
             frontier: states.saturating_sub(self.count.expanded as u64),
-            memory: self.store.bytes()
+            memory: self.tree.as_ref().map_or(self.store.bytes(), Tree::bytes)
                 + self.remembered
                 + 4 * self.stack.capacity() as u64
                 + (size_of::<Known>() * self.queue.capacity()) as u64,
@@ -268,7 +280,7 @@ impl<'m, 'i> Search<'m, 'i> {
         let notes = &self.notes;
         let all = !notes.full.contains(&true) && notes.overflow.is_none();
         let ordered = self.order == Order::BreadthFirst && !self.machine.leaves_out();
-        (all && ordered && !self.store.is_empty()).then_some(self.count.depth)
+        (all && ordered && !self.is_empty()).then_some(self.count.depth)
     }
 
     /// Searches on until there is a reason to end. After [`Ended::Narrow`] and [`Ended::Short`]
@@ -284,32 +296,7 @@ impl<'m, 'i> Search<'m, 'i> {
         control: &Control<'_>,
         keeper: Option<&mut Keeper<'_>>,
     ) -> Ended {
-        macro_rules! remembering {
-            ($words:literal, $threads:literal) => {
-                self.drive::<Remembering<$words, $threads>, L>(look, control, keeper)
-            };
-            ($words:literal) => {
-                match self.machine.thread_count() {
-                    2 => remembering!($words, 2),
-                    3 => remembering!($words, 3),
-                    4 => remembering!($words, 4),
-                    _ => remembering!($words, 0),
-                }
-            };
-        }
-        let threads = self.machine.thread_count();
-        match self.machine.words {
-            _ if !self.shortcuts || !(1..=MOST_THREADS).contains(&threads) => {
-                self.drive::<Plain, L>(look, control, keeper)
-            }
-            1 => remembering!(1),
-            2 => remembering!(2),
-            3 => remembering!(3, 0),
-            4 => remembering!(4, 0),
-            5 => remembering!(5, 0),
-            6 => remembering!(6, 0),
-            _ => self.drive::<Plain, L>(look, control, keeper),
-        }
+        for_machine!(self, drive<L>(look, control, keeper))
     }
 
     fn drive<E: Expand, L: Look>(
@@ -333,19 +320,19 @@ impl<'m, 'i> Search<'m, 'i> {
         let mut crew: Crew<E> = Crew::new(self.machine, self.order, workers);
         // A search that was carried on has begun already; begun states are found again.
         if self.count.expanded == 0
-            && let Err(end) = self.begin(look, control)
+            && let Err(end) = self.begin(look)
         {
             return end;
         }
+        let mut unfolded = Vec::new();
         loop {
-            match self.end_level(&mut crew.first, look, control) {
+            self.tidy();
+            let begins = match self.end_level(&mut crew.first, look, control) {
                 Err(end) => return end,
-                Ok(false) => {}
-                Ok(true) => {
-                    if let Some(keeper) = keeper.as_mut().filter(|k| k.is_due()) {
-                        keeper.save(self);
-                    }
-                }
+                Ok(begins) => begins,
+            };
+            if let Some(keeper) = keeper.as_mut().filter(|k| begins && k.is_due()) {
+                keeper.save(self);
             }
             let Some((index, count)) = self.next() else {
                 return Ended::Exhausted;
@@ -357,7 +344,8 @@ impl<'m, 'i> Search<'m, 'i> {
                 }
             }
             let due = self.due(self.count);
-            if self.count.polls < due {
+            let may = begins || self.order == Order::DepthFirst || is_mark(self.count.expanded);
+            if may && self.count.polls < due {
                 self.remembered = crew.bytes();
                 if let Err(end) = self.poll(due, control) {
                     return end;
@@ -375,16 +363,31 @@ impl<'m, 'i> Search<'m, 'i> {
                 Order::BreadthFirst => &self.queue[self.taken..self.taken + count],
                 Order::DepthFirst => &[Known::NOTHING],
             };
-            let states = self.store.states(index, count);
+            let states = match &self.tree {
+                None => self.store.states(index, count),
+                Some(tree) => {
+                    let pairs = &tree.row[self.taken..self.taken + count];
+                    tree.states(pairs, &mut unfolded);
+                    &unfolded
+                }
+            };
             let (notes, batch) = (&mut self.notes, &mut self.batch);
             let expand = &mut crew.first;
             let expanded = expand.expand(self.machine, states, numbers, known, notes, batch);
+            if let Some(tree) = &self.tree {
+                let parents = Parents {
+                    first: index,
+                    states: &unfolded,
+                    pairs: &tree.row[self.taken..self.taken + count],
+                };
+                tree.look_up(batch, Some(parents));
+            }
             let (done, cut) = match expanded {
                 Ok(done) => (done, None),
                 Err((done, found)) => (done, Some(found)),
             };
             self.take(done);
-            if let Err(end) = self.flush(look, control) {
+            if let Err(end) = self.flush(look) {
                 return end;
             }
             if let Some(found) = cut {
@@ -400,7 +403,7 @@ impl<'m, 'i> Search<'m, 'i> {
     }
 
     /// Puts the first states into the store.
-    fn begin<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Result<(), Ended> {
+    fn begin<L: Look>(&mut self, look: &mut L) -> Result<(), Ended> {
         let mut current = vec![0; self.machine.words];
         let mut stored = current.clone();
         for i in 0..self.starts.len() {
@@ -413,9 +416,9 @@ impl<'m, 'i> Search<'m, 'i> {
                 self.batch.clear();
                 return Err(ended(found, ROOT));
             }
-            self.flush(look, control)?;
+            self.flush(look)?;
         }
-        self.count.level_end = self.store.len();
+        self.count.level_end = self.len();
         Ok(())
     }
 
@@ -432,9 +435,9 @@ impl<'m, 'i> Search<'m, 'i> {
             return Ok(false);
         }
         self.settle(expand, look, control)?;
-        let begins = breadth_first && self.count.level_end < self.store.len();
+        let begins = breadth_first && self.count.level_end < self.len();
         if begins {
-            self.count.level_end = self.store.len();
+            self.count.level_end = self.len();
             self.count.depth += 1;
         }
         Ok(begins)
@@ -452,79 +455,104 @@ impl<'m, 'i> Search<'m, 'i> {
         while done < owed.len() && end.is_ok() {
             let some = &owed[done..owed.len().min(done + BATCH)];
             let mut states = Vec::with_capacity(some.len() * self.machine.words);
-            for number in some {
-                states.extend_from_slice(self.store.state(*number));
+            match &self.tree {
+                None => {
+                    for number in some {
+                        states.extend_from_slice(self.store.state(*number));
+                    }
+                }
+                Some(tree) => tree.states(&tree.owed[done..done + some.len()], &mut states),
             }
             let (notes, batch) = (&mut self.notes, &mut self.batch);
             let known = &[Known::NOTHING; BATCH][..some.len()];
             batch.whole = true;
             let expanded = expand.expand(self.machine, &states, some, known, notes, batch);
-            self.batch.whole = false;
             let (n, cut) = match expanded {
                 Ok(n) => (n, Ok(())),
                 Err((n, found)) => (n, Err(ended(found, some[n]))),
             };
             done += n;
             self.count.left_out -= n as u64;
-            end = self.flush(look, control).and(cut);
+            end = self.flush(look).and(cut);
+            self.batch.whole = false;
             end = end.and_then(|()| self.poll(self.due(self.count), control));
         }
         // Beginning again goes on where this ended.
         self.owed = owed.split_off(done);
+        if let Some(tree) = &mut self.tree {
+            tree.owed.drain(..done);
+        }
         end
     }
 
     /// How many polls there are to be by now: it depends on what was done only, not on how. Wide states with many
     /// threads take long to expand: they are polled more often.
     pub(crate) fn due(&self, count: Count) -> u64 {
-        let successors = (1 << 18) / self.machine.words.max(1) as u64 + 1;
+        let successors = (1 << 16) / self.machine.words.max(1) as u64 + 1;
         1 + (count.expanded / POLL).max((count.successors / successors) as usize) as u64
     }
 
     pub(crate) fn poll(&mut self, due: u64, control: &Control<'_>) -> Result<(), Ended> {
-        if self.count.polls >= due {
-            return Ok(());
+        match self.count.polls >= due {
+            true => Ok(()),
+            false => self.poll_with(due, self.progress(), control),
         }
-        let progress = self.progress();
+    }
+
+    fn poll_with(
+        &mut self,
+        due: u64,
+        progress: Progress,
+        control: &Control<'_>,
+    ) -> Result<(), Ended> {
         while self.count.polls < due {
             self.count.polls += 1;
             let polled = control.poll(self.name, progress);
             polled.map_err(Ended::Stopped)?;
         }
-        let soon = progress.memory + self.store.growth(2 * POLL);
+        let (growth, full) = match &self.tree {
+            None => (self.store.growth(2 * POLL), false),
+            Some(tree) => (tree.growth(), tree.is_full()),
+        };
         let most = control.memory_limit();
-        if most.is_some_and(|most| soon > most) || self.store.is_full() {
+        let full = full || self.len() >= Store::MOST;
+        if most.is_some_and(|most| progress.memory + growth > most) || full {
             return Err(Ended::Stopped(Stop::Memory));
         }
         Ok(())
     }
 
-    /// The search ends with this state, the successor at that place in the order they were offered: it takes as many
-    /// polls as it would, had all batches been short.
-    pub(crate) fn end_with(
-        &mut self,
-        number: u32,
-        successors: u64,
-        flaw: Option<Flaw>,
-        control: &Control<'_>,
-    ) -> Ended {
-        let expanded = match self.store.parent(number) {
-            ROOT => 0,
-            parent => parent as usize,
-        };
-        let due = self.due(Count {
-            expanded,
-            successors,
-            ..self.count
-        });
-        if let Err(end) = self.poll(due, control) {
-            return end;
-        }
+    /// The search ends with this state.
+    pub(crate) fn end_with(&mut self, number: u32, flaw: Option<Flaw>) -> Ended {
         self.last = Some(number);
         match flaw {
             None => Ended::Halted(number),
             Some(flaw) => Ended::NoValue(number, flaw),
         }
+    }
+
+    /// The polls that are due when so much is done and so many states are known, though by now there may be more.
+    pub(crate) fn poll_at(
+        &mut self,
+        count: Count,
+        states: usize,
+        control: &Control<'_>,
+    ) -> Result<(), Ended> {
+        let due = self.due(count);
+        if self.count.polls >= due {
+            return Ok(());
+        }
+        // What one worker would have said: a race goes by what was done.
+        let progress = Progress {
+            states: states as u64,
+            frontier: states.saturating_sub(count.expanded) as u64,
+            ..self.progress()
+        };
+        let polled = self.poll_with(due, progress, control);
+        if polled.is_err() {
+            self.last = Some(states as u32 - 1);
+        }
+        polled
     }
 
     /// The next states to be expanded: the number of the first, and how many. Breadth-first the store
@@ -534,8 +562,13 @@ impl<'m, 'i> Search<'m, 'i> {
         match self.order {
             Order::BreadthFirst => {
                 let first = self.count.expanded as u32;
-                let count = (self.count.level_end - self.count.expanded).min(BATCH);
-                (count > 0).then(|| (first, count.min(self.store.together(first))))
+                let left = self.count.level_end - self.count.expanded;
+                let count = left.min(BATCH).min(to_mark(self.count.expanded));
+                let together = match &self.tree {
+                    None => self.store.together(first),
+                    Some(_) => count,
+                };
+                (count > 0).then(|| (first, count.min(together)))
             }
             Order::DepthFirst => Some((*self.stack.last()?, 1)),
         }
@@ -546,37 +579,48 @@ impl<'m, 'i> Search<'m, 'i> {
     pub(crate) fn take(&mut self, count: usize) {
         self.count.expanded += count;
         match self.order {
-            Order::BreadthFirst => {
-                self.taken += count;
-                if self.taken > TAKEN && self.taken > self.queue.len() / 2 {
-                    self.queue.drain(..self.taken);
-                    self.taken = 0;
-                }
-            }
+            Order::BreadthFirst => self.taken += count,
             Order::DepthFirst => self.stack.truncate(self.stack.len() - count),
         }
     }
 
-    /// Moves the batch into the store.
-    fn flush<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Result<(), Ended> {
-        let Batch {
-            states,
-            keys,
-            known,
-            new,
-            chosen,
-            ..
-        } = &mut self.batch;
-        if self.store.is_far() {
-            for key in &*keys {
-                self.store.prefetch_slot(key.hash);
+    /// Forgets what was known about the states that are expanded, if it is much.
+    fn tidy(&mut self) {
+        if self.taken > TAKEN && self.taken > self.queue.len() / 2 {
+            self.queue.drain(..self.taken);
+            if let Some(tree) = &mut self.tree {
+                tree.row.drain(..self.taken);
             }
-            for key in &*keys {
-                self.store.prefetch_state(key.hash);
-            }
+            self.taken = 0;
         }
-        let first = self.store.len() as u32;
-        self.store.insert_all(states, keys, new);
+    }
+
+    /// These states have to be expanded again.
+    pub(crate) fn owe(&mut self, owed: &[u32]) {
+        self.owed.extend(owed);
+        if let Some(tree) = &mut self.tree {
+            // Queue and row begin with this number.
+            let first = self.count.expanded - self.taken;
+            let row = owed.iter().map(|n| tree.row[*n as usize - first]);
+            tree.owed.extend(row);
+        }
+    }
+
+    /// Who knows the numbers of states, if anybody does.
+    pub(crate) fn later(&self) -> Option<&Store> {
+        self.tree.is_none().then_some(&self.store)
+    }
+
+    /// Moves the batch into the store.
+    fn flush<L: Look>(&mut self, look: &mut L) -> Result<(), Ended> {
+        let first = self.len() as u32;
+        match &mut self.tree {
+            None => self.store.take_in(&mut self.batch),
+            Some(tree) => tree.insert_all(&mut self.batch),
+        }
+        let Batch {
+            known, new, chosen, ..
+        } = &self.batch;
         let before = self.stack.len();
         match self.order {
             Order::BreadthFirst => self.queue.extend(new.iter().map(|i| known[*i as usize])),
@@ -585,42 +629,37 @@ impl<'m, 'i> Search<'m, 'i> {
         // The first successor is expanded first.
         self.stack[before..].reverse();
         self.count.left_out += chosen.len() as u64;
-        let later_is_enough = self.order == Order::BreadthFirst;
-        let owed = owed(self.machine, &self.store, &self.batch, later_is_enough);
-        self.owed.extend(owed);
+        let later = match self.order {
+            Order::BreadthFirst => self.later(),
+            Order::DepthFirst => None,
+        };
+        let owed = owed(self.machine, later, &self.batch);
+        self.owe(&owed);
         let mut end = None;
         for (number, at) in (first..).zip(&self.batch.new) {
-            let state = self.store.state(number);
+            let state = self.batch.state(*at as usize);
             if self.machine.inside_atomic(state).is_some() {
                 continue;
             }
             match look.look(self.machine, state) {
                 Ok(false) => continue,
-                Ok(true) => end = Some((number, *at, None)),
-                Err(flaw) => end = Some((number, *at, Some(flaw))),
+                Ok(true) => end = Some((number, None)),
+                Err(flaw) => end = Some((number, Some(flaw))),
             }
             break;
         }
-        let before = self.count.successors;
         self.count.successors += self.batch.keys.len() as u64;
         self.batch.clear();
         match end {
             None => Ok(()),
-            Some((number, at, flaw)) => {
-                Err(self.end_with(number, before + u64::from(at), flaw, control))
-            }
+            Some((number, flaw)) => Err(self.end_with(number, flaw)),
         }
     }
 }
 
-/// The states of a batch that have to be expanded again, with all their events: no successor is expanded after
-/// them.
-pub(crate) fn owed(
-    machine: &Machine<'_>,
-    store: &Store,
-    batch: &Batch,
-    later_is_enough: bool,
-) -> Vec<u32> {
+/// The states of a batch that have to be expanded again, with all their events: no successor is new, and if there is a
+/// store to tell, none has a larger number.
+pub(crate) fn owed(machine: &Machine<'_>, later: Option<&Store>, batch: &Batch) -> Vec<u32> {
     let is_owed = |(number, successors): &(u32, Range<usize>)| {
         let outside = |i: &usize| machine.inside_atomic(batch.state(*i)).is_none();
         let from = batch
@@ -631,8 +670,11 @@ pub(crate) fn owed(
         if fresh.any(|i| outside(&i)) {
             return false;
         }
+        let Some(store) = later else {
+            return true;
+        };
         let after = |i: usize| store.find(batch.state(i)) > Some(*number);
-        !later_is_enough || !successors.clone().filter(outside).any(after)
+        !successors.clone().filter(outside).any(after)
     };
     let owed = batch.chosen.iter().filter(|c| is_owed(c));
     owed.map(|(number, _)| *number).collect()

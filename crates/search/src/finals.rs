@@ -79,6 +79,7 @@ pub fn final_states_with(
         reductions,
         order: Order::BreadthFirst,
         most_buffered: 6,
+        compress: false,
     };
     let look = || Collect {
         observed: observed.to_vec(),

@@ -28,7 +28,7 @@ pub struct Stripe {
 }
 
 /// Where to look, or where there was nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Slot(u32);
 
 #[inline]
@@ -130,6 +130,12 @@ impl Stripe {
     #[inline]
     pub fn prefetch(&self, tag: u32) {
         prefetch(&self.slots[self.home(tag)]);
+    }
+
+    /// Asks the processor to fetch a slot.
+    #[inline]
+    pub fn prefetch_slot(&self, slot: Slot) {
+        prefetch(&self.slots[slot.0 as usize]);
     }
 
     /// The number that is most likely the one with this tag.

@@ -9,6 +9,7 @@
 
 mod batch;
 pub mod bench;
+mod births;
 mod checkpoint;
 mod clock;
 mod crew;
@@ -18,15 +19,18 @@ pub mod explicit;
 pub mod explore;
 pub mod finals;
 pub mod graph;
+pub mod hosts;
 mod index;
+mod pairs;
 mod path;
 pub mod question;
 pub mod rounds;
 pub mod store;
+mod tree;
 mod walk;
 
 pub use checkpoint::{Keep, Kept};
-pub use explicit::{Explicit, KeptExplicit, Options, Reduce};
+pub use explicit::{Explicit, KeptExplicit, Options, Reduce, SharedExplicit};
 pub use explore::Order;
 pub use finals::{FinalStates, NoFinals, final_states, final_states_with};
 pub use wattle_memory::compiled::{Observed, Reductions};

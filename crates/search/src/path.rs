@@ -10,15 +10,15 @@ use wattle_memory::compiled::{Found, Machine, Sink};
 use wattle_memory::{Event, Start};
 
 /// Writes down the events of the successor it is looking for.
-struct Recorder<'s, 'i> {
+pub(crate) struct Recorder<'s, 'i> {
     machine: &'s Machine<'i>,
     wanted: Option<&'s [u64]>,
     events: Vec<Event>,
-    found: Option<(Vec<Event>, Vec<usize>)>,
+    pub found: Option<(Vec<Event>, Vec<usize>)>,
 }
 
 impl<'s, 'i> Recorder<'s, 'i> {
-    fn new(machine: &'s Machine<'i>, wanted: Option<&'s [u64]>) -> Self {
+    pub fn new(machine: &'s Machine<'i>, wanted: Option<&'s [u64]>) -> Self {
         Recorder {
             machine,
             wanted,
@@ -61,75 +61,87 @@ pub struct Run {
 impl Search<'_, '_> {
     /// The run that leads to a stored state.
     pub fn run_to(&self, index: u32) -> Option<Run> {
-        let mut path = vec![index];
-        let mut at = index;
-        while self.store.parent(at) != ROOT {
-            at = self.store.parent(at);
-            path.push(at);
-        }
-        let mut run = self.run_to_first(self.store.state(at))?;
-        while let (Some(from), Some(to)) = (path.pop(), path.last()) {
-            let mut recorder = Recorder::new(self.machine, Some(self.store.state(*to)));
-            // A fault of another event does not matter here: its state is found before or not at all.
-            let _ = self.expand_into(from, &mut recorder);
-            let (events, who) = recorder.found?;
-            run.add(self.machine, &events);
-            run.who = who.iter().map(|t| run.who[*t]).collect();
-        }
-        Some(run)
+        run_along(self.machine, &self.starts, &self.way_to(index)?)
     }
 
     /// The run that ends with the first fault found when expanding the state (or, if [`ROOT`], before
     /// the first state).
     pub fn run_to_fault(&self, index: u32) -> Option<Run> {
-        let mut recorder = Recorder::new(self.machine, None);
-        if index != ROOT {
-            let mut run = self.run_to(index)?;
-            self.expand_into(index, &mut recorder).err()?;
-            run.add(self.machine, &recorder.events);
-            return Some(run);
-        }
-        let mut scratch = vec![0; self.machine.words];
-        let mut notes = self.machine.notes();
-        let mut starts = self.starts.iter();
-        let start = starts.find(|start| {
-            let begun = self
-                .machine
-                .begin(start, &mut scratch, &mut notes, &mut recorder);
-            begun.is_err()
-        })?;
+        let way = match index {
+            ROOT => None,
+            index => Some(self.way_to(index)?),
+        };
+        let (run, _) = run_into_fault(self.machine, &self.starts, way.as_deref())?;
+        Some(run)
+    }
+}
+
+/// The run along stored states, from a first one on.
+pub(crate) fn run_along(machine: &Machine<'_>, starts: &[Start], way: &[Vec<u64>]) -> Option<Run> {
+    let mut run = run_to_first(machine, starts, way.first()?)?;
+    for step in way.windows(2) {
+        let mut recorder = Recorder::new(machine, Some(&step[1]));
+        // A fault of another event does not matter here: its state is found before or not at all.
+        let _ = expand_into(machine, &step[0], &mut recorder);
+        let (events, who) = recorder.found?;
+        run.add(machine, &events);
+        run.who = who.iter().map(|t| run.who[*t]).collect();
+    }
+    Some(run)
+}
+
+/// The run along stored states that ends with a fault found when expanding the last one, or before the first state if there
+/// are none; and what was found.
+pub(crate) fn run_into_fault(
+    machine: &Machine<'_>,
+    starts: &[Start],
+    way: Option<&[Vec<u64>]>,
+) -> Option<(Run, Found)> {
+    let mut recorder = Recorder::new(machine, None);
+    if let Some(way) = way {
+        let mut run = run_along(machine, starts, way)?;
+        let found = expand_into(machine, way.last()?, &mut recorder).err()?;
+        run.add(machine, &recorder.events);
+        return Some((run, found));
+    }
+    let mut scratch = vec![0; machine.words];
+    let mut notes = machine.notes();
+    starts.iter().find_map(|start| {
+        let begun = machine.begin(start, &mut scratch, &mut notes, &mut recorder);
+        let run = Run {
+            start: start.clone(),
+            events: recorder.events.clone(),
+            who: (0..machine.thread_count()).collect(),
+        };
+        Some((run, begun.err()?))
+    })
+}
+
+fn run_to_first(machine: &Machine<'_>, starts: &[Start], state: &[u64]) -> Option<Run> {
+    let mut scratch = vec![0; machine.words];
+    let mut notes = machine.notes();
+    starts.iter().find_map(|start| {
+        let mut recorder = Recorder::new(machine, Some(state));
+        let begun = machine.begin(start, &mut scratch, &mut notes, &mut recorder);
+        begun.ok()?;
+        let (events, who) = recorder.found?;
         Some(Run {
             start: start.clone(),
-            events: recorder.events,
-            who: (0..self.machine.thread_count()).collect(),
+            events,
+            who,
         })
-    }
+    })
+}
 
-    fn run_to_first(&self, state: &[u64]) -> Option<Run> {
-        let mut scratch = vec![0; self.machine.words];
-        let mut notes = self.machine.notes();
-        self.starts.iter().find_map(|start| {
-            let mut recorder = Recorder::new(self.machine, Some(state));
-            let begun = self
-                .machine
-                .begin(start, &mut scratch, &mut notes, &mut recorder);
-            begun.ok()?;
-            let (events, who) = recorder.found?;
-            Some(Run {
-                start: start.clone(),
-                events,
-                who,
-            })
-        })
-    }
-
-    fn expand_into(&self, index: u32, recorder: &mut Recorder<'_, '_>) -> Result<(), Found> {
-        let mut scratch = vec![0; self.machine.words];
-        let mut notes = self.machine.notes();
-        let state = self.store.state(index);
-        self.machine
-            .expand(state, &mut scratch, &mut notes, recorder)
-    }
+/// Expands a state, writing down what happens.
+pub(crate) fn expand_into(
+    machine: &Machine<'_>,
+    state: &[u64],
+    recorder: &mut Recorder<'_, '_>,
+) -> Result<(), Found> {
+    let mut scratch = vec![0; machine.words];
+    let mut notes = machine.notes();
+    machine.expand(state, &mut scratch, &mut notes, recorder)
 }
 
 impl Run {

@@ -22,6 +22,8 @@ pub struct Manner<'a> {
     pub order: Order,
     /// Buffers that may grow without end are followed up to this many stores.
     pub most_buffered: u32,
+    /// States are compressed.
+    pub compress: bool,
 }
 
 /// What the search found.
@@ -58,20 +60,8 @@ pub(crate) fn explore_kept(
 ) -> Result<(Explored, Progress), Refusal> {
     let instance = task.instance;
     let view = View::of_question(instance, task.question());
-    let plan = Plan {
-        name: manner.name,
-        instance,
-        model: task.model,
-        contents: manner.contents,
-        view: &view,
-        reductions: manner.reductions,
-        order: manner.order,
-        most_buffered: manner.most_buffered,
-    };
-    let target = || Target {
-        question: task.question(),
-        condition: None,
-    };
+    let plan = plan(task, manner, &view);
+    let target = || Target::new(task.question());
     let outcome =
         rounds::run_kept(
             &plan,
@@ -116,9 +106,24 @@ pub(crate) fn explore_kept(
     Ok((explored, outcome.effort))
 }
 
-/// The places the question asks about where no thread is in any state. If only final states are
-/// looked at, threads may pass them unseen.
-fn unreached(task: &Task<'_>, search: &Search<'_, '_>) -> Option<Unreached> {
+/// What is searched.
+pub(crate) fn plan<'a, 'i>(task: &Task<'i>, manner: &Manner<'a>, view: &'a View) -> Plan<'a, 'i> {
+    Plan {
+        name: manner.name,
+        instance: task.instance,
+        model: task.model,
+        contents: manner.contents,
+        view,
+        reductions: manner.reductions,
+        order: manner.order,
+        most_buffered: manner.most_buffered,
+        compress: manner.compress,
+    }
+}
+
+/// The places the question asks about. If only final states are looked at, threads may pass them unseen, and nothing is
+/// said of them.
+pub(crate) fn places(task: &Task<'_>) -> Option<Unreached> {
     let question = task.question().filter(|q| !q.only_final)?;
     let mut places: Unreached = Vec::new();
     question.target.for_each_atom(&mut |fact| {
@@ -128,16 +133,24 @@ fn unreached(task: &Task<'_>, search: &Search<'_, '_>) -> Option<Unreached> {
             places.push((*t, at.clone()));
         }
     });
-    for index in 0..search.store.len() as u32 {
-        if places.is_empty() {
-            break;
-        }
-        let state = search.store.state(index);
-        places.retain(|(t, at)| {
-            let mut alike = search.machine.alike(t.index()).into_iter();
-            !alike.any(|t| at.contains(&search.machine.location(state, ThreadId::new(t))))
-        });
-    }
+    Some(places)
+}
+
+/// Those where no thread is in this state.
+pub(crate) fn without(places: &mut Unreached, machine: &Machine<'_>, state: &[u64]) {
+    places.retain(|(t, at)| {
+        let mut alike = machine.alike(t.index()).into_iter();
+        !alike.any(|t| at.contains(&machine.location(state, ThreadId::new(t))))
+    });
+}
+
+/// The places the question asks about where no thread is in any state.
+fn unreached(task: &Task<'_>, search: &Search<'_, '_>) -> Option<Unreached> {
+    let mut places = places(task)?;
+    search.all_until(|state| {
+        without(&mut places, search.machine, state);
+        places.is_empty()
+    });
     Some(places)
 }
 
@@ -153,9 +166,18 @@ pub fn realise(task: &Task<'_>, run: &Trace) -> Option<Trace> {
 }
 
 /// Looks for the question's target.
-struct Target<'i> {
+pub(crate) struct Target<'i> {
     question: Option<&'i Question>,
     condition: Option<Code>,
+}
+
+impl<'i> Target<'i> {
+    pub fn new(question: Option<&'i Question>) -> Self {
+        Target {
+            question,
+            condition: None,
+        }
+    }
 }
 
 impl Look for Target<'_> {

@@ -3,7 +3,7 @@
 
 use crate::checkpoint::{Keeper, Turn};
 use crate::explore::{Ended, Look, Order, Search};
-use wattle_evidence::{Control, Limits, Progress};
+use wattle_evidence::{Control, Limits, Progress, Stop};
 use wattle_memory::compiled::bounds::{describe_loop, pending};
 use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, View};
 use wattle_memory::reference::{self, Refusal};
@@ -23,6 +23,8 @@ pub struct Plan<'a, 'i> {
     pub order: Order,
     /// Buffers that may grow without end are followed up to this many stores.
     pub most_buffered: u32,
+    /// States are compressed, breadth-first at least.
+    pub compress: bool,
 }
 
 impl<'i> Plan<'_, 'i> {
@@ -36,6 +38,27 @@ impl<'i> Plan<'_, 'i> {
             &sizes.ranges,
             &sizes.slots,
         )
+    }
+
+    /// The machine to begin with.
+    pub(crate) fn first_machine(&self, sizes: &mut Sizes) -> Result<Machine<'i>, Refusal> {
+        let machine = self.machine(sizes)?;
+        if machine.words <= ROOMY {
+            return Ok(machine);
+        }
+        sizes.learn(self)?;
+        self.machine(sizes)
+    }
+
+    /// A search that has not begun.
+    fn search<'m>(&self, machine: &'m Machine<'i>) -> Result<Search<'m, 'i>, Refusal> {
+        let mut search = Search::new(machine, self.order)?;
+        search.impatient = self.reductions.persistent && machine.leaves_out();
+        search.name = self.name;
+        if self.compress && self.order == Order::BreadthFirst {
+            search.compress();
+        }
+        Ok(search)
     }
 }
 
@@ -116,6 +139,22 @@ impl Sizes {
         *slots = (*slots * 2).max(STRIDE);
     }
 
+    /// What these turns made of the sizes.
+    pub(crate) fn turn(&mut self, turns: &[Turn], machine: &Machine<'_>, most_buffered: u32) {
+        for turn in turns {
+            match turn {
+                Turn::Narrow(slot, value) => {
+                    self.ranges.widen(*slot, machine.type_of(*slot), *value);
+                }
+                Turn::Short(thread) => self.lengthen(*thread),
+                Turn::Grow(full) => {
+                    self.grow(full, most_buffered);
+                }
+                Turn::Idle => {}
+            }
+        }
+    }
+
     /// What the search was cut off by.
     pub fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
         let threads = (0..full.len()).filter(|t| full[*t]);
@@ -163,6 +202,28 @@ pub fn run<L: Look, T>(
     run_kept(plan, sizes, control, None, look, read)
 }
 
+/// States packed anew from one poll to the next.
+const PACKED: u64 = 1 << 13;
+
+/// Polls for the states that were packed anew, as if that were search: numbers that grow make it most of the work.
+fn pay(search: &Search<'_, '_>, packed: &mut u64, control: &Control<'_>) -> Result<(), Stop> {
+    let progress = search.progress();
+    *packed += progress.states;
+    while *packed >= PACKED {
+        *packed -= PACKED;
+        // To whoever counts, no two are about the same.
+        let frontier = progress.frontier + 1 + *packed / PACKED;
+        control.poll(
+            search.name,
+            Progress {
+                frontier,
+                ..progress
+            },
+        )?;
+    }
+    Ok(())
+}
+
 /// The same, written down from time to time by someone who keeps it, and begun where he has it. Those who look must have
 /// nothing to remember.
 pub fn run_kept<L: Look, T>(
@@ -175,40 +236,24 @@ pub fn run_kept<L: Look, T>(
 ) -> Result<Outcome<T>, Refusal> {
     let mut complete: Option<Outcome<T>> = None;
     let mut plan = *plan;
-    let mut machine = plan.machine(sizes)?;
-    if machine.words > ROOMY {
-        sizes.learn(&plan)?;
-        machine = plan.machine(sizes)?;
-    }
+    let mut machine = plan.first_machine(sizes)?;
     let mut left = keeper.as_ref().and_then(Keeper::open);
     if let (Some(left), Some(keeper)) = (&left, &mut keeper) {
-        for turn in &left.turns {
-            match turn {
-                Turn::Narrow(slot, value) => {
-                    sizes.ranges.widen(*slot, machine.type_of(*slot), *value);
-                }
-                Turn::Short(thread) => sizes.lengthen(*thread),
-                Turn::Grow(full) => {
-                    sizes.grow(full, plan.most_buffered);
-                }
-                Turn::Idle => plan.reductions.persistent = false,
-            }
-        }
+        sizes.turn(&left.turns, &machine, plan.most_buffered);
+        plan.reductions.persistent &= !left.turns.contains(&Turn::Idle);
         keeper.turns.clone_from(&left.turns);
         machine = plan.machine(sizes)?;
     }
+    let mut packed = 0;
     loop {
         let mut observer = look();
-        let mut search = Search::new(&machine, plan.order)?;
-        search.impatient = plan.reductions.persistent && machine.leaves_out();
+        let mut search = plan.search(&machine)?;
         if let Some(left) = left.take()
             && left.load(&mut search).is_none()
         {
             // Nothing is lost but time.
-            search = Search::new(&machine, plan.order)?;
-            search.impatient = plan.reductions.persistent && machine.leaves_out();
+            search = plan.search(&machine)?;
         }
-        search.name = plan.name;
         let mut ended = search.run_kept(&mut observer, control, keeper.as_mut());
         loop {
             let turn = match ended {
@@ -229,10 +274,18 @@ pub fn run_kept<L: Look, T>(
             };
             let wider = plan.machine(sizes)?;
             turned(&mut keeper, turn);
+            // Births are told by what a machine offers: with another one they are learnt again.
+            let compressed = search.tree.is_some();
             let carried = search.carry();
             let old = std::mem::replace(&mut machine, wider);
-            search = Search::resume(carried, &old, &machine, plan.order);
-            ended = search.run_kept(&mut observer, control, keeper.as_mut());
+            search = match compressed {
+                false => Search::resume(carried, &old, &machine, plan.order),
+                true => plan.search(&machine)?,
+            };
+            ended = match pay(&search, &mut packed, control) {
+                Err(stop) => Ended::Stopped(stop),
+                Ok(()) => search.run_kept(&mut observer, control, keeper.as_mut()),
+            };
         }
         if ended == Ended::Idle {
             turned(&mut keeper, Turn::Idle);

@@ -3,6 +3,7 @@
 //! States of a fixed number of words lie one after the other in chunks; an [`Index`] finds a state's
 //! number by its hash. Each state has one word for its parent.
 
+use crate::batch::Batch;
 use crate::index::{Index, Stripe, prefetch, tag};
 
 /// The parent of an initial state.
@@ -190,6 +191,21 @@ impl Store {
         Inserted { index, new: true }
     }
 
+    /// The parent is this one if it is less.
+    pub(crate) fn lower_parent(&mut self, index: u32, parent: u32) {
+        let at = &mut self.parents[index as usize / CHUNK][index as usize % CHUNK];
+        *at = parent.min(*at);
+    }
+
+    /// Looks at every state with this tag.
+    pub(crate) fn each_with_tag(&self, tag: u32, mut look: impl FnMut(u32)) {
+        let never = |number| {
+            look(number);
+            false
+        };
+        let _ = self.index.stripe(tag).find(tag, never);
+    }
+
     /// The number of a state that is there.
     pub fn find(&self, state: &[u64]) -> Option<u32> {
         let tag = tag(hash(state));
@@ -253,9 +269,25 @@ impl Store {
         counts.iter().map(room).collect()
     }
 
+    /// More states cannot be numbered.
+    pub const MOST: usize = ROOT as usize - (1 << 27);
+
     /// The store cannot number more states.
     pub fn is_full(&self) -> bool {
-        self.count >= ROOT as usize - (1 << 27)
+        self.count >= Store::MOST
+    }
+
+    /// Adds the states of a batch, and says there which were new.
+    pub(crate) fn take_in(&mut self, batch: &mut Batch) {
+        if self.is_far() {
+            for key in &batch.keys {
+                self.prefetch_slot(key.hash);
+            }
+            for key in &batch.keys {
+                self.prefetch_state(key.hash);
+            }
+        }
+        self.insert_all(&batch.states, &batch.keys, &mut batch.new);
     }
 }
 
@@ -269,6 +301,14 @@ pub struct Room<'s> {
 }
 
 impl Room<'_> {
+    /// None at all.
+    pub fn nowhere() -> Self {
+        Room {
+            words: 1,
+            pieces: Vec::new(),
+        }
+    }
+
     /// Fills in states and their parents, as many as there is room for.
     pub fn fill<'r>(self, mut rows: impl Iterator<Item = (&'r [u64], u32)>) {
         for (states, parents) in self.pieces {

@@ -75,7 +75,8 @@ fn trencher_reachability() {
 }
 
 /// Examples say `expect: sc holds, tso violated, …` in a comment; ` (explicit: undecided)` after a
-/// verdict is for the other engines.
+/// verdict is for the other engines. Where expectations are numbered there are demands on whole runs, which the
+/// command line's test of all examples asks about.
 fn examples(folder: &str, language: Language) {
     let folder = root().join("examples").join(folder);
     let entries = std::fs::read_dir(&folder).expect("the examples");
@@ -84,6 +85,9 @@ fn examples(folder: &str, language: Language) {
     assert!(!paths.is_empty());
     for path in paths {
         let text = std::fs::read_to_string(&path).expect("a readable file");
+        if text.lines().any(|l| l.contains("expect 1: ")) {
+            continue;
+        }
         let line = text.lines().find_map(|l| l.split_once("expect: "));
         let (_, line) = line.unwrap_or_else(|| panic!("{} expects nothing", path.display()));
         for part in line.split(", ").filter(|p| !p.contains('(')) {

@@ -2,9 +2,10 @@
 //! the line itself, a caret, what was expected, a hint) happens here so that every language's
 //! messages look the same.
 
+use crate::Parsed;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use wattle_model::Span;
+use wattle_model::{Program, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -211,6 +212,19 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+impl Parsed {
+    /// The program if it has no errors; the diagnostics otherwise.
+    pub fn into_result(self) -> Result<Program, Vec<Diagnostic>> {
+        self.program.ok_or(self.diagnostics)
+    }
+
+    /// Every diagnostic as a person reads it.
+    pub fn render(&self, file: &str, text: &str) -> String {
+        let all = self.diagnostics.iter().map(|d| d.render(file, text));
+        all.collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[cfg(test)]

@@ -160,6 +160,8 @@ fn word(language: Language, what: Edit) -> Result<String, EditError> {
         (Language::Litmus | Language::X86, Edit::Swap(_)) => {
             return Err(missing("store that can be made atomic in place"));
         }
+        // Nothing is ever pending there.
+        (Language::Boolean, _) => return Err(missing("fence")),
         (Language::Bitchaku | Language::Imp, Edit::Swap(_)) => {
             return Err(missing("atomic store"));
         }

@@ -24,6 +24,46 @@ fn begins_name(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
+/// What `assert(…)` says.
+pub(crate) enum Asserted<L> {
+    Always(Expr<L>),
+    /// At some time of every run.
+    Eventually(Expr<L>),
+    /// Whenever the one, at that time or later the other.
+    Leads(Expr<L>, Expr<L>),
+    Progress,
+}
+
+/// The rest of `assert(always(b))`, `assert(eventually(b))`, `assert(leads(b, b))` or `assert(progress)`.
+pub(crate) fn asserted<'t, L>(
+    c: &mut Reader<'t>,
+    leaf: Leaf<'_, 't, L>,
+) -> Result<Asserted<L>, Reported> {
+    c.expect("(")?;
+    let word = c.peek().text;
+    if !["always", "eventually", "leads", "progress"].contains(&word) {
+        return Err(c.unexpected("`always`, `eventually`, `leads` or `progress`"));
+    }
+    c.take();
+    if word == "progress" {
+        c.expect(")")?;
+        return Ok(Asserted::Progress);
+    }
+    c.expect("(")?;
+    let first = expression(c, leaf)?;
+    let asserted = match word {
+        "always" => Asserted::Always(first),
+        "eventually" => Asserted::Eventually(first),
+        _ => {
+            c.expect(",")?;
+            Asserted::Leads(first, expression(c, leaf)?)
+        }
+    };
+    c.expect(")")?;
+    c.expect(")")?;
+    Ok(asserted)
+}
+
 type Leaf<'a, 't, L> = &'a mut dyn FnMut(&mut Reader<'t>) -> Result<Expr<L>, Reported>;
 
 fn binary(word: &str) -> Option<Op2> {

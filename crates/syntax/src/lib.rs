@@ -16,19 +16,6 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Parsed {
-    /// The program if it has no errors; the diagnostics otherwise.
-    pub fn into_result(self) -> Result<Program, Vec<Diagnostic>> {
-        self.program.ok_or(self.diagnostics)
-    }
-
-    /// Every diagnostic as a person reads it.
-    pub fn render(&self, file: &str, text: &str) -> String {
-        let all = self.diagnostics.iter().map(|d| d.render(file, text));
-        all.collect::<Vec<_>>().join("\n")
-    }
-}
-
 /// One line per language: name, what it is called on the command line, file extensions, parser.
 macro_rules! languages {
     ($($name:ident $id:literal [$($extension:literal),*] $parse:path;)*) => {
@@ -77,6 +64,7 @@ macro_rules! languages {
 }
 
 pub mod bitchaku;
+pub mod boolean;
 pub mod cubicle;
 mod flow;
 pub mod imp;
@@ -95,6 +83,7 @@ languages! {
     Litmus "litmus" ["litmus"] litmus::parse;
     X86 "x86" ["asm"] x86::parse;
     Bitchaku "bitchaku" ["bit"] bitchaku::parse;
+    Boolean "boolean" ["bp"] boolean::parse;
     Imp "imp" ["imp"] imp::parse;
     Trencher "trencher" ["trench"] trencher::parse;
 }

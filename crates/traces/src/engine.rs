@@ -1,16 +1,17 @@
-//! The engine `traces`.
+//! The engines `traces` and `cartesian`.
 
+use crate::cartesian;
 use crate::explore::{Found, Record, Search, Watch};
 use crate::finals::reason;
 use crate::moves::{Halt, Moves};
 use crate::program::Program;
-use wattle_evidence::certificate::{Runs, Traces as Proof};
+use wattle_evidence::certificate::{Explored, Runs, Traces as Proof};
 use wattle_evidence::{
     Answer, Certificate, Control, End, Engine, Progress, Reason, Refusal, Task, Trace,
 };
 use wattle_memory::compiled::View;
 use wattle_memory::reference::{self, State};
-use wattle_memory::{MemoryModel, Start};
+use wattle_memory::{Event, MemoryModel, Start};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Question, Step};
 use wattle_model::{Fence, Instance, RegisterId};
@@ -35,23 +36,177 @@ impl Engine for Traces {
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
-        let refused = |refusal| Answer::Undecided {
-            reason: Reason::Refused(refusal),
-            effort: Progress::default(),
-        };
-        let regions = regions_as_blocks(task);
-        let simpler = on(task, &regions);
-        let answer = match prepared(&simpler) {
-            Ok((program, starts)) => search(&simpler, &program, &starts, control),
-            Err(refusal) => return refused(refusal),
-        };
-        match (answer, &regions) {
-            (Answer::Reached { trace, effort }, Some(blocks)) => {
-                let trace = crate::regions::with_drains(task.instance, blocks, trace);
-                Answer::Reached { trace, effort }
-            }
-            (answer, _) => answer,
+        asked(task, |task, program, starts| {
+            let begin = |start: &Start| {
+                let mut search = Search::new(program, start, task.minds_faults());
+                search.record = Some(Record::default());
+                search
+            };
+            let mut runs = Vec::new();
+            let effort = follow(task, starts, self.name(), control, begin, |mut search| {
+                let record = search.record.take().unwrap_or_default();
+                runs.push(Runs {
+                    count: record.runs,
+                    bytes: record.bytes,
+                });
+            })?;
+            let model = task.model;
+            let proof = Certificate::Traces(Proof {
+                model,
+                starts: runs,
+            });
+            Ok((proof, effort))
+        })
+    }
+}
+
+/// States from which prefixes of runs that do not mind each other are made whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cartesian;
+
+impl Engine for Cartesian {
+    fn name(&self) -> &'static str {
+        "cartesian"
+    }
+
+    fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        if task.deadlock {
+            let why = "prefixes say nothing about who waits for ever; `--engine explicit` looks for deadlocks";
+            return Err(Refusal::new(why));
         }
+        task.is_narrow(1 << 24)?;
+        let regions = regions_as_blocks(task);
+        prepared(&on(task, &regions)).map(|_| ())
+    }
+
+    fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
+        asked(task, |task, program, starts| {
+            let view = View::of_question(task.instance, task.question());
+            let begin =
+                |start: &Start| cartesian::Search::new(program, &view, start, task.minds_faults());
+            let effort = follow(task, starts, self.name(), control, begin, drop)?;
+            let proof = Certificate::Explored(Explored {
+                model: task.model,
+                states: effort.states,
+                unreached: None,
+            });
+            Ok((proof, effort))
+        })
+    }
+}
+
+/// What a proof is found by, or another answer.
+type Proved = Result<(Certificate, Progress), Box<Answer>>;
+
+/// Searches the program, simpler where that is the same, and answers for the program that was asked about.
+fn asked(
+    task: &Task<'_>,
+    search: impl FnOnce(&Task<'_>, &Program<'_>, &[Start]) -> Proved,
+) -> Answer {
+    let regions = regions_as_blocks(task);
+    let simpler = on(task, &regions);
+    let (program, starts) = match prepared(&simpler) {
+        Ok(prepared) => prepared,
+        Err(refusal) => {
+            return Answer::Undecided {
+                reason: Reason::Refused(refusal),
+                effort: Progress::default(),
+            };
+        }
+    };
+    match search(&simpler, &program, &starts) {
+        Ok((certificate, effort)) => Answer::Unreachable {
+            certificate,
+            effort,
+        },
+        Err(answer) => as_asked(task, &regions, *answer),
+    }
+}
+
+/// A search from one start.
+trait Follow {
+    fn run(&mut self, watch: &mut dyn Watch, control: &Control<'_>) -> Result<Option<Found>, Halt>;
+    fn effort(&self) -> Progress;
+    fn trail(&self) -> &[Event];
+}
+
+macro_rules! follows {
+    ($search:ty) => {
+        impl Follow for $search {
+            fn run(
+                &mut self,
+                watch: &mut dyn Watch,
+                control: &Control<'_>,
+            ) -> Result<Option<Found>, Halt> {
+                self.run(watch, control)
+            }
+
+            fn effort(&self) -> Progress {
+                self.effort()
+            }
+
+            fn trail(&self) -> &[Event] {
+                &self.moves.trail
+            }
+        }
+    };
+}
+
+follows!(Search<'_, '_>);
+follows!(cartesian::Search<'_, '_>);
+
+/// Searches from every start to the end: what that took, or the answer if one is found or it cannot be done.
+fn follow<S: Follow>(
+    task: &Task<'_>,
+    starts: &[Start],
+    name: &'static str,
+    control: &Control<'_>,
+    begin: impl Fn(&Start) -> S,
+    mut done: impl FnMut(S),
+) -> Result<Progress, Box<Answer>> {
+    let mut effort = Progress::default();
+    for start in starts {
+        let mut asks = Asks {
+            task,
+            question: task.question(),
+            end: None,
+        };
+        let mut search = begin(start);
+        let found = search.run(&mut asks, control);
+        let now = search.effort();
+        effort.states += now.states;
+        effort.memory = effort.memory.max(now.memory);
+        let end = match found {
+            Err(halt) => {
+                let reason = reason(task.instance, halt, name);
+                return Err(Box::new(Answer::Undecided { reason, effort }));
+            }
+            Ok(None) => None,
+            Ok(Some(Found::Fault(fault))) => Some(End::Fault(fault)),
+            Ok(Some(Found::Seen)) => asks.end,
+        };
+        if let Some(end) = end {
+            let trace = Trace {
+                model: task.model,
+                start: start.clone(),
+                events: search.trail().to_vec(),
+                end,
+            };
+            return Err(Box::new(Answer::Reached { trace, effort }));
+        }
+        done(search);
+    }
+    Ok(effort)
+}
+
+/// A run of the program with blocks as one of the program that was asked about.
+fn as_asked(task: &Task<'_>, regions: &Option<Instance>, answer: Answer) -> Answer {
+    match (answer, regions) {
+        (Answer::Reached { trace, effort }, Some(blocks)) => {
+            let trace = crate::regions::with_drains(task.instance, blocks, trace);
+            Answer::Reached { trace, effort }
+        }
+        (answer, _) => answer,
     }
 }
 
@@ -100,59 +255,6 @@ fn no_choice_to_wait(instance: &Instance, model: MemoryModel) -> Result<(), Refu
         }
     }
     Ok(())
-}
-
-fn search(
-    task: &Task<'_>,
-    program: &Program<'_>,
-    starts: &[Start],
-    control: &Control<'_>,
-) -> Answer {
-    let mut runs = Vec::new();
-    let mut effort = Progress::default();
-    for start in starts {
-        let mut asks = Asks {
-            task,
-            question: task.question(),
-            end: None,
-        };
-        let mut search = Search::new(program, start, task.minds_faults());
-        search.record = Some(Record::default());
-        let found = search.run(&mut asks, control);
-        let now = search.effort();
-        effort.states += now.states;
-        effort.memory = effort.memory.max(now.memory);
-        let end = match found {
-            Err(halt) => {
-                let reason = reason(task.instance, halt);
-                return Answer::Undecided { reason, effort };
-            }
-            Ok(None) => None,
-            Ok(Some(Found::Fault(fault))) => Some(End::Fault(fault)),
-            Ok(Some(Found::Seen)) => asks.end,
-        };
-        if let Some(end) = end {
-            let trace = Trace {
-                model: task.model,
-                start: start.clone(),
-                events: search.moves.trail.clone(),
-                end,
-            };
-            return Answer::Reached { trace, effort };
-        }
-        let record = search.record.take().unwrap_or_default();
-        runs.push(Runs {
-            count: record.runs,
-            bytes: record.bytes,
-        });
-    }
-    Answer::Unreachable {
-        certificate: Certificate::Traces(Proof {
-            model: task.model,
-            starts: runs,
-        }),
-        effort,
-    }
 }
 
 /// Looks for the question's target and for deadlocks.

@@ -1,5 +1,6 @@
 //! All final states, as seen through a few cells and registers.
 
+use crate::cartesian;
 use crate::explore::{Found, Search, Watch, Work};
 use crate::moves::{Halt, Moves};
 use crate::program::Program;
@@ -110,7 +111,7 @@ impl<'p, 'i> FinalSearch<'p, 'i> {
                 Ok(None | Some(Found::Seen)) => {}
                 Ok(Some(Found::Fault(fault))) => return Err(NoFinals::Fault(fault)),
                 Err(halt) => {
-                    let why = reason(self.program.instance, halt);
+                    let why = reason(self.program.instance, halt, "traces");
                     return Err(NoFinals::Undecided(why));
                 }
             }
@@ -146,19 +147,53 @@ pub fn final_states(
     FinalSearch::new(&program, &starts, observed).run(control)
 }
 
+/// Every final state, by the search that stores states.
+pub fn final_states_by_vectors(
+    instance: &Instance,
+    model: MemoryModel,
+    observed: &[Observed],
+    control: &Control<'_>,
+) -> Result<Finals, NoFinals> {
+    let refused = |r: Refusal| NoFinals::Undecided(Reason::Refused(r));
+    let (program, starts) = prepare(instance, model, observed).map_err(refused)?;
+    let view = View::of_final(instance, observed);
+    let mut collect = Collect {
+        observed,
+        now: Vec::new(),
+        states: FxHashSet::default(),
+    };
+    let mut effort = Progress::default();
+    for start in &starts {
+        let mut search = cartesian::Search::new(&program, &view, start, true);
+        match search.run(&mut collect, control) {
+            Ok(None | Some(Found::Seen)) => {}
+            Ok(Some(Found::Fault(fault))) => return Err(NoFinals::Fault(fault)),
+            Err(halt) => return Err(NoFinals::Undecided(reason(instance, halt, "cartesian"))),
+        }
+        let now = search.effort();
+        effort.states += now.states;
+        effort.memory = effort.memory.max(now.memory);
+    }
+    Ok(Finals {
+        states: collect.states.into_iter().collect(),
+        work: Work::default(),
+        effort,
+    })
+}
+
 /// Why a search did not end.
-pub fn reason(instance: &Instance, halt: Halt) -> Reason {
+pub fn reason(instance: &Instance, halt: Halt, name: &'static str) -> Reason {
     match halt {
-        Halt::Stop(stop) => Reason::stopped(stop, "traces"),
+        Halt::Stop(stop) => Reason::stopped(stop, name),
         Halt::Refused(refusal) => Reason::Refused(refusal),
-        Halt::Long => Reason::Other("traces: a run does not seem to end".into()),
+        Halt::Long => Reason::Other(format!("{name}: a run does not seem to end")),
         Halt::Overflow(t, s) => Reason::MachineOverflow {
             place: place(instance, t, s),
         },
         Halt::NoValue(kind) => Reason::Other(format!(
             "the property has no value in a reachable state: {kind}"
         )),
-        Halt::Confused(what) => Reason::Other(format!("traces lost its way: {what}")),
+        Halt::Confused(what) => Reason::Other(format!("{name} lost its way: {what}")),
     }
 }
 

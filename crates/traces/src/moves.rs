@@ -10,6 +10,8 @@
 //! buffered block can as well come before the block, if the store did, or after it: inside, the thread
 //! reads its newest store whether it has drained or not, and nobody else moves.
 //!
+//! A load of a loop that waits ([`Program::again`]) is a move only where it leads out of the loop.
+//!
 //! A move that is a fault has happened, with what it has touched, and its thread does not move again.
 
 use crate::footprint::{Access, Footprints, Kind, NO_STORE, store};
@@ -198,6 +200,25 @@ impl<'p, 'i> Moves<'p, 'i> {
         self.stands.iter().any(|s| s.halted)
     }
 
+    /// Whether the thread has had a fault.
+    pub fn is_halted(&self, t: ThreadId) -> bool {
+        self.stands[t.index()].halted
+    }
+
+    /// What the machine does not know of a thread, as numbers.
+    pub fn write_stand(&self, t: ThreadId, put: &mut dyn FnMut(i64)) {
+        let stand = &self.stands[t.index()];
+        let settled = stand.settled == self.machine.serial(t);
+        put(i64::from(stand.halted) * 2 + i64::from(settled));
+        match stand.committed {
+            None => put(0),
+            Some((step, value)) => {
+                put(i64::from(step.0) * 2 + 1 + i64::from(value.is_some()));
+                value.iter().for_each(|v| put(*v));
+            }
+        }
+    }
+
     /// In how many ways the thread can go on, if its next move is to choose.
     #[inline]
     pub fn ways(&self, t: Process) -> u32 {
@@ -337,6 +358,15 @@ impl<'p, 'i> Moves<'p, 'i> {
             ..Made::default()
         };
         let mut fault = self.take(t, s, value)?;
+        if let Some(again) = program.again[t.index()][s.index()]
+            && fault.is_none()
+        {
+            made.guard = Some(again.cell);
+            if self.machine.enabled(t, again.back) && !self.machine.enabled(t, again.on) {
+                self.undo_to(mark);
+                return Ok(Outcome::Blocked(made.guard));
+            }
+        }
         if let Action::AtomicBegin(_) = step.action {
             made.block = true;
             let inside = self.block(t, &mut visible)?;

@@ -9,6 +9,12 @@
 //! A move that has to wait for others — for the lock, or an atomic block with an assumption that may be
 //! false — has a *guard*: the one cell that decides whether it can go. A guard of several cells is
 //! refused: a run can then be shut out by two events that have nothing to do with each other.
+//!
+//! A loop that only loads a cell until it has some value (`await x == 1`) waits as well, with that cell as its guard:
+//! the load is a move only where it leads out of the loop. *Why:* a thread that has loaded in vain is where it
+//! was, but for the register it has loaded into, which it writes again before anything reads it. If the question sees
+//! neither that register nor where in the loop the thread is, then leaving out of a run what was loaded in vain
+//! leaves a run that shows the same, and ends in the same state if it ends.
 
 use wattle_evidence::Refusal;
 use wattle_memory::compiled::View;
@@ -42,6 +48,8 @@ pub struct Program<'i> {
     pub visible: Vec<Vec<bool>>,
     /// Per thread and step that begins an atomic block which may have to wait: the cell it waits for.
     pub guard: Vec<Vec<Option<u32>>>,
+    /// Per thread and step that is the load of a loop that waits.
+    pub again: Vec<Vec<Option<Again>>>,
     /// Per thread and cell: no other thread writes it.
     own: Vec<Vec<bool>>,
 }
@@ -52,6 +60,16 @@ fn range(address: &Address) -> std::ops::Range<usize> {
         Address::Cell(c) => c.index()..c.index() + 1,
         Address::Computed { base, length, .. } => base.index()..base.index() + *length as usize,
     }
+}
+
+/// A loop that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    pub cell: u32,
+    /// The step that is taken if the load was in vain, and the other one. Both are possible where the condition has no
+    /// value, and is a fault.
+    pub back: StepId,
+    pub on: StepId,
 }
 
 /// One thread, several, or none.
@@ -115,7 +133,8 @@ impl<'i> Program<'i> {
         };
         let sees = !view.only_final;
         let seen: Vec<bool> = view.cells.iter().map(|s| *s && sees).collect();
-        let (mut manner, mut visible, mut guard) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut manner, mut visible) = (Vec::new(), Vec::new());
+        let (mut guard, mut again) = (Vec::new(), Vec::new());
         for (t, thread) in instance.threads.iter().enumerate() {
             let shown = |step: &Step| sees && is_visible(view, t, step);
             let local = |step: &Step| match &step.action {
@@ -144,7 +163,19 @@ impl<'i> Program<'i> {
                 | Action::Lock
                 | Action::Unlock => Manner::Alone,
             };
-            manner.push(thread.steps.iter().map(local).collect());
+            let loops = (0..thread.steps.len()).map(StepId::new);
+            // Beside locks there would be two cells to wait for.
+            let loops = loops.map(|s| again_of(thread, s, &shown).filter(|_| !locks));
+            let loops: Vec<Option<Again>> = loops.collect();
+            let manners = thread.steps.iter().zip(&loops).map(|(step, waits)| {
+                // Also for a cell that nobody else writes: it waits for ever.
+                match waits {
+                    Some(_) => Manner::Alone,
+                    None => local(step),
+                }
+            });
+            manner.push(manners.collect());
+            again.push(loops);
             visible.push(thread.steps.iter().map(shown).collect());
             let guards = (0..thread.steps.len()).map(|s| guard_of(thread, StepId::new(s), locks));
             guard.push(guards.collect::<Result<_, _>>()?);
@@ -160,13 +191,16 @@ impl<'i> Program<'i> {
             manner,
             visible,
             guard,
+            again,
             own,
         })
     }
 
     /// Whether some move may have to wait for others than its thread's buffer.
     pub fn may_wait(&self) -> bool {
-        self.locks || self.guard.iter().flatten().any(Option::is_some)
+        self.locks
+            || self.guard.iter().flatten().any(Option::is_some)
+            || self.again.iter().flatten().any(Option::is_some)
     }
 
     /// Whether no thread but this one writes the cell.
@@ -293,6 +327,53 @@ fn guard_of(thread: &Thread, begin: StepId, locks: bool) -> Result<Option<u32>, 
         // What it waits for is its own registers: nobody else changes them.
         None => Ok(None),
     }
+}
+
+/// Of a load that begins a loop which waits: the cell, and the step back.
+fn again_of(thread: &Thread, load: StepId, shown: &dyn Fn(&Step) -> bool) -> Option<Again> {
+    let step = thread.step(load);
+    let Action::Load {
+        place: Address::Cell(cell),
+        ..
+    } = &step.action
+    else {
+        return None;
+    };
+    let [only] = thread.outgoing(step.source) else {
+        return None;
+    };
+    let [a, b] = thread.outgoing(step.target) else {
+        return None;
+    };
+    let condition = |s: &StepId| match &thread.step(*s).action {
+        Action::Assume(e) => Some(e.clone()),
+        Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assert { .. }
+        | Action::Load { .. }
+        | Action::Store { .. }
+        | Action::Fence(_)
+        | Action::AtomicBegin(_)
+        | Action::AtomicEnd
+        | Action::Lock
+        | Action::Unlock => None,
+    };
+    let (one, other) = (condition(a)?, condition(b)?);
+    if one.clone().negate() != other && other.negate() != one {
+        return None;
+    }
+    let returns = |s: &StepId| thread.step(*s).target == step.source;
+    let (back, on) = match (returns(a), returns(b)) {
+        (true, false) => (*a, *b),
+        (false, true) => (*b, *a),
+        (true, true) | (false, false) => return None,
+    };
+    let inside = thread.atomic[step.source.index()] || thread.atomic[step.target.index()];
+    let fits = *only == load && step.source != step.target && !inside;
+    let unseen = !shown(step) && !shown(thread.step(back));
+    let cell = cell.0;
+    (fits && unseen).then_some(Again { cell, back, on })
 }
 
 /// Whether all steps of a location may be shut: they are assumptions, and not two that exclude each

@@ -2,14 +2,19 @@
 //!
 //! A bug may need four or six threads, and two or three may have more states than anyone sees. So every
 //! number of threads gets the same share of each round, and rounds grow.
+//!
+//! What begins with any of too many values to go through is begun with a few that matter
+//! ([`beginnings`]): so are programs with a fixed number of threads.
 
+use crate::beginnings;
 use crate::small_worlds::{BUFFERED, fewer_choices, numbers, run};
 use wattle_evidence::{
-    Answer, AnyNumber, Control, Engine, OpenAnswer, OpenTask, Progress, Reason, Refusal, Stop, Task,
+    Answer, AnyNumber, Control, Engine, OpenAnswer, OpenTask, Progress, Reason, Refusal, Stop,
+    Task, Trace,
 };
 use wattle_search::question::Explored;
 
-/// Breaks programs with any number of threads; never proves.
+/// Breaks programs with any number of threads, and those with too many beginnings; never proves.
 pub struct Small;
 
 const NAME: &str = "small";
@@ -20,23 +25,34 @@ const THREADS: u32 = 6;
 const ROUNDS: [u64; 4] = [5_000, 20_000, 100_000, 400_000];
 /// States of all of them.
 const ALL_STATES: u64 = 2_000_000;
+/// States of an instance from each of many beginnings, and threads in a family of such.
+const BEGUN_STATES: u64 = 20_000;
+const BEGUN_THREADS: u32 = 3;
 
 impl Engine for Small {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn accepts(&self, _: &Task<'_>) -> Result<(), Refusal> {
-        Err(Refusal::new("it is for any number of threads"))
+    fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        match beginnings::are_many(task.instance) && !task.deadlock {
+            true => Ok(()),
+            false => Err(Refusal::new(
+                "it is for any number of threads, and for variables that begin with too many values",
+            )),
+        }
     }
 
-    fn run(&self, task: &Task<'_>, _: &Control<'_>) -> Answer {
+    fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
         let effort = Progress::default();
-        let reason = match self.accepts(task) {
-            Err(refusal) => Reason::Refused(refusal),
-            Ok(()) => Reason::Other(String::new()),
-        };
-        Answer::Undecided { reason, effort }
+        if let Err(refusal) = self.accepts(task) {
+            let reason = Reason::Refused(refusal);
+            return Answer::Undecided { reason, effort };
+        }
+        match from_beginnings(task, control) {
+            Ok((trace, effort)) => Answer::Reached { trace, effort },
+            Err(reason) => Answer::Undecided { reason, effort },
+        }
     }
 
     fn accepts_open(&self, task: &OpenTask<'_>) -> Result<(), Refusal> {
@@ -57,6 +73,7 @@ impl Engine for Small {
             (Err(refusal), _) => return undecided(Reason::Refused(refusal)),
             (Ok(()), AnyNumber::System(_)) => return undecided(Reason::Other(String::new())),
         };
+        let given = program;
         let (program, _) = fewer_choices(program);
         let mut complete = Vec::new();
         let mut left = ALL_STATES;
@@ -92,7 +109,55 @@ impl Engine for Small {
                 }
             }
         }
+        for counts in numbers(given, BEGUN_THREADS) {
+            let Ok(instance) = given.instantiate(&counts) else {
+                continue;
+            };
+            if !beginnings::are_many(&instance) || instance.threads.is_empty() {
+                continue;
+            }
+            match from_beginnings(&task.on(&instance), control) {
+                Ok((trace, effort)) => {
+                    return OpenAnswer::Reached {
+                        instance: Box::new(instance),
+                        trace,
+                        effort,
+                    };
+                }
+                Err(Reason::Stopped { stop, .. }) => {
+                    return undecided(Reason::stopped(stop, NAME));
+                }
+                Err(_) => {}
+            }
+        }
         let why = format!("no run of up to {THREADS} threads was seen to break it");
         undecided(Reason::Other(why))
     }
+}
+
+/// A bad run from one of the beginnings that matter.
+fn from_beginnings(task: &Task<'_>, control: &Control<'_>) -> Result<(Trace, Progress), Reason> {
+    let mut seen = Progress::default();
+    for instance in beginnings::of(task.instance, task.question()) {
+        let task = Task {
+            instance: &instance,
+            ..*task
+        };
+        let Ok((explored, effort)) = run(&task, BUFFERED[0], BEGUN_STATES, control) else {
+            continue;
+        };
+        seen.states += effort.states;
+        seen.memory = seen.memory.max(effort.memory);
+        match explored {
+            Explored::Bad(trace) => return Ok((trace, seen)),
+            Explored::Stopped(stop) if stop != Stop::Memory || control.stop().is_some() => {
+                return Err(Reason::stopped(stop, NAME));
+            }
+            Explored::Closed { .. }
+            | Explored::Unclear(_)
+            | Explored::Cut(_)
+            | Explored::Stopped(_) => {}
+        }
+    }
+    Err(Reason::Other("no beginning was seen to break it".into()))
 }

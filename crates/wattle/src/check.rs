@@ -1,7 +1,7 @@
 //! One program, every memory model asked for, every property: the whole line from model to finding.
 
 use crate::options::{Options, Run, ThreadCount};
-use crate::{explain, families, plan, resources, runs, vacuity, weaker};
+use crate::{explain, families, plan, resources, runs, starving, vacuity, values, weaker};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -208,6 +208,12 @@ pub fn check_with(
             }));
         }
         weaker::answer(program, &mut results);
+        if let (true, Some(instance)) = (options.explain, &instance) {
+            let left = options.timeout.map(|t| t.saturating_sub(started.elapsed()));
+            let flags: Vec<&AtomicBool> = run.cancel.into_iter().collect();
+            let control = control(left, options, &flags, &over, run);
+            starving::warn(instance, options, &control, &mut results);
+        }
         results
     });
     Ok(Checked { instance, results })
@@ -245,9 +251,10 @@ fn one(
     control: &Control<'_>,
 ) -> Result<Finding, Unsound> {
     let outcome = plan::run(*asked, options, control)?;
-    // Only the search that was asked for is written down.
+    // Only the search that was asked for is written down, or run together with others.
     let options = &Options {
         checkpoint: None,
+        mesh: None,
         ..options.clone()
     };
     Ok(tell(asked, outcome, before, options, control))
@@ -296,6 +303,8 @@ fn tell(
         judged: outcome.judged,
     };
     if let Some(task) = &task {
+        let verdict = &mut finding.judged.verdict;
+        values::plainly(task.instance, &mut finding.scope, verdict);
         let vacuous = vacuity::warnings(task, &finding.judged.verdict, options, control);
         finding.warnings.extend(vacuous);
         let early = too_early(task, &finding);

@@ -9,7 +9,7 @@ use crate::options::Options;
 use wattle_evidence::{Control, Reason};
 use wattle_memory::MemoryModel;
 use wattle_model::{InstanceError, Program};
-use wattle_repair::existing::{Kind, existing, weakened, without};
+use wattle_repair::existing::{Kind, Weaker, existing, weakened, without};
 use wattle_repair::{Existing, Fix, Judged, Outcome, Violation, judge};
 
 /// What there is, and what became of the program without it.
@@ -40,8 +40,8 @@ pub struct Item {
 pub enum Role {
     /// Without it there is this run of this program.
     Needed(Box<(Program, Violation)>),
-    /// The goal is met with the weaker one in its place (proved), and not without.
-    WeakerSuffices(Kind),
+    /// The goal is met with the weaker one in its place (proved); without either there is this run.
+    WeakerSuffices(Weaker, Box<(Program, Violation)>),
     /// The goal is met without it (proved).
     Superfluous,
     /// It could not be found out.
@@ -126,14 +126,13 @@ fn role(
         Judged::Violated(v) => v,
         Judged::Undecided(r) | Judged::UpTo(_, r) => return Ok(Role::Unclear(r)),
     };
-    // Elsewhere stores stay in order by themselves, and a store fence does nothing.
-    if model == MemoryModel::Pso
-        && let Some((kind, weaker)) = weakened(program, e)
-        && matches!(ask(&weaker)?, Judged::Holds)
-    {
-        return Ok(Role::WeakerSuffices(kind));
+    let run = Box::new((bare, violation));
+    for (weaker, program) in weakened(program, e, model != MemoryModel::Pso) {
+        if matches!(ask(&program)?, Judged::Holds) {
+            return Ok(Role::WeakerSuffices(weaker, run));
+        }
     }
-    Ok(Role::Needed(Box::new((bare, violation))))
+    Ok(Role::Needed(run))
 }
 
 /// Superfluous ones that can all go, greedily in the order of the text.

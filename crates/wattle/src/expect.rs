@@ -6,9 +6,11 @@
 //! ```
 //!
 //! `expect 2` is about the second property. A note in parentheses is what one engine gives instead,
-//! because it cannot do better; the answer itself it never contradicts.
+//! because it cannot do better; the answer itself it never contradicts. `fairness: none` (or `strong`) in the
+//! header is what the answers about runs take for granted instead of `weak`.
 
 use std::collections::BTreeMap;
+use wattle_evidence::live::Fairness;
 use wattle_memory::MemoryModel;
 
 /// The true answer about a property.
@@ -45,6 +47,26 @@ pub fn of_text(text: &str) -> Result<Expectations, String> {
         }
     }
     Ok(all)
+}
+
+/// The fairness the answers are about.
+pub fn fairness(text: &str) -> Result<Fairness, String> {
+    for (number, line) in (1..).zip(text.lines()) {
+        let comment = line.trim_start_matches(['/', '#', '-', ';', '(', '*', ' ']);
+        let Some(said) = comment.strip_prefix("fairness: ") else {
+            continue;
+        };
+        let word = said.split_whitespace().next().unwrap_or("");
+        return match word {
+            "none" => Ok(Fairness::None),
+            "weak" => Ok(Fairness::Weak),
+            "strong" => Ok(Fairness::Strong),
+            other => Err(format!(
+                "line {number}: `{other}` is no fairness; expected `none`, `weak` or `strong`"
+            )),
+        };
+    }
+    Ok(Fairness::Weak)
 }
 
 /// The property a line is about, and what it says.
@@ -98,5 +120,13 @@ mod tests {
         assert!(of_text("// expect: arm holds").is_err());
         assert!(of_text("// expect: tso hold").is_err_and(|e| e.contains("line 1")));
         assert!(of_text("// we expect nothing\nx = 1;").is_ok_and(|e| e.is_empty()));
+    }
+
+    #[test]
+    fn fairness_of_any_language() {
+        assert_eq!(fairness("# fairness: strong\n"), Ok(Fairness::Strong));
+        assert_eq!(fairness("(* fairness: none *)"), Ok(Fairness::None));
+        assert_eq!(fairness("// Without fairness: nothing"), Ok(Fairness::Weak));
+        assert!(fairness("x\n// fairness: some").is_err_and(|e| e.contains("line 2")));
     }
 }

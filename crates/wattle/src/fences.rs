@@ -11,7 +11,7 @@ use wattle_evidence::{
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{
-    Counts, FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span,
+    Counts, FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span, StepId,
 };
 use wattle_repair::{
     Check, Checker, Costs, Fix, Outcome, Places, Query, Robust, Run, Site, SiteKind, unit,
@@ -360,7 +360,7 @@ pub fn write(
         (false, Placing::AfterStores),
     ] {
         let edits: Vec<FenceEdit> = (fix.sites.iter())
-            .flat_map(|s| edits(language, program, &places, *s, behind))
+            .map(|s| edit_of(language, program, &places, *s, behind))
             .collect();
         match prove(
             language, text, program, &edits, placing, wanted, options, control,
@@ -373,33 +373,34 @@ pub fn write(
     Err(problems.join("; "))
 }
 
-/// What is written for a site: if `behind`, right behind the stores that lead to it, where these are
-/// all that do.
-fn edits(
+/// What is written for a site: if `behind`, right behind the store that leads to it, where it alone does.
+fn edit_of(
     language: Language,
     program: &Program,
     places: &Places,
     site: Site,
     behind: bool,
-) -> Vec<FenceEdit> {
+) -> FenceEdit {
     let (family, mine) = (program.family(site.family), places.family(site.family));
-    let edit = |what: Edit| FenceEdit {
-        family: site.family,
-        what,
-    };
     let fences = |l: LocationId, at: fn(LocationId) -> Edit, after: fn(Span) -> Edit| {
-        let spans = mine.behind(family, l);
-        // Automata have places and nothing behind them.
-        match behind && !spans.is_empty() && language != Language::Trencher {
-            true => spans.into_iter().map(|s| edit(after(s))).collect(),
-            false => mine.copies(l).iter().map(|l| edit(at(*l))).collect(),
+        match mine.behind(family, l).filter(|_| behind) {
+            Some(span) if language != Language::Trencher => after(span),
+            // Automata have places and nothing behind them.
+            Some(_) | None => at(mine.before(family, l)),
         }
     };
-    match site.kind {
+    let text = |s: StepId| family.steps[s.index()].span;
+    let what = match site.kind {
         SiteKind::Fence(l) => fences(l, Edit::Fence, Edit::FenceBehind),
         SiteKind::StoreFence(l) => fences(l, Edit::StoreFence, Edit::StoreFenceBehind),
-        SiteKind::Swap(s) => vec![edit(Edit::Swap(s))],
-        SiteKind::Lock(l) => vec![edit(Edit::Lock(text_of(program, site.family, l)))],
+        SiteKind::FenceBehind(s) => Edit::FenceBehind(text(s)),
+        SiteKind::StoreFenceBehind(s) => Edit::StoreFenceBehind(text(s)),
+        SiteKind::Swap(s) => Edit::Swap(s),
+        SiteKind::Lock(l) => Edit::Lock(text_of(program, site.family, l)),
+    };
+    FenceEdit {
+        family: site.family,
+        what,
     }
 }
 
@@ -420,31 +421,27 @@ pub fn place(language: Language, text: &str, program: &Program, site: Site) -> S
     let (family, mine) = (program.family(site.family), places.family(site.family));
     let start = |span: Span| edit::position(text, span.start as usize);
     let label = |l: LocationId| family.locations[l.index()].labels.first().cloned();
+    // A statement of several lines is behind us at its end.
+    let after = |span: Span| SourcePlace {
+        behind: true,
+        at: vec![edit::position(text, span.end as usize)],
+        label: None,
+    };
     match site.kind {
+        SiteKind::FenceBehind(s) | SiteKind::StoreFenceBehind(s) => {
+            after(family.steps[s.index()].span)
+        }
         SiteKind::Fence(l) | SiteKind::StoreFence(l) => {
-            let spans = mine.behind(family, l);
-            let at = family.locations[l.index()].span;
-            match (
-                spans.is_empty() || language == Language::Trencher,
-                at.is_some(),
-            ) {
-                (false, _) => {
-                    // A statement of several lines is behind us at its end.
-                    let end = |s: &Span| edit::position(text, s.end as usize);
-                    SourcePlace {
-                        behind: true,
-                        at: spans.iter().map(end).collect(),
-                        label: None,
-                    }
-                }
-                (true, true) => SourcePlace {
+            let at = family.locations[mine.before(family, l).index()].span;
+            match mine.behind(family, l) {
+                Some(span) if language != Language::Trencher => after(span),
+                Some(_) | None => SourcePlace {
                     behind: false,
-                    at: vec![edit::place_before(language, text, at)],
-                    label: label(l),
-                },
-                (true, false) => SourcePlace {
-                    behind: false,
-                    at: Vec::new(),
+                    at: Some(at)
+                        .filter(|s| s.is_some())
+                        .map(|at| edit::place_before(language, text, at))
+                        .into_iter()
+                        .collect(),
                     label: label(l),
                 },
             }

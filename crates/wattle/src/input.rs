@@ -111,6 +111,17 @@ impl Source {
         }
         out
     }
+
+    /// A line of compiled code: the source file and the line in it, where they are known, and the line
+    /// in words.
+    pub fn code_line(&self, line: u32) -> Option<(Option<(String, u32)>, String)> {
+        let place = self.places.get(&line)?;
+        let known = place
+            .rsplit_once(':')
+            .and_then(|(file, n)| Some((file.to_string(), n.parse().ok()?)));
+        let text = self.text.lines().nth((line as usize).checked_sub(1)?)?;
+        Some((known, text.trim().to_string()))
+    }
 }
 
 /// What a text means.
@@ -171,6 +182,33 @@ impl InputError {
     }
 }
 
+/// What to do with a file whose language is not known.
+fn unclear(path: &Path) -> InputError {
+    if path.is_dir() {
+        return InputError::new("this is a directory; one program is needed here");
+    }
+    if let Err(e) = fs::metadata(path) {
+        return InputError::new(format!("cannot be read: {e}"));
+    }
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    let compiled = match extension {
+        "c" => "cc -O2 -g -c",
+        "cc" | "cpp" | "cxx" => "c++ -O2 -g -c",
+        "rs" => "rustc -O -g --emit obj --crate-type lib",
+        _ => {
+            let names = InputLanguage::names().join(", ");
+            return InputError::new(format!(
+                "the language is not clear from the file's name; use --lang (one of {names})"
+            ));
+        }
+    };
+    InputError::new(format!(
+        "C, C++ and Rust are checked as the compiler emitted them: `{compiled} {}`, then `wattle check` \
+         on the object (docs/languages/from-a-c-lock.md), or on a program in .wtl (docs/atomics.md)",
+        path.display()
+    ))
+}
+
 /// Reads a file (or standard input for `-`).
 pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, InputError> {
     let path = Path::new(name);
@@ -181,12 +219,7 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
             let text = format!("standard input needs --lang (one of {names})");
             return Err(InputError::new(text));
         }
-        (None, _) => InputLanguage::from_path(path).ok_or_else(|| {
-            let names = InputLanguage::names().join(", ");
-            InputError::new(format!(
-                "the language is not clear from the file's name; use --lang (one of {names})"
-            ))
-        })?,
+        (None, _) => InputLanguage::from_path(path).ok_or_else(|| unclear(path))?,
     };
     if language == InputLanguage::Code {
         if name == "-" {
@@ -347,7 +380,7 @@ pub fn expand(names: &[String]) -> (Vec<String>, Vec<(String, InputError)>) {
             continue;
         }
         let (mut found, before) = (Vec::new(), errors.len());
-        walk(Path::new(name), &mut found, &mut errors, 0);
+        walk(Path::new(name), &mut found, &mut errors, &mut Vec::new());
         if found.is_empty() && errors.len() == before {
             let reason = "there are no programs in this directory";
             errors.push((name.clone(), InputError::new(reason)));
@@ -358,18 +391,17 @@ pub fn expand(names: &[String]) -> (Vec<String>, Vec<(String, InputError)>) {
     (files, errors)
 }
 
-/// Symbolic links could lead round in a circle.
-const MAX_DEPTH: usize = 32;
-
 /// What cannot be read is told and does not hide the rest. Pipes and devices are no programs, whatever
-/// they are called.
+/// they are called. `inside` are the directories that this one is in, by their true names: a link back
+/// to one of them would lead round in a circle.
 fn walk(
     directory: &Path,
     found: &mut Vec<PathBuf>,
     errors: &mut Vec<(String, InputError)>,
-    depth: usize,
+    inside: &mut Vec<PathBuf>,
 ) {
-    if depth > MAX_DEPTH {
+    let true_name = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
+    if inside.contains(&true_name) {
         return;
     }
     let entries = match fs::read_dir(directory) {
@@ -380,10 +412,11 @@ fn walk(
             return;
         }
     };
+    inside.push(true_name);
     for path in entries.flatten().map(|e| e.path()) {
         let kind = fs::metadata(&path).map(|m| m.file_type());
         match kind {
-            Ok(kind) if kind.is_dir() => walk(&path, found, errors, depth + 1),
+            Ok(kind) if kind.is_dir() => walk(&path, found, errors, inside),
             Ok(kind) if !kind.is_file() => {}
             // A link that leads nowhere is told when it is opened.
             _ if InputLanguage::from_path(&path).is_some_and(|l| l != InputLanguage::Code) => {
@@ -392,4 +425,5 @@ fn walk(
             _ => {}
         }
     }
+    inside.pop();
 }

@@ -65,6 +65,7 @@
 
 #![deny(missing_docs)]
 
+mod beginnings;
 mod breaker;
 pub mod check;
 pub mod checkpoint;
@@ -77,6 +78,7 @@ pub mod family_fences;
 pub mod fences;
 pub mod generate;
 pub mod input;
+mod limited;
 pub mod options;
 pub mod picture;
 pub mod plan;
@@ -84,8 +86,10 @@ pub mod reference;
 pub mod resources;
 pub mod runs;
 mod small_worlds;
+mod starving;
 pub mod states;
 mod vacuity;
+mod values;
 mod weaker;
 
 pub use check::{CheckError, Checked, check, check_with};

@@ -10,6 +10,7 @@ use wattle_evidence::{Assumption, Fairness, Progress};
 use wattle_memory::{ContentKind, MemoryModel};
 use wattle_model::Counts;
 pub use wattle_search::Reduce;
+pub use wattle_search::hosts::{Hosts, Lost, Mesh};
 
 /// What is asked of a check.
 #[derive(Clone, Debug)]
@@ -30,6 +31,10 @@ pub struct Options {
     pub workers: usize,
     /// Where the search of the engine `explicit` is written down from time to time.
     pub checkpoint: Option<Arc<Directory>>,
+    /// The engine `explicit` compresses its states: a few bytes for each, and slower.
+    pub compress: bool,
+    /// The processes that run the search of the engine `explicit` together.
+    pub mesh: Option<Arc<Mesh>>,
     /// Look for deadlock too.
     pub deadlock: bool,
     /// Ask for progress as well.
@@ -44,6 +49,8 @@ pub struct Options {
     pub symmetry: bool,
     /// What buffers remember in the engine `explicit`, and at first in `cegar`.
     pub content: ContentKind,
+    /// Cells whose buffers have another length than `content` says, under PSO.
+    pub buffers: Vec<(String, usize)>,
     /// What the engine `extrapolate` takes from the SC proof; all it has if not given.
     pub extrapolate: Option<wattle_extrapolate::Method>,
     /// Whether proofs are re-checked.
@@ -65,6 +72,8 @@ impl Default for Options {
             budget: None,
             workers: 1,
             checkpoint: None,
+            compress: false,
+            mesh: None,
             deadlock: false,
             progress: false,
             fairness: Fairness::default(),
@@ -72,6 +81,7 @@ impl Default for Options {
             reduce: Reduce::default(),
             symmetry: true,
             content: ContentKind::default(),
+            buffers: Vec::new(),
             extrapolate: None,
             audit: AuditPolicy::Always,
             assume_no_wrap: false,

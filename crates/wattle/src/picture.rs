@@ -3,7 +3,7 @@
 use wattle_evidence::happens_before::{Edge, EdgeKind, Relation, relation};
 use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::ReplayError;
-use wattle_model::Instance;
+use wattle_model::{Instance, StepId};
 use wattle_repair::{Fix, SiteKind};
 use wattle_report::picture::{Access, Arrow, Kind, Mark, Order};
 use wattle_report::{why, words};
@@ -86,7 +86,10 @@ pub fn marks(instance: &Instance, fix: &Fix) -> Vec<Mark> {
     for site in &fix.sites {
         let all = instance.thread_ids();
         for t in all.filter(|t| instance.thread(*t).family == site.family) {
+            let behind = |s: StepId| instance.thread(t).step(s).target;
             marks.push(match site.kind {
+                SiteKind::FenceBehind(s) => Mark::Fence(t, behind(s)),
+                SiteKind::StoreFenceBehind(s) => Mark::StoreFence(t, behind(s)),
                 SiteKind::Fence(l) => Mark::Fence(t, l),
                 SiteKind::StoreFence(l) => Mark::StoreFence(t, l),
                 SiteKind::Swap(s) => Mark::Swap(t, s),

@@ -11,12 +11,13 @@ pub(crate) mod race;
 
 use crate::breaker::Small;
 use crate::counting::Counting;
+use crate::limited::LimitedExplicit;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
 use race::{Ended, Runner, race};
 use std::sync::Arc;
 use wattle_auditor::judge;
-use wattle_coherent::Coherent;
+use wattle_coherent::{Coherent, Hierarchy};
 use wattle_evidence::{
     Answer, AnyNumber, Asked, Control, End, Engine, Judged, OpenTask, Progress, Reason, Refusal,
     SmallWorlds, Stop, Task, Unchecked, Unsound, Verdict,
@@ -28,8 +29,8 @@ use wattle_params::Params;
 use wattle_predicates::reduce::ranges::Ranges;
 use wattle_predicates::{Cegar, Facts};
 use wattle_robust::{Lazy, Robust};
-use wattle_search::{Explicit, KeptExplicit};
-use wattle_traces::Traces;
+use wattle_search::{Explicit, KeptExplicit, SharedExplicit};
+use wattle_traces::{Cartesian, Traces};
 use wattle_wsts::{Exact, Multiset};
 
 /// An engine and its place in the plan.
@@ -46,6 +47,8 @@ pub struct Entry {
     audit: u64,
     /// Made for unbounded integers; the others are made for finite data.
     integers: bool,
+    /// Polls the first of the plan has before this one begins, where data is finite.
+    head_start: u64,
     /// About how many microseconds it works from poll to poll on any number of threads, if it does.
     open: Option<u64>,
 }
@@ -69,7 +72,16 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             unbounded,
             audit,
             integers: false,
+            head_start: HEAD_START,
             open: None,
+        }
+    }
+    /// Either done at once or not for long.
+    fn soon(entry: Entry) -> Entry {
+        let head_start = SOON;
+        Entry {
+            head_start,
+            ..entry
         }
     }
     fn integers(entry: Entry) -> Entry {
@@ -81,32 +93,48 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         Entry { open, ..entry }
     }
     let ticks = [600, 4000, 2000];
-    let explicit = match (explicit(options), &options.checkpoint) {
-        (explicit, None) => entry(true, ticks, explicit),
-        (explicit, Some(keep)) => {
+    let explicit = match (explicit(options), &options.checkpoint, &options.mesh) {
+        (explicit, _, Some(mesh)) => {
+            let mesh = mesh.clone();
+            entry(true, ticks, SharedExplicit { explicit, mesh })
+        }
+        (explicit, _, _) if !options.buffers.is_empty() => {
+            let cells = options.buffers.clone();
+            entry(true, ticks, LimitedExplicit { explicit, cells })
+        }
+        (explicit, None, None) => entry(true, ticks, explicit),
+        (explicit, Some(keep), None) => {
             let keep = keep.clone();
             entry(true, ticks, KeptExplicit { explicit, keep })
         }
     };
     vec![
         explicit,
-        entry(true, [2000, 2000, 1500], Traces),
+        soon(entry(true, [2000, 2000, 1500], Traces)),
         entry(true, [1000, 4000, 1000], Robust::default()),
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
         open(500, entry(false, [500, 500, 500], Params)),
         open(700, entry(true, [450, 1200, 45], Exact)),
         open(1000, entry(false, [1000, 1000, 1000], Counting)),
         // One part in four: it mostly finds nothing.
-        open(2400, entry(false, [600, 600, 600], Small)),
-        integers(entry(true, [400, 400, 800], Facts)),
-        integers(entry(true, [600, 380, 800], cegar(options))),
-        integers(entry(true, [300, 180, 1100], extrapolate(options))),
+        open(2400, entry(true, [600, 600, 600], Small)),
+        integers(entry(true, [450, 450, 800], Facts)),
+        integers(entry(true, [600, 450, 800], cegar(options))),
+        integers(entry(true, [450, 450, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
-        entry(false, [450, 1200, 45], Multiset),
+        // A quarter of its share: it proves little that others do not.
+        entry(true, [1800, 4800, 45], Multiset),
+        entry(false, [450, 1200, 45], Hierarchy),
         entry(false, [1000, 4000, 1000], Lazy::default()),
+        entry(false, [6000, 6000, 1000], Cartesian),
         entry(false, [6000, 6000, 1000], Reference),
     ]
 }
+
+/// Polls of the first before others begin: most programs are small. Before traces, which may have a few where
+/// there are very many states.
+const HEAD_START: u64 = 24;
+const SOON: u64 = 2;
 
 /// Where data is finite, who is not the first gets half the time of the first.
 const LATER: u64 = 2;
@@ -156,7 +184,10 @@ fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>>
     let runner = |(i, e): (usize, &&'e Entry)| {
         let open = e.open.unwrap_or(e.unbounded);
         let (tick, audit, handicap, head_start) = match like {
-            Like::Finite => (e.finite, e.audit, if i > 0 { LATER } else { 1 }, 24),
+            Like::Finite => {
+                let handicap = if i > 0 { LATER } else { 1 };
+                (e.finite, e.audit, handicap, e.head_start)
+            }
             Like::Unbounded => (
                 e.unbounded,
                 e.audit,
@@ -215,6 +246,7 @@ pub(crate) fn explicit(options: &Options) -> Explicit {
         Order::DepthFirst => wattle_search::Order::DepthFirst,
     };
     explicit.options.content = options.content;
+    explicit.options.compress = options.compress;
     explicit.options = explicit.options.reduced(options.reduce);
     explicit.options.symmetry = options.symmetry;
     explicit
@@ -325,7 +357,10 @@ pub fn run<'t>(
     {
         return Ok(shown);
     }
+    // Cells that are named may be another part's.
     if let Asked::Fixed(task) = asked
+        && options.buffers.is_empty()
+        && options.mesh.is_none()
         && let Some(found) = parts::run(task, options, control)?
     {
         return Ok(found);

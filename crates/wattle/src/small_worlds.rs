@@ -296,6 +296,7 @@ pub fn run(
         reductions: Reduce::Local.reductions(),
         order: Order::BreadthFirst,
         most_buffered: buffered,
+        compress: false,
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
     let explored = explore(task, &manner, &mut sizes, &few);

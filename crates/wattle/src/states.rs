@@ -33,6 +33,7 @@ pub fn states(task: &Task<'_>, reduce: Reduce, control: &Control<'_>) -> Result<
         reductions: reduce.reductions(),
         order: Order::BreadthFirst,
         most_buffered: Options::default().most_buffered,
+        compress: false,
     };
     let graph = graph(&plan, MOST, control).map_err(|why| match why {
         NoGraph::TooMany(most) => format!(

@@ -1,13 +1,15 @@
 //! What threads at a place can do, by the rules over symbols.
 
 use super::super::AuditError;
-use super::super::inductive::buffer::Keep;
-use super::super::inductive::machine::{Machine, State, control as control_of, number};
+use super::super::inductive::machine::{
+    Any, Machine, Pending, Runs, State, control as control_of, number, predicate,
+};
 use super::super::symbols::Value;
 use wattle_evidence::certificate::counting::Place;
 use wattle_evidence::certificate::{ControlState, Corrupt, PendingStores, Predicate, Quantity};
 use wattle_evidence::control::Control;
 use wattle_logic::{Formula, Term, Var, and, ge, not};
+use wattle_memory::{Exact, Layout};
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Initial, Step, Thread};
 use wattle_model::{CountedCrowd, Crowd, Instance, LocationId, RegisterId, ThreadId, Type};
@@ -134,9 +136,12 @@ impl Wraps {
 /// An atomic block with a longer way through it is refused.
 const LONGEST_BLOCK: usize = 64;
 
-pub struct Symbolic<'a, 'k, const MODEL: usize> {
+/// What is pending of a thread.
+pub type Buffer<L> = <L as Layout>::Buffer<Exact<Value>>;
+
+pub struct Symbolic<'a, L: Layout> {
     pub crowd: &'a Crowd,
-    pub machine: Machine<'a, 'k, MODEL>,
+    pub machine: Machine<'a, L, Exact<Value>>,
     wraps: Wraps,
     pub places: &'a [Place],
     pub counts: Vec<Var>,
@@ -149,10 +154,12 @@ pub fn corrupt() -> AuditError {
     AuditError::Corrupt(Corrupt("a place that the program does not have"))
 }
 
-impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
+impl<'a, L: Layout> Symbolic<'a, L>
+where
+    Buffer<L>: Pending<Bound = ()>,
+{
     pub fn new(
         counted: &'a CountedCrowd,
-        keeps: &'k [Option<Keep>],
         wraps: Wraps,
         places: &'a [Place],
         control: &'a Control<'a>,
@@ -175,7 +182,8 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
                 return Err(corrupt());
             }
         }
-        let mut machine = Machine::new(instance, keeps, &[])?;
+        let bounds = vec![(); instance.threads.len()];
+        let mut machine = Machine::new(instance, bounds, &[])?;
         let counts = places.iter().map(|_| machine.fresh()).collect();
         Ok(Symbolic {
             crowd,
@@ -189,10 +197,7 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
     }
 
     /// Threads at these places, the others at their entries; and what is known of them.
-    pub fn state(
-        &mut self,
-        at: &[(usize, usize)],
-    ) -> Result<(State<'k>, Vec<Formula>), AuditError> {
+    pub fn state(&mut self, at: &[(usize, usize)]) -> Result<Any<Buffer<L>>, AuditError> {
         let threads = &self.crowd.instance.threads;
         let mut first = ControlState {
             locations: threads.iter().map(|t| t.entry).collect(),
@@ -224,26 +229,26 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
     }
 
     /// When the place's conditions hold of the thread.
-    fn fits(&self, state: &State<'k>, t: usize, p: usize) -> Result<Formula, AuditError> {
+    fn fits(&self, state: &State<Buffer<L>>, t: usize, p: usize) -> Result<Formula, AuditError> {
         let of_thread = |q: &Quantity| match q {
             Quantity::Register(_, r) => Quantity::Register(ThreadId::new(t), *r),
             Quantity::Entry(_, i) => Quantity::Entry(ThreadId::new(t), *i),
             Quantity::Cell(_) | Quantity::View(..) => *q,
         };
         let mut all = Vec::new();
-        for predicate in &self.places[p].when {
-            let sum = predicate.sum.iter();
-            let predicate = Predicate {
+        for place in &self.places[p].when {
+            let sum = place.sum.iter();
+            let own = Predicate {
                 sum: sum.map(|(k, q)| (*k, of_thread(q))).collect(),
-                ..predicate.clone()
+                ..place.clone()
             };
-            all.push(self.machine.predicate(state, &predicate)?);
+            all.push(predicate(state, &own)?);
         }
         Ok(and(all))
     }
 
     /// When the place is the first that fits the thread.
-    fn is_at(&self, state: &State<'k>, t: usize, p: usize) -> Result<Formula, AuditError> {
+    fn is_at(&self, state: &State<Buffer<L>>, t: usize, p: usize) -> Result<Formula, AuditError> {
         let here = &self.places[p];
         let mut all = vec![self.fits(state, t, p)?];
         for (q, other) in self.places[..p].iter().enumerate() {
@@ -256,7 +261,7 @@ impl<'a, 'k, const MODEL: usize> Symbolic<'a, 'k, MODEL> {
         Ok(and(all))
     }
 
-    fn landing(&self, state: &State<'k>, t: usize) -> Result<Landing, AuditError> {
+    fn landing(&self, state: &State<Buffer<L>>, t: usize) -> Result<Landing, AuditError> {
         let role = ThreadId::new(self.crowd.roles.of(t));
         let location = state.locations[t];
         let pending = control_of(state).buffers[t].clone();

@@ -1,10 +1,13 @@
 //! What the property forbids, for every choice of places of the threads that it names.
 
 use super::super::AuditError;
-use super::moves::Symbolic;
+use super::super::facts::threads_seen;
+use super::super::inductive::machine::{Pending, Runs, number};
+use super::moves::{Buffer, Symbolic};
 use wattle_logic::{Formula, Term, and, ge};
+use wattle_memory::Layout;
+use wattle_model::Expr;
 use wattle_model::instance::Fact;
-use wattle_model::{Expr, ThreadId};
 
 /// A forbidden state: memory, and when it is one.
 pub struct Bad {
@@ -15,7 +18,10 @@ pub struct Bad {
 /// More choices than this are refused.
 const MOST: usize = 1 << 16;
 
-impl<const MODEL: usize> Symbolic<'_, '_, MODEL> {
+impl<L: Layout> Symbolic<'_, L>
+where
+    Buffer<L>: Pending<Bound = ()>,
+{
     pub fn bad(&mut self) -> Result<Vec<Bad>, AuditError> {
         let Some(question) = self.crowd.instance.questions.first() else {
             return Ok(Vec::new());
@@ -24,10 +30,9 @@ impl<const MODEL: usize> Symbolic<'_, '_, MODEL> {
             let why = "facts about places say nothing about final states";
             return Err(AuditError::Refused(why.into()));
         }
-        let mut seen = Vec::new();
-        threads_of(&question.target, &mut seen);
         let mut choices = vec![(Vec::new(), question.target.clone())];
-        for t in seen {
+        for t in threads_seen(&question.target) {
+            let t = t.index();
             let mut longer = Vec::new();
             for (at, target) in choices {
                 self.control.go_on()?;
@@ -60,9 +65,8 @@ impl<const MODEL: usize> Symbolic<'_, '_, MODEL> {
                 known.push(ge(self.counts[*p], as_many));
             }
             let cells = state.memory.iter();
-            let cells: Result<Vec<Term>, AuditError> = cells
-                .map(|v| Ok(super::super::inductive::machine::number(v)?.clone()))
-                .collect();
+            let cells: Result<Vec<Term>, AuditError> =
+                cells.map(|v| Ok(number(v)?.clone())).collect();
             let cells = cells?;
             for when in self.machine.target(&state, &question.target)? {
                 let all_of = and(known.iter().cloned().chain(when));
@@ -101,19 +105,4 @@ fn located(
             Fact::At(..) | Fact::Cell(_) | Fact::Register(..) => Expr::Atom(fact.clone()),
         })
     })
-}
-
-fn threads_of(target: &Expr<Fact>, seen: &mut Vec<usize>) {
-    target.for_each_atom(&mut |fact| {
-        let mut note = |t: &ThreadId| {
-            if !seen.contains(&t.index()) {
-                seen.push(t.index());
-            }
-        };
-        match fact {
-            Fact::At(t, _) | Fact::Register(t, _) => note(t),
-            Fact::CellAt { index, .. } => threads_of(index, seen),
-            Fact::Cell(_) => {}
-        }
-    });
 }

@@ -22,13 +22,13 @@ pub const THREADS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     pub cell: u16,
-    args: [u8; 2],
+    args: [u8; 3],
 }
 
 impl Place {
     pub fn new(cell: u16, args: &[u8]) -> Place {
         let arg = |i: usize| args.get(i).copied().unwrap_or(NONE);
-        let args = [arg(0), arg(1)];
+        let args = [arg(0), arg(1), arg(2)];
         Place { cell, args }
     }
 

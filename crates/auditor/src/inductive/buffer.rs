@@ -8,9 +8,10 @@
 
 use super::super::AuditError;
 use super::super::symbols::Value;
+use super::machine::Pending;
 use super::views::{Moment, Views};
 use std::collections::BTreeMap;
-use wattle_evidence::certificate::{Blur, Corrupt, PendingStores};
+use wattle_evidence::certificate::{Blur, Corrupt, PendingStores, View};
 use wattle_memory::content::{Content, Drained, Entry, Full};
 use wattle_memory::{Bounds, Layout, MemoryModel};
 use wattle_model::{CellId, Domain, Op2};
@@ -256,11 +257,14 @@ impl<'k> Content for Buffer<'k> {
     }
 }
 
-impl<'k> Buffer<'k> {
-    /// The buffer that the certificate lists, with these values; `None` if the listing is not the
-    /// one and only listing of a buffer.
-    pub fn read(listed: &PendingStores, keeping: Keeping<'k>, values: Vec<Value>) -> Option<Self> {
+impl<'k> Pending for Buffer<'k> {
+    type Bound = Keeping<'k>;
+
+    fn read(listed: &PendingStores, keeping: Keeping<'k>, values: Vec<Value>) -> Option<Self> {
         let Keeping { model, keep, .. } = keeping;
+        if model == MemoryModel::Sc && (keeping.viewed || !listed.entries.is_empty()) {
+            return None;
+        }
         if keeping.viewed {
             return (*listed == PendingStores::default()).then(|| Buffer::empty(keeping));
         }
@@ -299,8 +303,7 @@ impl<'k> Buffer<'k> {
         (buffer.written() == *listed && !loose && !large).then_some(buffer)
     }
 
-    /// As certificates list it.
-    pub fn written(&self) -> PendingStores {
+    fn written(&self) -> PendingStores {
         let mut before = Vec::new();
         for epoch in &self.epochs {
             before.extend(epoch.values().flatten().map(|(b, _)| *b));
@@ -316,6 +319,37 @@ impl<'k> Buffer<'k> {
         }
     }
 
+    fn for_each(&mut self, change: &mut dyn FnMut(&mut Value)) {
+        self.fifo.iter_mut().for_each(|(_, v)| change(v));
+        let epochs = self.epochs.iter_mut().flat_map(BTreeMap::values_mut);
+        epochs.flatten().for_each(|(_, v)| change(v));
+        let views = self.views.iter_mut().flat_map(Views::maps_mut);
+        views.flat_map(BTreeMap::values_mut).for_each(change);
+    }
+
+    fn values(&self) -> Vec<(CellId, &Value)> {
+        let mut all: Vec<_> = self.listed().into_iter().map(|(_, c, v)| (c, v)).collect();
+        let views = self.views.iter().flat_map(Views::maps);
+        all.extend(views.flatten().map(|(c, v)| (*c, v)));
+        all
+    }
+
+    fn listed(&self) -> Vec<(u32, CellId, &Value)> {
+        let mut all: Vec<_> = self.fifo.iter().map(|(c, v)| (0, *c, v)).collect();
+        for (n, epoch) in self.epochs.iter().enumerate() {
+            for (cell, entries) in epoch {
+                all.extend(entries.iter().map(|(_, v)| (n as u32, *cell, v)));
+            }
+        }
+        all
+    }
+
+    fn view(&self, which: View, cell: CellId) -> Option<&Value> {
+        self.views.as_ref()?.get(which, cell)
+    }
+}
+
+impl Buffer<'_> {
     /// Too many epochs: two become one. Too many stores of a cell in one: one becomes a class.
     fn shrink<D: Domain<Value = Value>>(&mut self, d: &mut D, keep: &Keep, most: usize) {
         while self.epochs.len() > keep.stores.saturating_add(1) {
@@ -358,33 +392,5 @@ impl<'k> Buffer<'k> {
         }
         rest.fenced &= !rest.epochs.is_empty();
         rest
-    }
-
-    /// Every value that is pending.
-    pub fn for_each(&mut self, change: &mut dyn FnMut(&mut Value)) {
-        self.fifo.iter_mut().for_each(|(_, v)| change(v));
-        let epochs = self.epochs.iter_mut().flat_map(BTreeMap::values_mut);
-        epochs.flatten().for_each(|(_, v)| change(v));
-        let views = self.views.iter_mut().flat_map(Views::maps_mut);
-        views.flat_map(BTreeMap::values_mut).for_each(change);
-    }
-
-    /// Every value that is pending, or may be, with its cell.
-    pub fn values(&self) -> Vec<(CellId, &Value)> {
-        let mut all: Vec<_> = self.listed().into_iter().map(|(_, c, v)| (c, v)).collect();
-        let views = self.views.iter().flat_map(Views::maps);
-        all.extend(views.flatten().map(|(c, v)| (*c, v)));
-        all
-    }
-
-    /// The entries in the order certificates list them.
-    pub fn listed(&self) -> Vec<(u32, CellId, &Value)> {
-        let mut all: Vec<_> = self.fifo.iter().map(|(c, v)| (0, *c, v)).collect();
-        for (n, epoch) in self.epochs.iter().enumerate() {
-            for (cell, entries) in epoch {
-                all.extend(entries.iter().map(|(_, v)| (n as u32, *cell, v)));
-            }
-        }
-        all
     }
 }

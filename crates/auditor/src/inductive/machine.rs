@@ -2,46 +2,119 @@
 
 use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
-use super::buffer::{Buffer, Keep, Keeping, PerThread};
 use super::ranges::Ranges;
-use super::views::{Moment, among};
-use std::collections::{BTreeMap, BTreeSet};
-use wattle_evidence::certificate::{ControlState, Corrupt, Predicate, Quantity};
+use wattle_evidence::certificate::{
+    Comparison, ControlState, Corrupt, PendingStores, Predicate, Quantity, View,
+};
 use wattle_logic::{Formula, Int, Term, Var, and, divides, eq, ge, le};
 use wattle_memory::reference::{self, evaluate_in};
 use wattle_memory::rules::Stuck;
-use wattle_memory::{Bounds, Content, FaultKind, MemoryModel};
-use wattle_model::graph::Action;
+use wattle_memory::{Bounds, Content, FaultKind, Layout};
 use wattle_model::instance::Fact;
 use wattle_model::{CellId, Expr, Instance, StepId, ThreadId, Type};
 
-pub type State<'k> = reference::State<Buffer<'k>, Value>;
+pub type State<B> = reference::State<B, Value>;
+
+/// A thread's pending stores, as certificates list them.
+pub trait Pending: Clone {
+    /// How they are kept.
+    type Bound: Copy;
+
+    /// What the certificate lists, with these values; `None` if the listing is not the one and only
+    /// listing of a buffer.
+    fn read(listed: &PendingStores, bound: Self::Bound, values: Vec<Value>) -> Option<Self>;
+
+    /// As certificates list it.
+    fn written(&self) -> PendingStores;
+
+    /// The entries in the order certificates list them, each with its epoch.
+    fn listed(&self) -> Vec<(u32, CellId, &Value)>;
+
+    /// Every value that is pending, or may be.
+    fn for_each(&mut self, change: &mut dyn FnMut(&mut Value));
+
+    /// The same with their cells.
+    fn values(&self) -> Vec<(CellId, &Value)> {
+        let listed = self.listed().into_iter();
+        listed.map(|(_, c, v)| (c, v)).collect()
+    }
+
+    /// A view of memory, of a buffer that is known by views.
+    fn view(&self, _: View, _: CellId) -> Option<&Value> {
+        None
+    }
+}
 
 /// What an event leads to, and when.
-pub struct Way<'k> {
+pub struct Way<B> {
     pub what: String,
     pub when: Vec<Formula>,
     /// `None` is a fault.
-    pub to: Option<State<'k>>,
+    pub to: Option<State<B>>,
     /// The step whose fault is a value outside its range.
     pub outside: Option<StepId>,
     /// Whatever is known of the state holds of each of these, if there are any: other readings of its
     /// views.
-    pub readings: Vec<State<'k>>,
+    pub readings: Vec<State<B>>,
 }
 
-pub struct Machine<'i, 'k, const MODEL: usize> {
+/// What an audit asks of a machine over symbols.
+pub trait Runs {
+    type Buffer: Pending;
+
+    fn ranges(&self) -> &Ranges;
+
+    /// The control state with a variable for everything, and what the types say about them.
+    fn any(&mut self, control: &ControlState) -> Result<Any<Self::Buffer>, AuditError>;
+
+    /// Everything that the thread can do in the state.
+    fn ways_of(
+        &mut self,
+        state: &State<Self::Buffer>,
+        t: ThreadId,
+    ) -> Result<Vec<Way<Self::Buffer>>, AuditError>;
+
+    /// When the target is true in the state, or has no value.
+    fn target(
+        &mut self,
+        state: &State<Self::Buffer>,
+        target: &Expr<Fact>,
+    ) -> Result<Vec<Vec<Formula>>, AuditError>;
+
+    /// Nobody is inside an atomic block, and with `only_final` all have ended.
+    fn looked_at(&self, state: &State<Self::Buffer>, only_final: bool) -> bool;
+
+    /// Where buffers are known by views: the readings of the state under which a target speaks of memory.
+    fn looking(
+        &self,
+        _: &State<Self::Buffer>,
+        _: &Expr<Fact>,
+        _only_final: bool,
+    ) -> Vec<State<Self::Buffer>> {
+        Vec::new()
+    }
+
+    /// The state with every buffer that is known by views empty.
+    fn emptied(&self, state: State<Self::Buffer>) -> State<Self::Buffer> {
+        state
+    }
+
+    /// Whether a view is of the cell.
+    fn is_viewed(&self, _: CellId) -> bool {
+        false
+    }
+}
+
+/// A state, and what is known of its variables.
+pub type Any<B> = (State<B>, Vec<Formula>);
+
+pub struct Machine<'i, L: Layout, C: Content<Value = Value>> {
     pub instance: &'i Instance,
-    rules: reference::Machine<'i, PerThread<MODEL>, Buffer<'k>>,
-    keepings: Vec<Keeping<'k>>,
-    pub ranges: Ranges,
-    symbols: Symbols,
-    /// The cells of the views of threads whose buffers are known by views.
-    views: BTreeMap<ThreadId, Vec<CellId>>,
+    pub(super) rules: reference::Machine<'i, L, C>,
+    bounds: Vec<C::Bound>,
+    ranges: Ranges,
+    pub(super) symbols: Symbols,
 }
-
-/// Views of more buffers than this are not read together.
-const TOGETHER: usize = 3;
 
 impl From<NotLinear> for AuditError {
     fn from(NotLinear(why): NotLinear) -> Self {
@@ -49,39 +122,24 @@ impl From<NotLinear> for AuditError {
     }
 }
 
-impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
+impl<'i, L: Layout, C: Content<Value = Value>> Machine<'i, L, C>
+where
+    L::Buffer<C>: Pending<Bound = C::Bound>,
+{
+    /// With a bound for each thread's buffer.
     pub fn new(
         instance: &'i Instance,
-        keeps: &'k [Option<Keep>],
+        bounds: Vec<C::Bound>,
         ranges: &[(Quantity, Option<i64>, Option<i64>)],
     ) -> Result<Self, AuditError> {
-        Machine::with_views(instance, keeps, ranges, BTreeMap::new())
-    }
-
-    /// With the cells of the views of the threads whose buffers are known so.
-    pub fn with_views(
-        instance: &'i Instance,
-        keeps: &'k [Option<Keep>],
-        ranges: &[(Quantity, Option<i64>, Option<i64>)],
-        views: BTreeMap<ThreadId, Vec<CellId>>,
-    ) -> Result<Self, AuditError> {
-        let model = MemoryModel::ALL[MODEL];
-        let keep = |(t, keep): (usize, &'k Option<Keep>)| Keeping {
-            model,
-            keep: keep.as_ref(),
-            viewed: views.contains_key(&ThreadId::new(t)),
-        };
-        let keepings: Vec<Keeping<'k>> = keeps.iter().enumerate().map(keep).collect();
         let cells = instance.cells.len();
-        let bounds = keepings.iter().map(|k| Bounds::uniform(*k, cells));
-        let bounds = bounds.collect();
+        let all = bounds.iter().map(|b| Bounds::uniform(*b, cells)).collect();
         Ok(Machine {
             instance,
-            rules: reference::Machine::without_choices(instance, bounds),
-            keepings,
+            rules: reference::Machine::without_choices(instance, all),
+            bounds,
             ranges: Ranges::new(instance, ranges)?,
             symbols: Symbols::default(),
-            views,
         })
     }
 
@@ -90,259 +148,21 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         self.symbols.fresh()
     }
 
-    /// The control state with a variable for everything, and what the types say about them.
-    pub fn any(&mut self, control: &ControlState) -> Result<(State<'k>, Vec<Formula>), AuditError> {
-        let instance = self.instance;
-        let corrupt = || AuditError::Corrupt(Corrupt("a control state does not fit the program"));
-        let threads = &instance.threads;
-        let located = control.locations.iter().zip(threads);
-        if control.locations.len() != threads.len()
-            || control.buffers.len() != threads.len()
-            || control.holder.is_some_and(|h| h.index() >= threads.len())
-            || located
-                .into_iter()
-                .any(|(l, t)| l.index() >= t.locations.len())
-        {
-            return Err(corrupt());
-        }
-        self.symbols.forget();
-        let mut variable = |ty: Type| Value::from(self.symbols.between(ty.bounds()));
-        let memory = instance.cells.iter().map(|c| variable(c.ty)).collect();
-        let mut registers = Vec::new();
-        for t in threads {
-            registers.push(t.registers.iter().map(|r| variable(r.ty)).collect());
-        }
-        let mut buffers = Vec::new();
-        for (t, (pending, keeping)) in control.buffers.iter().zip(&self.keepings).enumerate() {
-            let mut values = Vec::new();
-            for (_, cell) in &pending.entries {
-                let ty = instance.cells.get(cell.index()).ok_or_else(corrupt)?.ty;
-                values.push(variable(ty));
-            }
-            let mut buffer = Buffer::read(pending, *keeping, values).ok_or_else(corrupt)?;
-            if let Some(views) = &mut buffer.views {
-                for map in views.maps_mut() {
-                    for c in &self.views[&ThreadId::new(t)] {
-                        map.insert(*c, variable(instance.cell(*c).ty));
-                    }
-                }
-            }
-            if keeping.model == MemoryModel::Sc && (keeping.viewed || !buffer.is_empty()) {
-                return Err(corrupt());
-            }
-            buffers.push(buffer);
-        }
-        let state = State {
-            locations: control.locations.clone(),
-            registers,
-            memory,
-            buffers,
-            holder: control.holder,
-        };
-        Ok((state, self.symbols.facts().to_vec()))
-    }
-
-    /// Everything that the thread can do in the state.
-    pub fn ways_of(&mut self, state: &State<'k>, t: ThreadId) -> Result<Vec<Way<'k>>, AuditError> {
-        let mut ways = Vec::new();
-        if !self.rules.may_act(state, t) {
-            return Ok(ways);
-        }
-        for &s in self.instance.thread(t).outgoing(state.locations[t.index()]) {
-            if self.views.is_empty() {
-                self.step(state, t, s, &mut ways)?;
-                continue;
-            }
-            for moment in self.moments(t, s) {
-                let before = self.at(state, t, moment.clone());
-                let readings = self.loading(&before, t, s);
-                let first = ways.len();
-                self.step(&before, t, s, &mut ways)?;
-                for way in &mut ways[first..] {
-                    way.readings.clone_from(&readings);
-                    if let Some(to) = &mut way.to
-                        && let Some(views) = &mut to.buffers[t.index()].views
-                    {
-                        if moment == Moment::Empty {
-                            views.are_memory(&to.memory);
-                        }
-                        views.moment = Moment::Any;
-                    }
-                }
-            }
-        }
-        self.drains(state, t, &mut ways)?;
-        Ok(ways)
-    }
-
-    /// The state in the moment of the thread.
-    fn at(&self, state: &State<'k>, t: ThreadId, moment: Moment) -> State<'k> {
-        let mut state = state.clone();
-        if let Some(views) = &mut state.buffers[t.index()].views {
-            *views = views.at(moment, &state.memory);
-        }
-        state
-    }
-
-    /// In which moments of its thread's views the step must be looked at.
-    fn moments(&self, t: ThreadId, s: StepId) -> Vec<Moment> {
-        let Some(cells) = self.views.get(&t) else {
-            return vec![Moment::Any];
-        };
-        let thread = self.instance.thread(t);
-        let step = thread.step(s);
-        // Inside a drained block the buffer is empty and stores write memory.
-        if thread.direct[step.source.index()] {
-            return vec![Moment::Empty];
-        }
-        match &step.action {
-            Action::Store { .. } => {
-                let groups = self.groups(cells);
-                let upper = groups.iter().cloned().map(Moment::UpperIsNewest);
-                let both = groups.iter().cloned().map(Moment::BothAreNewest);
-                [Moment::Any].into_iter().chain(upper).chain(both).collect()
-            }
-            Action::Fence(_) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock => {
-                vec![Moment::Any, Moment::Empty]
-            }
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Load { .. }
-            | Action::AtomicEnd => vec![Moment::Any],
-        }
-    }
-
-    /// The cells whose stores are in one order.
-    fn groups(&self, cells: &[CellId]) -> Vec<Vec<CellId>> {
-        match MemoryModel::ALL[MODEL] {
-            MemoryModel::Pso => cells.iter().map(|c| vec![*c]).collect(),
-            MemoryModel::Sc | MemoryModel::Tso => vec![cells.to_vec()],
-        }
-    }
-
-    /// The readings for a step that may load from memory.
-    fn loading(&self, state: &State<'k>, t: ThreadId, s: StepId) -> Vec<State<'k>> {
-        let loaded = match &self.instance.thread(t).step(s).action {
-            Action::Load { place, .. } => among(place),
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => Vec::new(),
-        };
-        let others = self.views.iter().filter(|(u, _)| **u != t);
-        self.readings(state, others, &loaded)
-    }
-
-    /// The state, and with memory as the lower view of buffers that store to the cells.
-    fn readings<'v>(
-        &self,
-        state: &State<'k>,
-        views: impl Iterator<Item = (&'v ThreadId, &'v Vec<CellId>)>,
-        loaded: &[CellId],
-    ) -> Vec<State<'k>> {
-        let mut read = Vec::new();
-        for (u, cells) in views {
-            let groups = self.groups(cells).into_iter();
-            let groups = groups.filter(|g| g.iter().any(|c| loaded.contains(c)));
-            read.extend(groups.map(|g| (*u, g)));
-        }
-        let together = read.len() <= TOGETHER;
-        let mut readings = vec![state.clone()];
-        for (u, group) in read {
-            let from = match together {
-                true => readings.clone(),
-                false => vec![state.clone()],
-            };
-            for mut reading in from {
-                let Some(views) = reading.buffers[u.index()].views.clone() else {
-                    continue;
-                };
-                for upper_is_lower in [false, true] {
-                    let memory = views.of_memory(&group, upper_is_lower, &state.memory);
-                    reading.buffers[u.index()].views = Some(memory);
-                    readings.push(reading.clone());
-                }
-            }
-        }
-        readings
-    }
-
-    /// The readings of the state under which a target speaks of memory; only states where all buffers
-    /// are empty, if that is asked for.
-    pub fn looking(
-        &self,
-        state: &State<'k>,
-        target: &Expr<Fact>,
-        only_final: bool,
-    ) -> Vec<State<'k>> {
-        if only_final {
-            return vec![self.emptied(state)];
-        }
-        let mut cells = BTreeSet::new();
-        target.for_each_atom(&mut |fact| match fact {
-            Fact::Cell(c) => {
-                cells.insert(*c);
-            }
-            Fact::CellAt { base, length, .. } => {
-                cells.extend((base.0..base.0 + length).map(CellId));
-            }
-            Fact::Register(..) | Fact::At(..) => {}
-        });
-        let cells: Vec<CellId> = cells.into_iter().collect();
-        self.readings(state, self.views.iter(), &cells)
-    }
-
-    /// The state with every buffer that is known by views empty.
-    pub fn emptied(&self, state: &State<'k>) -> State<'k> {
-        let threads = self.views.keys();
-        threads.fold(state.clone(), |state, t| self.at(&state, *t, Moment::Empty))
-    }
-
-    /// Whether a buffer is known by views.
-    pub fn has_views(&self) -> bool {
-        !self.views.is_empty()
-    }
-
-    /// Whether a view is of the cell.
-    pub fn is_viewed(&self, cell: CellId) -> bool {
-        self.views.values().any(|cells| cells.contains(&cell))
-    }
-
-    fn step(
+    pub(super) fn step(
         &mut self,
-        state: &State<'k>,
+        state: &State<L::Buffer<C>>,
         t: ThreadId,
         s: StepId,
-        ways: &mut Vec<Way<'k>>,
+        ways: &mut Vec<Way<L::Buffer<C>>>,
     ) -> Result<(), AuditError> {
         let thread = self.instance.thread(t);
-        let choice = match &thread.step(s).action {
-            Action::Havoc { register, range } => {
+        let choice = match thread.step(s).action.chosen() {
+            Some((register, range)) => {
                 let ty = thread.registers[register.index()].ty;
                 let why = || AuditError::Refused("a choice among infinitely many values".into());
                 Some(range.or(ty.bounds()).ok_or_else(why)?)
             }
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Load { .. }
-            | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => None,
+            None => None,
         };
         let rules = &self.rules;
         let paths = self.symbols.explore(|d| {
@@ -379,11 +199,11 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         Ok(())
     }
 
-    fn drains(
+    pub(super) fn drains(
         &mut self,
-        state: &State<'k>,
+        state: &State<L::Buffer<C>>,
         t: ThreadId,
-        ways: &mut Vec<Way<'k>>,
+        ways: &mut Vec<Way<L::Buffer<C>>>,
     ) -> Result<(), AuditError> {
         for drain in self.rules.drains(state, t) {
             let cell = drain.entry.0;
@@ -414,11 +234,76 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         }
         Ok(())
     }
+}
 
-    /// When the target is true in the state, or has no value.
-    pub fn target(
+impl<L: Layout, C: Content<Value = Value>> Runs for Machine<'_, L, C>
+where
+    L::Buffer<C>: Pending<Bound = C::Bound>,
+{
+    type Buffer = L::Buffer<C>;
+
+    fn ranges(&self) -> &Ranges {
+        &self.ranges
+    }
+
+    fn any(&mut self, control: &ControlState) -> Result<Any<Self::Buffer>, AuditError> {
+        let instance = self.instance;
+        let corrupt = || AuditError::Corrupt(Corrupt("a control state does not fit the program"));
+        let threads = &instance.threads;
+        let located = control.locations.iter().zip(threads);
+        if control.locations.len() != threads.len()
+            || control.buffers.len() != threads.len()
+            || control.holder.is_some_and(|h| h.index() >= threads.len())
+            || located
+                .into_iter()
+                .any(|(l, t)| l.index() >= t.locations.len())
+        {
+            return Err(corrupt());
+        }
+        self.symbols.forget();
+        let mut variable = |ty: Type| Value::from(self.symbols.between(ty.bounds()));
+        let memory = instance.cells.iter().map(|c| variable(c.ty)).collect();
+        let mut registers = Vec::new();
+        for t in threads {
+            registers.push(t.registers.iter().map(|r| variable(r.ty)).collect());
+        }
+        let mut buffers = Vec::new();
+        for (pending, bound) in control.buffers.iter().zip(&self.bounds) {
+            let mut values = Vec::new();
+            for (_, cell) in &pending.entries {
+                let ty = instance.cells.get(cell.index()).ok_or_else(corrupt)?.ty;
+                values.push(variable(ty));
+            }
+            buffers.push(Pending::read(pending, *bound, values).ok_or_else(corrupt)?);
+        }
+        let state = State {
+            locations: control.locations.clone(),
+            registers,
+            memory,
+            buffers,
+            holder: control.holder,
+        };
+        Ok((state, self.symbols.facts().to_vec()))
+    }
+
+    fn ways_of(
         &mut self,
-        state: &State<'k>,
+        state: &State<Self::Buffer>,
+        t: ThreadId,
+    ) -> Result<Vec<Way<Self::Buffer>>, AuditError> {
+        let mut ways = Vec::new();
+        if self.rules.may_act(state, t) {
+            for &s in self.instance.thread(t).outgoing(state.locations[t.index()]) {
+                self.step(state, t, s, &mut ways)?;
+            }
+            self.drains(state, t, &mut ways)?;
+        }
+        Ok(ways)
+    }
+
+    fn target(
+        &mut self,
+        state: &State<Self::Buffer>,
         target: &Expr<Fact>,
     ) -> Result<Vec<Vec<Formula>>, AuditError> {
         let paths = self.symbols.explore(|d| {
@@ -437,51 +322,48 @@ impl<'i, 'k, const MODEL: usize> Machine<'i, 'k, MODEL> {
         Ok(bad)
     }
 
-    /// Nobody is inside an atomic block, and with `only_final` all have ended.
-    pub fn looked_at(&self, state: &State<'k>, only_final: bool) -> bool {
+    fn looked_at(&self, state: &State<Self::Buffer>, only_final: bool) -> bool {
         self.rules.inside_atomic(state).is_none() && (!only_final || self.rules.is_final(state))
-    }
-
-    /// The predicate in the state.
-    pub fn predicate(&self, state: &State<'_>, p: &Predicate) -> Result<Formula, AuditError> {
-        use wattle_evidence::certificate::Comparison;
-        let corrupt = || AuditError::Corrupt(Corrupt("a predicate speaks of nothing in the state"));
-        let mut sum = Term::constant(p.constant);
-        for (k, quantity) in &p.sum {
-            let term = match quantity {
-                Quantity::Register(t, r) => {
-                    let of_thread = state.registers.get(t.index()).ok_or_else(corrupt)?;
-                    of_thread.get(r.index()).cloned()
-                }
-                Quantity::Cell(c) => state.memory.get(c.index()).cloned(),
-                Quantity::Entry(t, i) => {
-                    let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
-                    let entries = buffer.listed();
-                    entries.get(*i as usize).map(|(_, _, v)| (*v).clone())
-                }
-                Quantity::View(t, which, c) => {
-                    let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
-                    let views = buffer.views.as_ref().ok_or_else(corrupt)?;
-                    views.get(*which, *c).cloned()
-                }
-            };
-            let term = term.ok_or_else(corrupt)?;
-            sum = sum + number(&term)?.scaled(&Int::from(*k));
-        }
-        Ok(match p.is {
-            Comparison::AtMostZero => le(sum, 0),
-            Comparison::Zero => eq(sum, 0),
-            Comparison::MultipleOf(m) if m > 1 => divides(m, sum),
-            Comparison::MultipleOf(_) => return Err(corrupt()),
-        })
     }
 }
 
+/// The predicate in the state.
+pub fn predicate<B: Pending>(state: &State<B>, p: &Predicate) -> Result<Formula, AuditError> {
+    let corrupt = || AuditError::Corrupt(Corrupt("a predicate speaks of nothing in the state"));
+    let mut sum = Term::constant(p.constant);
+    for (k, quantity) in &p.sum {
+        let term = match quantity {
+            Quantity::Register(t, r) => {
+                let of_thread = state.registers.get(t.index()).ok_or_else(corrupt)?;
+                of_thread.get(r.index()).cloned()
+            }
+            Quantity::Cell(c) => state.memory.get(c.index()).cloned(),
+            Quantity::Entry(t, i) => {
+                let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
+                let entries = buffer.listed();
+                entries.get(*i as usize).map(|(_, _, v)| (*v).clone())
+            }
+            Quantity::View(t, which, c) => {
+                let buffer = state.buffers.get(t.index()).ok_or_else(corrupt)?;
+                buffer.view(*which, *c).cloned()
+            }
+        };
+        let term = term.ok_or_else(corrupt)?;
+        sum = sum + number(&term)?.scaled(&Int::from(*k));
+    }
+    Ok(match p.is {
+        Comparison::AtMostZero => le(sum, 0),
+        Comparison::Zero => eq(sum, 0),
+        Comparison::MultipleOf(m) if m > 1 => divides(m, sum),
+        Comparison::MultipleOf(_) => return Err(corrupt()),
+    })
+}
+
 /// The finite part of the state, as certificates list it.
-pub fn control(state: &State<'_>) -> ControlState {
+pub fn control<B: Pending>(state: &State<B>) -> ControlState {
     ControlState {
         locations: state.locations.clone(),
-        buffers: state.buffers.iter().map(Buffer::written).collect(),
+        buffers: state.buffers.iter().map(Pending::written).collect(),
         holder: state.holder,
     }
 }
@@ -505,7 +387,7 @@ fn admitted(ty: Type, value: &Term) -> Formula {
 }
 
 /// The state with numbers only.
-fn numbers<'k>(d: &mut Symbols, mut state: State<'k>) -> State<'k> {
+fn numbers<B: Pending>(d: &mut Symbols, mut state: State<B>) -> State<B> {
     let registers = state.registers.iter_mut().flatten();
     for value in registers.chain(&mut state.memory) {
         *value = Value::Number(d.term(value.clone()));

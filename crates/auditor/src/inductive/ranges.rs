@@ -1,7 +1,7 @@
 //! The certificate's ranges: what they say of a state, and what an event must keep.
 
 use super::super::AuditError;
-use super::machine::{State, number};
+use super::machine::{Pending, State, number};
 use wattle_evidence::certificate::{Corrupt, Quantity};
 use wattle_logic::{Formula, Term, and, ge, le};
 use wattle_model::{CellId, Instance};
@@ -46,7 +46,7 @@ impl Ranges {
     }
 
     /// What the ranges say of every value in the state.
-    pub fn facts(&self, state: &State<'_>) -> Result<Vec<Formula>, AuditError> {
+    pub fn facts<B: Pending>(&self, state: &State<B>) -> Result<Vec<Formula>, AuditError> {
         let cells = state.memory.iter().zip(&self.cells);
         let registers = state.registers.iter().zip(&self.registers);
         let registers = registers.flat_map(|(row, bounds)| row.iter().zip(bounds));
@@ -61,7 +61,11 @@ impl Ranges {
     }
 
     /// What must be shown of the values that are in `after` and not already in `before`.
-    pub fn news(&self, before: &State<'_>, after: &State<'_>) -> Result<Vec<Formula>, AuditError> {
+    pub fn news<B: Pending>(
+        &self,
+        before: &State<B>,
+        after: &State<B>,
+    ) -> Result<Vec<Formula>, AuditError> {
         let old = self.facts(before)?;
         let mut new = self.facts(after)?;
         new.retain(|f| !old.contains(f));

@@ -17,7 +17,6 @@ use super::super::AuditError;
 use super::super::symbols::Value;
 use std::collections::BTreeMap;
 use wattle_evidence::certificate::{Corrupt, View};
-use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Instance};
 use wattle_model::{CellId, ThreadId};
 
@@ -125,19 +124,8 @@ pub fn stored(instance: &Instance, t: ThreadId, buffered: bool) -> Vec<CellId> {
     let thread = instance.thread(t);
     let mut cells = Vec::new();
     for step in &thread.steps {
-        let place = match &step.action {
-            Action::Store { place, .. } => place,
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Load { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => continue,
+        let Some(place) = step.action.stored() else {
+            continue;
         };
         if !(buffered && thread.direct[step.source.index()]) {
             cells.extend(among(place));

@@ -25,7 +25,7 @@
 //! and from there on what loses an own message is a predecessor of its own. Of such steps only those
 //! matter that change memory where something is asked of it, or give the lock back.
 
-use super::super::alone::{Alone, Effect, Transition, require};
+use super::super::automata::{Automata, Effect, Transition, require};
 use wattle_evidence::certificate::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LocalState,
 };
@@ -34,7 +34,7 @@ use wattle_model::{CellId, Roles, ThreadId};
 
 pub fn predecessors(
     model: MemoryModel,
-    alone: &Alone,
+    automata: &Automata,
     roles: &Roles,
     config: &LoadBufferConfig,
 ) -> Vec<LoadBufferConfig> {
@@ -45,23 +45,23 @@ pub fn predecessors(
         out.push(before);
     }
     for (i, thread) in config.threads.iter().enumerate() {
-        for transition in alone.into(thread.role.index(), &thread.local) {
+        for transition in automata.into(thread.role.index(), &thread.local) {
             if model == MemoryModel::Sc {
-                at_once(alone, config, i, transition, &mut out);
+                at_once(automata, config, i, transition, &mut out);
             } else {
-                step(alone, config, i, transition, &mut out);
+                step(automata, config, i, transition, &mut out);
             }
         }
         if model != MemoryModel::Sc {
-            lose(alone, config, i, &mut out);
-            send(alone, config, i, &mut out);
+            lose(automata, config, i, &mut out);
+            send(automata, config, i, &mut out);
         }
     }
     for role in roles.all() {
         let listed = config.threads.iter().any(|t| t.role.index() == role);
         if roles.is_open(role) || !listed {
-            for transition in &alone.threads[role].transitions {
-                unlisted(alone, config, role, transition, &mut out);
+            for transition in &automata.threads[role].transitions {
+                unlisted(automata, config, role, transition, &mut out);
             }
         }
     }
@@ -70,7 +70,7 @@ pub fn predecessors(
 
 /// A thread of the role that is not listed took the step.
 fn unlisted(
-    alone: &Alone,
+    automata: &Automata,
     config: &LoadBufferConfig,
     role: usize,
     transition: &Transition,
@@ -93,17 +93,22 @@ fn unlisted(
         buffer: Vec::new(),
     });
     let me = before.threads.len() - 1;
-    if on_memory(alone, &mut before, me, &transition.effect) {
+    if on_memory(automata, &mut before, me, &transition.effect) {
         out.push(before);
     }
 }
 
 /// Turns round what the step does to memory and the lock; `false` if it cannot have led here.
-fn on_memory(alone: &Alone, before: &mut LoadBufferConfig, me: usize, effect: &Effect) -> bool {
+fn on_memory(
+    automata: &Automata,
+    before: &mut LoadBufferConfig,
+    me: usize,
+    effect: &Effect,
+) -> bool {
     if let Effect::Nothing | Effect::Load(..) | Effect::Wait = effect {
         return true;
     }
-    if !may_access(alone, before, me) {
+    if !may_access(automata, before, me) {
         return false;
     }
     match effect {
@@ -123,8 +128,8 @@ fn on_memory(alone: &Alone, before: &mut LoadBufferConfig, me: usize, effect: &E
 }
 
 /// Leaves out that somebody else holds the lock; `false` if one listed does.
-fn may_access(alone: &Alone, config: &mut LoadBufferConfig, me: usize) -> bool {
-    if !alone.uses_lock {
+fn may_access(automata: &Automata, config: &mut LoadBufferConfig, me: usize) -> bool {
+    if !automata.uses_lock {
         return true;
     }
     config.others_unlocked = true;
@@ -135,7 +140,7 @@ fn may_access(alone: &Alone, config: &mut LoadBufferConfig, me: usize) -> bool {
 
 /// A listed thread took a step under SC.
 fn at_once(
-    alone: &Alone,
+    automata: &Automata,
     config: &LoadBufferConfig,
     i: usize,
     transition: &Transition,
@@ -145,28 +150,28 @@ fn at_once(
     before.threads[i].local = transition.from.certified();
     let possible = match &transition.effect {
         Effect::Load(cell, value) => {
-            may_access(alone, &mut before, i) && require(&mut before.memory, *cell, *value)
+            may_access(automata, &mut before, i) && require(&mut before.memory, *cell, *value)
         }
         effect @ (Effect::Nothing
         | Effect::Store(..)
         | Effect::Wait
         | Effect::Block { .. }
         | Effect::Lock
-        | Effect::Unlock) => on_memory(alone, &mut before, i, effect),
+        | Effect::Unlock) => on_memory(automata, &mut before, i, effect),
     };
     if possible {
         out.push(before);
     }
 }
 
-fn lose(alone: &Alone, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBufferConfig>) {
+fn lose(automata: &Automata, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBufferConfig>) {
     let LoadBufferThread {
         role,
         local,
         buffer,
     } = &config.threads[i];
-    for cell in (0..alone.values.len()).map(CellId::new) {
-        if own(buffer, cell).is_none() && alone.may_be_pending(local, role.index(), cell) {
+    for cell in (0..automata.values.len()).map(CellId::new) {
+        if own(buffer, cell).is_none() && automata.may_be_pending(local, role.index(), cell) {
             let mut before = config.clone();
             let lost = LoadBufferMessage::Own { cell, value: None };
             before.threads[i].buffer.insert(0, lost);
@@ -175,14 +180,14 @@ fn lose(alone: &Alone, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBu
     }
 }
 
-fn send(alone: &Alone, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBufferConfig>) {
+fn send(automata: &Automata, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBufferConfig>) {
     if config.after_snapshot {
         return;
     }
     if let Some(LoadBufferMessage::Sent { cell, value }) = config.threads[i].buffer.last() {
         let mut before = config.clone();
         before.threads[i].buffer.pop();
-        if may_access(alone, &mut before, i) && require(&mut before.memory, *cell, *value) {
+        if may_access(automata, &mut before, i) && require(&mut before.memory, *cell, *value) {
             out.push(before);
         }
     }
@@ -190,7 +195,7 @@ fn send(alone: &Alone, config: &LoadBufferConfig, i: usize, out: &mut Vec<LoadBu
 
 /// A listed thread took a step under TSO.
 fn step(
-    alone: &Alone,
+    automata: &Automata,
     config: &LoadBufferConfig,
     i: usize,
     transition: &Transition,
@@ -231,11 +236,11 @@ fn step(
             if c != *cell || k.is_some_and(|k| k != *value) {
                 return;
             }
-            if !config.after_snapshot && !on_memory(alone, &mut before, i, &transition.effect) {
+            if !config.after_snapshot && !on_memory(automata, &mut before, i, &transition.effect) {
                 return;
             }
             let LoadBufferThread { role, local, .. } = &before.threads[i];
-            if alone.may_be_pending(local, role.index(), *cell) {
+            if automata.may_be_pending(local, role.index(), *cell) {
                 for n in 0..=before.threads[i].buffer.len() {
                     let mut hidden = before.clone();
                     let own = LoadBufferMessage::Own {
@@ -250,7 +255,7 @@ fn step(
         }
         effect @ (Effect::Wait | Effect::Block { .. } | Effect::Lock | Effect::Unlock) => {
             let empty = buffer.is_empty() && !config.after_snapshot;
-            if empty && on_memory(alone, &mut before, i, effect) {
+            if empty && on_memory(automata, &mut before, i, effect) {
                 out.push(before);
             }
         }

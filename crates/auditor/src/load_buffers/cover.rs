@@ -4,7 +4,7 @@
 //! state. The basis is kept in a tree along what its configurations list, in order, so that a look
 //! follows only lists that are part of the one looked for.
 
-use super::super::alone::Alone;
+use super::super::automata::Automata;
 use std::collections::BTreeMap;
 use wattle_evidence::certificate::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
@@ -27,9 +27,9 @@ pub struct Cover<'c> {
 }
 
 impl<'c> Cover<'c> {
-    pub fn new(certificate: &'c LoadBuffers, alone: &Alone, roles: &Roles) -> Self {
+    pub fn new(certificate: &'c LoadBuffers, automata: &Automata, roles: &Roles) -> Self {
         let holders = roles.all().map(|r| {
-            let holds = alone.threads[r].states.iter().any(|q| q.holds);
+            let holds = automata.threads[r].states.iter().any(|q| q.holds);
             (ThreadId::new(r), (holds, roles.is_open(r)))
         });
         let mut cover = Cover {

@@ -7,7 +7,7 @@
 //! holds for however many threads there are. Under SC there are no buffers; PSO is TSO where no thread
 //! has stores to two cells pending.
 //!
-//! [`super::alone`] lists what each thread can do on its own, [`before`] turns every rule of the
+//! [`super::automata`] lists what each thread can do on its own, [`before`] turns every rule of the
 //! load-buffer machine round, [`cover`] compares configurations, [`alike`] sees whether threads of a
 //! family may stand for each other. All are written for this purpose alone.
 
@@ -15,7 +15,7 @@ pub(super) mod alike;
 mod before;
 mod cover;
 
-use super::alone::{Alone, local_covers, memory_may_start};
+use super::automata::{Automata, local_covers, memory_may_start};
 use super::bad::for_each_bad;
 use super::{AuditError, Audited};
 use cover::Cover;
@@ -76,16 +76,16 @@ fn basis(
             "a configuration of another program".into(),
         ));
     }
-    let alone = Alone::unfold(task, roles, control)?;
-    if task.model == MemoryModel::Pso && !one_cell_at_a_time(&alone) {
+    let automata = Automata::unfold(task, roles, control)?;
+    if task.model == MemoryModel::Pso && !one_cell_at_a_time(&automata) {
         return Err(AuditError::WrongModel(MemoryModel::Tso));
     }
-    let cover = Cover::new(certificate, &alone, roles);
+    let cover = Cover::new(certificate, &automata, roles);
     let starts = |c: &LoadBufferConfig| {
         !c.after_snapshot
             && memory_may_start(task, &c.memory)
             && c.threads.iter().all(|t| {
-                let mut initial = alone.threads[t.role.index()].initial.iter();
+                let mut initial = automata.threads[t.role.index()].initial.iter();
                 t.buffer.is_empty() && initial.any(|q| local_covers(&t.local, &q.certified()))
             })
     };
@@ -93,7 +93,7 @@ fn basis(
         let part = part as u64;
         return Err(AuditError::HasInitial { part });
     }
-    for_each_bad(task, &alone, control, &mut |locals, memory, snapshot| {
+    for_each_bad(task, &automata, control, &mut |locals, memory, snapshot| {
         let Some(threads) = listed(roles, locals) else {
             return Ok(());
         };
@@ -115,7 +115,7 @@ fn basis(
             ..Progress::default()
         };
         control.poll("audit", progress)?;
-        for before in before::predecessors(task.model, &alone, roles, config) {
+        for before in before::predecessors(task.model, &automata, roles, config) {
             if !cover.covers(&before) {
                 return Err(AuditError::NotClosed {
                     state: states,
@@ -131,8 +131,8 @@ fn basis(
 
 /// Whether no thread can have stores to two cells pending: then one buffer for each cell is as good as
 /// one for all, and PSO is TSO.
-fn one_cell_at_a_time(alone: &Alone) -> bool {
-    let mut pending = alone.threads.iter().flat_map(|t| t.pending.values());
+fn one_cell_at_a_time(automata: &Automata) -> bool {
+    let mut pending = automata.threads.iter().flat_map(|t| t.pending.values());
     pending.all(|cells| cells.len() <= 1)
 }
 

@@ -12,36 +12,36 @@
 //!
 //! Drains, loads, blocks, lock and unlock need that no other thread holds the lock.
 
-use super::super::alone::{Alone, Effect, Transition, nobody_else_holds, require};
+use super::super::automata::{Automata, Effect, Transition, nobody_else_holds, require};
 use wattle_evidence::certificate::{BagOf, MultisetConfig};
 use wattle_model::CellId;
 
 pub fn predecessors(
-    alone: &Alone,
+    automata: &Automata,
     config: &MultisetConfig,
 ) -> impl Iterator<Item = MultisetConfig> {
     let mut out = Vec::new();
-    for t in 0..alone.threads.len() {
-        for transition in alone.into(t, &config.locals[t]) {
-            step(alone, config, t, transition, &mut out);
+    for t in 0..automata.threads.len() {
+        for transition in automata.into(t, &config.locals[t]) {
+            step(automata, config, t, transition, &mut out);
         }
-        for cell in (0..alone.values.len()).map(CellId::new) {
-            drain(alone, config, t, cell, &mut out);
+        for cell in (0..automata.values.len()).map(CellId::new) {
+            drain(automata, config, t, cell, &mut out);
         }
     }
     out.into_iter()
 }
 
 fn drain(
-    alone: &Alone,
+    automata: &Automata,
     config: &MultisetConfig,
     t: usize,
     cell: CellId,
     out: &mut Vec<MultisetConfig>,
 ) {
     let mut before = config.clone();
-    let possible = alone.may_be_pending(&config.locals[t], t, cell);
-    if !possible || alone.uses_lock && !nobody_else_holds(&mut before.locals, t) {
+    let possible = automata.may_be_pending(&config.locals[t], t, cell);
+    if !possible || automata.uses_lock && !nobody_else_holds(&mut before.locals, t) {
         return;
     }
     let seen = before.memory[cell.index()].take();
@@ -62,7 +62,7 @@ fn drain(
 }
 
 fn step(
-    alone: &Alone,
+    automata: &Automata,
     config: &MultisetConfig,
     t: usize,
     transition: &Transition,
@@ -73,7 +73,7 @@ fn step(
     match &transition.effect {
         Effect::Nothing => out.push(before),
         Effect::Load(cell, value) => {
-            if alone.uses_lock && !nobody_else_holds(&mut before.locals, t) {
+            if automata.uses_lock && !nobody_else_holds(&mut before.locals, t) {
                 return;
             }
             let agrees = match &mut before.bags[t][cell.index()] {
@@ -99,7 +99,7 @@ fn step(
                 before.bags[t][cell.index()] = None;
                 out.push(before.clone());
             }
-            if !alone.may_be_pending(&before.locals[t], t, *cell) {
+            if !automata.may_be_pending(&before.locals[t], t, *cell) {
                 return;
             }
             let mut earlier = vec![BagOf {
@@ -128,7 +128,7 @@ fn step(
             }
         }
         Effect::Block { found, left } => {
-            if alone.uses_lock && !nobody_else_holds(&mut before.locals, t) {
+            if automata.uses_lock && !nobody_else_holds(&mut before.locals, t) {
                 return;
             }
             let memory = &mut before.memory;

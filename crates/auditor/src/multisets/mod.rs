@@ -6,7 +6,7 @@
 
 mod before;
 
-use super::alone::{Alone, local_covers, openness, widen};
+use super::automata::{Automata, local_covers, openness, widen};
 use super::bad::for_each_bad;
 use super::{AuditError, Audited};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,16 +41,17 @@ pub fn audit(
             "a configuration of another program".into(),
         ));
     }
-    let alone = Alone::unfold(task, &Roles::fixed(task.instance), control)?;
+    let automata = Automata::unfold(task, &Roles::fixed(task.instance), control)?;
     let cover = Cover::new(certificate);
     let starts = |c: &MultisetConfig| {
-        c.bags.iter().flatten().all(Option::is_none) && alone.may_start(task, &c.locals, &c.memory)
+        c.bags.iter().flatten().all(Option::is_none)
+            && automata.may_start(task, &c.locals, &c.memory)
     };
     if let Some(part) = certificate.basis.iter().position(starts) {
         let part = part as u64;
         return Err(AuditError::HasInitial { part });
     }
-    for_each_bad(task, &alone, control, &mut |locals, memory, _| {
+    for_each_bad(task, &automata, control, &mut |locals, memory, _| {
         let fault = |l: &LocalState| matches!(l, LocalState::At { fault: Some(_), .. });
         let only_final = task.question().is_some_and(|q| q.only_final);
         let final_only = only_final && !locals.iter().any(fault);
@@ -62,7 +63,7 @@ pub fn audit(
         let ways = if final_only {
             vec![bad]
         } else {
-            every_pending(&alone, bad)?
+            every_pending(&automata, bad)?
         };
         match ways.iter().all(|b| cover.covers(b)) {
             true => Ok(()),
@@ -78,7 +79,7 @@ pub fn audit(
                 ..Progress::default()
             },
         )?;
-        let mut before = before::predecessors(&alone, config);
+        let mut before = before::predecessors(&automata, config);
         if !before.all(|b| cover.covers(&b)) {
             return Err(AuditError::NotClosed {
                 state: states,
@@ -92,11 +93,14 @@ pub fn audit(
 }
 
 /// The configuration with every choice of cells of which something is pending.
-fn every_pending(alone: &Alone, bad: MultisetConfig) -> Result<Vec<MultisetConfig>, AuditError> {
+fn every_pending(
+    automata: &Automata,
+    bad: MultisetConfig,
+) -> Result<Vec<MultisetConfig>, AuditError> {
     let mut ways = vec![bad];
-    for t in 0..alone.threads.len() {
-        for cell in (0..alone.values.len()).map(CellId::new) {
-            if !alone.may_be_pending(&ways[0].locals[t], t, cell) {
+    for t in 0..automata.threads.len() {
+        for cell in (0..automata.values.len()).map(CellId::new) {
+            if !automata.may_be_pending(&ways[0].locals[t], t, cell) {
                 continue;
             }
             for i in 0..ways.len() {

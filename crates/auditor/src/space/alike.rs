@@ -13,7 +13,9 @@
 //! The state that is stored is the one whose threads are sorted; that it is the same for all of an orbit
 //! matters for nothing but their number.
 
-use super::local::{extent, for_each_fact};
+mod guessed;
+
+use guessed::differences;
 use rustc_hash::FxHashMap;
 use wattle_evidence::task::Task;
 use wattle_memory::MemoryModel;
@@ -178,26 +180,6 @@ impl Class {
     }
 }
 
-/// Cells that one names where the other names another.
-fn differences(a: &Thread, b: &Thread) -> Vec<(usize, usize)> {
-    let mut pairs = Vec::new();
-    for (a, b) in a.steps.iter().zip(&b.steps) {
-        let cells = match (&a.action, &b.action) {
-            (Action::Load { place: a, .. }, Action::Load { place: b, .. })
-            | (Action::Store { place: a, .. }, Action::Store { place: b, .. }) => (a, b),
-            (_, _) => continue,
-        };
-        if let (Address::Cell(c), Address::Cell(d)) = cells
-            && c != d
-            && !pairs.contains(&(c.index(), d.index()))
-            && !pairs.contains(&(d.index(), c.index()))
-        {
-            pairs.push((c.index(), d.index()));
-        }
-    }
-    pairs
-}
-
 struct Swap {
     threads: (usize, usize),
     pairs: Vec<(usize, usize)>,
@@ -238,9 +220,11 @@ impl Swap {
         cells
             && threads.all(|(thread, there)| self.renames(thread, there))
             && task.question().is_none_or(|q| {
-                let before = words(&q.target, &|t| t, &|c| c);
-                let after = words(&q.target, &|t| self.thread(t), &|c| self.cell(c));
-                before.is_some() && before == after
+                let after = self.condition(&q.target);
+                // Renamed twice it is as before.
+                let before = after.as_ref().and_then(|e| self.condition(e));
+                let both = [before, after].map(|e| sorted(&e?));
+                both[0].is_some() && both[0] == both[1]
             })
     }
 
@@ -259,95 +243,73 @@ impl Swap {
             })
     }
 
+    fn condition(&self, e: &Expr<Fact>) -> Option<Expr<Fact>> {
+        let renamed = e.substitute(&mut |fact| match fact {
+            Fact::Cell(c) => Ok(Expr::Atom(Fact::Cell(CellId::new(self.cell(c.index()))))),
+            Fact::Register(t, r) => Ok(Expr::Atom(Fact::Register(self.id(*t), *r))),
+            Fact::At(t, at) => Ok(Expr::Atom(Fact::At(self.id(*t), at.clone()))),
+            Fact::CellAt { .. } => Err(()),
+        });
+        renamed.ok()
+    }
+
+    fn id(&self, t: ThreadId) -> ThreadId {
+        ThreadId::new(self.thread(t.index()))
+    }
+
     fn action(&self, action: &Action<RegisterId, Address>) -> Option<Action<RegisterId, Address>> {
         let mut action = action.clone();
-        match &mut action {
-            Action::Load { place, .. } | Action::Store { place, .. } => match place {
+        if let Action::Load { place, .. } | Action::Store { place, .. } = &mut action {
+            match place {
                 Address::Cell(c) => *c = CellId::new(self.cell(c.index())),
-                Address::Computed { .. } => {
-                    if extent(place).any(|c| self.cell(c) != c) {
-                        return None;
-                    }
-                }
-            },
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => {}
+                place if place.extent().any(|c| self.cell(c) != c) => return None,
+                Address::Computed { .. } => {}
+            }
         }
         Some(action)
     }
 }
 
-/// A condition, renamed, in an order of operands that does not depend on names' order in the text. None if
-/// it has an operation that may have no value.
-fn words(
-    e: &Expr<Fact>,
-    thread: &dyn Fn(usize) -> usize,
-    cell: &dyn Fn(usize) -> usize,
-) -> Option<Vec<String>> {
-    let mut indexed = false;
-    for_each_fact(e, &mut |fact| {
-        indexed |= matches!(fact, Fact::CellAt { .. })
-    });
-    if indexed {
-        return None;
-    }
-    let name = |t: ThreadId| thread(t.index());
-    let part = |e: &Expr<Fact>| words(e, thread, cell).map(|w| w.join(" "));
+/// A condition with operands whose order does not matter in an order of their own. None if it has an operation that
+/// may have no value.
+fn sorted(e: &Expr<Fact>) -> Option<Expr<Fact>> {
     Some(match e {
-        Expr::Const(c) => vec![format!("{c}")],
-        Expr::Atom(Fact::Cell(c)) => vec![format!("cell {}", cell(c.index()))],
-        Expr::Atom(Fact::Register(t, r)) => vec![format!("register {} {}", name(*t), r.index())],
-        Expr::Atom(Fact::At(t, at)) => vec![format!("at {} {at:?}", name(*t))],
-        Expr::Atom(Fact::CellAt { .. }) => return None,
-        Expr::Unary(Op1::Not, a) => vec!["not (".into(), part(a)?, ")".into()],
-        Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => return None,
-        Expr::Binary(op, a, b) => {
-            let sorted = match op {
-                Op2::And | Op2::Or => {
-                    let mut all = Vec::new();
-                    let mut work = vec![&**a, &**b];
-                    while let Some(e) = work.pop() {
-                        match e {
-                            Expr::Binary(inner, a, b) if inner == op => {
-                                work.extend([&**a, &**b]);
-                            }
-                            other @ (Expr::Const(_)
-                            | Expr::Atom(_)
-                            | Expr::Unary(..)
-                            | Expr::Binary(..)
-                            | Expr::Ite(..)) => all.push(part(other)?),
-                        }
-                    }
-                    all.sort();
-                    all
-                }
-                Op2::Eq | Op2::Ne => {
-                    let mut both = vec![part(a)?, part(b)?];
-                    both.sort();
-                    both
-                }
-                Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge => vec![part(a)?, part(b)?],
-                Op2::Add
-                | Op2::Sub
-                | Op2::Mul
-                | Op2::Div
-                | Op2::Rem
-                | Op2::BitAnd
-                | Op2::BitOr
-                | Op2::BitXor
-                | Op2::Shl
-                | Op2::Shr => return None,
-            };
-            vec![format!("{op:?} ({})", sorted.join(") ("))]
+        Expr::Const(_) | Expr::Atom(Fact::Cell(_) | Fact::Register(..) | Fact::At(..)) => e.clone(),
+        Expr::Unary(Op1::Not, a) => Expr::unary(Op1::Not, sorted(a)?),
+        Expr::Atom(Fact::CellAt { .. })
+        | Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => return None,
+        Expr::Binary(op @ (Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge), a, b) => {
+            Expr::binary(*op, sorted(a)?, sorted(b)?)
         }
-        Expr::Ite(c, a, b) => vec![format!("if ({}) ({}) ({})", part(c)?, part(a)?, part(b)?)],
+        Expr::Binary(op @ (Op2::And | Op2::Or | Op2::Eq | Op2::Ne), a, b) => {
+            // What is nested in the same operator belongs to one list, but for comparisons.
+            let nests = matches!(op, Op2::And | Op2::Or);
+            let (mut all, mut work) = (Vec::new(), vec![&**b, &**a]);
+            while let Some(e) = work.pop() {
+                if let Expr::Binary(inner, a, b) = e
+                    && nests
+                    && inner == op
+                {
+                    work.extend([&**b, &**a]);
+                } else {
+                    all.push(sorted(e)?);
+                }
+            }
+            all.sort();
+            // A balanced tree: wide conditions must not become deep ones.
+            while all.len() > 1 {
+                let mut rest = std::mem::take(&mut all).into_iter();
+                while let Some(a) = rest.next() {
+                    all.push(match rest.next() {
+                        Some(b) => Expr::binary(*op, a, b),
+                        None => a,
+                    });
+                }
+            }
+            return all.pop();
+        }
+        // Arithmetic.
+        Expr::Binary(..) => return None,
+        Expr::Ite(c, a, b) => Expr::ite(sorted(c)?, sorted(a)?, sorted(b)?),
     })
 }

@@ -17,14 +17,21 @@
 //! thread that is not frozen (or lie behind, in a unit not yet admitted); it goes on from a load of a
 //! cell that another thread may yet write; and the attacker reaches a load only where no step that
 //! waits for an empty buffer comes before it. What is *ahead* is read off the threads' graphs.
+//!
+//! Before an attack begins the rows are states of SC. Whoever also asks whether SC reaches something bad has
+//! its question asked of these: then a step is taken at once only if the question does not see it, by the lemma of the
+//! parent module. That whoever holds the lock runs alone loses no state: of the others only steps on registers
+//! and fences are enabled meanwhile, which depend on nobody and could come before the lock was taken.
 
 mod ahead;
 mod aside;
+mod registers;
 
 use super::local::Reduction;
-use super::moves::{self, Effect, Lock, Move, Moves, Through};
-use super::rows::Rows;
-use super::{Stuck, exact_bounds};
+use super::local::seen::Seen;
+use super::looked::Looked;
+use super::moves::{self, Effect, Lock, Move, Moves, Through, exact_bounds};
+use super::rows::{Rows, Stuck};
 use crate::AuditError;
 use ahead::{Ahead, waits};
 use aside::{Admitted, Aside, Deed, Mark, Phase};
@@ -33,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::task::Task;
-use wattle_memory::{Exact, FaultKind, MemoryModel, Sc};
+use wattle_memory::{Exact, Fault, FaultKind, MemoryModel, Sc};
 use wattle_model::Instance;
 use wattle_model::graph::Action;
 
@@ -42,24 +49,33 @@ const POLL: usize = 1 << 10;
 
 /// Whether the program is robust against TSO, whatever its properties; gives the states seen.
 pub fn audit_robustness(instance: &Instance, control: &Control<'_>) -> Result<u64, AuditError> {
-    if (instance.threads.iter()).any(|t| t.buffered_section().is_some()) {
-        let why = "an atomic section that keeps its stores buffered";
-        return Err(AuditError::Refused(why.into()));
-    }
     let task = Task {
         instance,
         model: MemoryModel::Sc,
         question: None,
         deadlock: false,
     };
+    search(&task, false, control)
+}
+
+/// The same, and whether the task, of SC, has the answer that nothing bad is reached.
+pub fn audit_under_sc(task: &Task<'_>, control: &Control<'_>) -> Result<u64, AuditError> {
+    search(task, true, control)
+}
+
+fn search(task: &Task<'_>, answers: bool, control: &Control<'_>) -> Result<u64, AuditError> {
+    let instance = task.instance;
+    if (instance.threads.iter()).any(|t| t.buffered_section().is_some()) {
+        let why = "an atomic section that keeps its stores buffered";
+        return Err(AuditError::Refused(why.into()));
+    }
     let alone = moves::alone(instance)?;
-    let moves = Moves::new(
-        &alone,
-        &exact_bounds(instance),
-        Reduction::of_registers(&task),
-    )?;
+    let reduction = Reduction::of_registers(task, &Seen::of(task));
+    let moves = Moves::new(&alone, &exact_bounds(instance), reduction)?;
     let mut search = Search {
         instance,
+        task: answers.then_some(task),
+        looked: Looked::new(task),
         moves,
         rows: Rows::new(instance.threads.len() + 2 + instance.cells.len()),
         asides: Vec::new(),
@@ -87,6 +103,9 @@ enum Next {
 
 struct Search<'i> {
     instance: &'i Instance,
+    /// What is asked of states before an attack, if something is.
+    task: Option<&'i Task<'i>>,
+    looked: Looked<'i>,
     moves: Moves<'i, Sc, Exact>,
     /// A column for each thread, one for the lock, one for the aside, one for each cell.
     rows: Rows,
@@ -187,6 +206,12 @@ impl Search<'_> {
     fn expand(&mut self, i: usize) -> Result<(), Stuck> {
         let row = self.rows.row(i).to_vec();
         let aside = Rc::clone(&self.asides[self.aside(&row) as usize]);
+        if aside.phase == Phase::Before {
+            let (rows, n) = (&self.rows, self.threads());
+            let part = |t: usize| rows.get(&row, t);
+            let value = |c: usize| rows.get(&row, n + 2 + c);
+            self.looked.look(&self.moves, part, value, i as u64)?;
+        }
         let holder = self.rows.get(&row, self.threads()).checked_sub(1);
         // Whoever holds the lock runs alone, like one inside an atomic block.
         let alone = (0..self.threads()).find(|t| self.is_atomic(&row, *t));
@@ -224,11 +249,7 @@ impl Search<'_> {
     }
 
     fn lock(&self, row: &[u64], t: usize) -> Lock {
-        match self.rows.get(row, self.threads()) as usize {
-            0 => Lock::Free,
-            h if h == t + 1 => Lock::Mine,
-            _ => Lock::Others,
-        }
+        Lock::of(self.rows.get(row, self.threads()), t)
     }
 
     /// The steps of a thread that runs under SC.
@@ -303,15 +324,15 @@ impl Search<'_> {
                 let faulty = match through {
                     Through::Unknown | Through::Disabled => return Ok(Next::Stays),
                     Through::Next { .. } => false,
-                    Through::Fault(fault) => match &self.moves.faults[fault as usize].2 {
-                        FaultKind::MachineOverflow => return Err(overflow()),
+                    Through::Fault(fault) => match self.fault(row, fault)? {
                         // The access happens, and is the run's last event.
                         FaultKind::ValueOutOfRange { .. } if load => true,
                         FaultKind::Assertion { .. }
                         | FaultKind::IndexOutOfRange { .. }
                         | FaultKind::ValueOutOfRange { .. }
                         | FaultKind::DivisionByZero
-                        | FaultKind::ShiftOutOfRange => return Ok(Next::Stays),
+                        | FaultKind::ShiftOutOfRange
+                        | FaultKind::MachineOverflow => return Ok(Next::Stays),
                     },
                 };
                 let deed = Deed::Access {
@@ -330,17 +351,31 @@ impl Search<'_> {
                 }
                 self.turn(row, t, becomes)
             }
-            Effect::Fault(fault) => match &self.moves.faults[fault as usize].2 {
-                FaultKind::MachineOverflow => Err(overflow()),
-                FaultKind::Assertion { .. }
-                | FaultKind::IndexOutOfRange { .. }
-                | FaultKind::ValueOutOfRange { .. }
-                | FaultKind::DivisionByZero
-                | FaultKind::ShiftOutOfRange => Ok(Next::Stays),
-            },
+            Effect::Fault(fault) => {
+                self.fault(row, fault)?;
+                Ok(Next::Stays)
+            }
             // There are no drains under SC.
             Effect::Drain { .. } => Ok(Next::Stays),
         }
+    }
+
+    /// A step that is a fault: its run ends there, unless that answers what is asked of runs under SC.
+    fn fault(&self, row: &[u64], number: u32) -> Result<&FaultKind, Stuck> {
+        let (thread, step, kind) = &self.moves.faults[number as usize];
+        if *kind == FaultKind::MachineOverflow {
+            return Err(AuditError::Other("overflow of the machine".into()).into());
+        }
+        let before = self.asides[self.aside(row) as usize].phase == Phase::Before;
+        if let Some(task) = self.task.filter(|_| before) {
+            let (thread, step, kind) = (*thread, *step, kind.clone());
+            let fault = Fault { thread, step, kind };
+            if !task.ends_at(&fault) {
+                let state = self.rows.len() as u64;
+                return Err(AuditError::Fault { state, fault }.into());
+            }
+        }
+        Ok(kind)
     }
 
     /// Puts what the attack has become into a row whose thread has moved on.
@@ -422,14 +457,10 @@ impl Search<'_> {
                     let (part, value) = match self.moves.through(table, value)? {
                         Through::Next { part, value } => (part, value),
                         Through::Unknown | Through::Disabled => continue,
-                        Through::Fault(fault) => match &self.moves.faults[fault as usize].2 {
-                            FaultKind::MachineOverflow => return Err(overflow()),
-                            FaultKind::Assertion { .. }
-                            | FaultKind::IndexOutOfRange { .. }
-                            | FaultKind::ValueOutOfRange { .. }
-                            | FaultKind::DivisionByZero
-                            | FaultKind::ShiftOutOfRange => continue,
-                        },
+                        Through::Fault(fault) => {
+                            self.fault(row, fault)?;
+                            continue;
+                        }
                     };
                     if !matches!(action, Action::Load { .. }) {
                         let becomes = self.becomes(row, t, Deed::Keep { cell, value });
@@ -451,9 +482,7 @@ impl Search<'_> {
                     self.go_on(row, t, part, same)?;
                 }
                 Effect::Fault(fault) => {
-                    if self.moves.faults[fault as usize].2 == FaultKind::MachineOverflow {
-                        return Err(overflow());
-                    }
+                    self.fault(row, fault)?;
                 }
                 Effect::Drain { .. } => {}
             }
@@ -515,8 +544,4 @@ impl Search<'_> {
         self.known.insert(key, becomes);
         becomes
     }
-}
-
-fn overflow() -> Stuck {
-    AuditError::Other("overflow of the machine".into()).into()
 }

@@ -25,21 +25,20 @@
 //! event that is not taken stays enabled along the events that are. Follow larger numbers: that ends in a state all of whose
 //! events are taken.)
 
-use super::local::extent;
-use super::moves::accessed;
+mod given;
+
+use super::accessed::accessed;
 use std::collections::BTreeMap;
 use wattle_evidence::task::Task;
 use wattle_memory::content::Content;
 use wattle_memory::{Layout, MemoryModel};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Thread};
-use wattle_model::{Instance, LocationId, RegisterId, Section, StepId};
+use wattle_model::{Fence, Instance, LocationId, RegisterId, StepId};
 
 type Cells = u128;
 
 const LOCK: Cells = 1 << (Cells::BITS - 1);
-/// Threads are numbered by bits.
-const MOST_THREADS: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Touch {
@@ -93,7 +92,7 @@ impl Set {
         which >> t & 1 == 1
     }
 
-    fn put(&mut self, t: usize, drain: bool) {
+    pub fn put(&mut self, t: usize, drain: bool) {
         let which = if drain {
             &mut self.drains
         } else {
@@ -118,15 +117,15 @@ pub struct Enough {
 }
 
 impl Enough {
+    /// Threads are numbered by bits.
+    pub const MOST_THREADS: usize = 64;
+
     /// None where the rules above do not apply, or there is nothing to gain.
     pub fn new(task: &Task<'_>) -> Option<Self> {
         let instance = task.instance;
         let threads = &instance.threads;
-        let begins = |t: &Thread| {
-            let buffered = Action::AtomicBegin(Section::Buffered);
-            t.steps.iter().any(|s| s.action == buffered)
-        };
-        let few = (2..=MOST_THREADS).contains(&threads.len());
+        let begins = |t: &Thread| t.buffered_section().is_some();
+        let few = (2..=Self::MOST_THREADS).contains(&threads.len());
         if task.deadlock || !few || threads.iter().any(begins) {
             return None;
         }
@@ -150,7 +149,7 @@ impl Enough {
     /// All that a step touches, by its drain perhaps.
     fn touch(&self, action: &Action<RegisterId, Address>) -> Touch {
         let of = |place: &Address| {
-            let cells = self.cells[extent(place)].iter();
+            let cells = self.cells[place.extent()].iter();
             cells.fold(0, |all, c| all | c)
         };
         let (reads, writes) = match action {
@@ -231,11 +230,13 @@ impl Enough {
                     waits |= buffers;
                     (0, self.lock)
                 }
-                Action::Fence(_) => {
+                Action::Fence(Fence::Full) => {
                     waits |= buffers;
                     (0, 0)
                 }
-                Action::Skip
+                // A store fence waits for nothing, and comes to the same before a drain and after it.
+                Action::Fence(Fence::Store)
+                | Action::Skip
                 | Action::Assign { .. }
                 | Action::Havoc { .. }
                 | Action::Assume(_)
@@ -245,6 +246,27 @@ impl Enough {
             next.add(Touch { reads, writes });
         }
         (next, waits)
+    }
+
+    fn facts<L: Layout, C: Content<Value = i64>>(
+        &self,
+        thread: &Thread,
+        t: usize,
+        at: LocationId,
+        registers: &[i64],
+        buffer: &L::Buffer<C>,
+    ) -> Facts {
+        let (next, waits) = self.next(thread, t, at, registers);
+        let pending = L::entries::<C>(buffer);
+        let drains = L::drains::<C>(buffer);
+        Facts {
+            next,
+            later: self.later[t][at.index()],
+            waits,
+            pends: !pending.is_empty(),
+            pending: (pending.iter()).fold(0, |all, e| all | self.cells[e.0.index()]),
+            drains: (drains.iter()).fold(0, |all, d| all | self.cells[d.entry.0.index()]),
+        }
     }
 
     /// Looks at the parts of a state, one thread after the other.
@@ -262,17 +284,7 @@ impl Enough {
             self.now.push(*facts);
             return;
         }
-        let (next, waits) = self.next(thread, t, part.at, &part.registers);
-        let pending = L::entries::<C>(&part.buffer);
-        let drains = L::drains::<C>(&part.buffer);
-        let facts = Facts {
-            next,
-            later: self.later[t][part.at.index()],
-            waits,
-            pends: !pending.is_empty(),
-            pending: (pending.iter()).fold(0, |all, e| all | self.cells[e.0.index()]),
-            drains: (drains.iter()).fold(0, |all, d| all | self.cells[d.entry.0.index()]),
-        };
+        let facts = self.facts::<L, C>(thread, t, part.at, &part.registers, &part.buffer);
         let known = &mut self.known[t];
         if known.len() <= number as usize {
             known.resize(number as usize + 1, None);
@@ -281,60 +293,60 @@ impl Enough {
         self.now.push(facts);
     }
 
+    /// A process that must be in the set because the one given is; none if there is no more.
+    fn missing(&self, set: Set, t: usize, drain: bool) -> Option<(usize, bool)> {
+        let me = &self.now[t];
+        if !drain && me.waits && me.pends && !set.has(t, true) {
+            return Some((t, true));
+        }
+        let next = match drain {
+            true => Touch {
+                reads: self.lock,
+                writes: me.drains,
+            },
+            false => me.next,
+        };
+        let mut others = self.now.iter().enumerate().filter(|(u, _)| *u != t);
+        others.find_map(|(u, other)| self.minding(set, u, other, next))
+    }
+
+    /// A process of a thread, not in the set, that may touch what a member of the set touches next.
+    fn minding(&self, set: Set, u: usize, other: &Facts, next: Touch) -> Option<(usize, bool)> {
+        let pending = Touch {
+            reads: self.lock,
+            writes: other.pending,
+        };
+        if other.pends && !set.has(u, true) && next.meets(pending) {
+            return Some((u, true));
+        }
+        // Entries behind those that the set keeps are kept as well.
+        let kept = match (set.has(u, true), self.model) {
+            (false, _) | (true, MemoryModel::Sc) => 0,
+            (true, MemoryModel::Tso) => Cells::MAX,
+            (true, MemoryModel::Pso) => other.pending,
+        };
+        let later = |reads, writes| next.meets(Touch { reads, writes });
+        let loads = later(other.later.reads, 0);
+        let stores = later(0, other.later.writes & !kept);
+        match set.has(u, false) || !loads && !stores {
+            true => None,
+            false => Some((u, !loads && other.pends && self.model == MemoryModel::Tso)),
+        }
+    }
+
     /// The least closed set around a process.
     fn close(&self, t: usize, drain: bool) -> Set {
         let mut set = Set::default();
         set.put(t, drain);
         let mut work = vec![(t, drain)];
-        while let Some((t, drain)) = work.pop() {
-            let me = &self.now[t];
-            let next = match drain {
-                true => Touch {
-                    reads: self.lock,
-                    writes: me.drains,
-                },
-                false => me.next,
-            };
-            if !drain && me.waits && me.pends && !set.has(t, true) {
-                set.put(t, true);
-                work.push((t, true));
-            }
-            for (u, other) in self.now.iter().enumerate() {
-                if u == t || next == Touch::default() {
-                    continue;
-                }
-                let pending = Touch {
-                    reads: self.lock,
-                    writes: other.pending,
-                };
-                if other.pends && !set.has(u, true) && next.meets(pending) {
-                    set.put(u, true);
-                    work.push((u, true));
-                }
-                if set.has(u, false) {
-                    continue;
-                }
-                // Entries behind those that the set keeps are kept as well.
-                let kept = match (set.has(u, true), self.model) {
-                    (false, _) | (true, MemoryModel::Sc) => 0,
-                    (true, MemoryModel::Tso) => Cells::MAX,
-                    (true, MemoryModel::Pso) => other.pending,
-                };
-                let loads = Touch {
-                    reads: other.later.reads,
-                    writes: 0,
-                };
-                let stores = Touch {
-                    reads: 0,
-                    writes: other.later.writes & !kept,
-                };
-                if next.meets(loads) {
-                    set.put(u, false);
-                    work.push((u, false));
-                } else if next.meets(stores) {
-                    let drain = other.pends && self.model == MemoryModel::Tso;
+        while let Some(member) = work.last() {
+            match self.missing(set, member.0, member.1) {
+                Some((u, drain)) => {
                     set.put(u, drain);
                     work.push((u, drain));
+                }
+                None => {
+                    work.pop();
                 }
             }
         }
@@ -380,23 +392,9 @@ fn contested(instance: &Instance) -> Option<Vec<Cells>> {
     let (mut touched, mut written) = (vec![0u64; n], vec![false; n]);
     for (t, thread) in instance.threads.iter().enumerate() {
         for step in &thread.steps {
-            let (place, writes) = match &step.action {
-                Action::Load { place, .. } => (place, false),
-                Action::Store { place, .. } => (place, true),
-                Action::Skip
-                | Action::Assign { .. }
-                | Action::Havoc { .. }
-                | Action::Assume(_)
-                | Action::Assert { .. }
-                | Action::Fence(_)
-                | Action::AtomicBegin(_)
-                | Action::AtomicEnd
-                | Action::Lock
-                | Action::Unlock => continue,
-            };
-            for c in extent(place) {
+            for c in step.action.place().into_iter().flat_map(Address::extent) {
                 touched[c] |= 1 << t;
-                written[c] |= writes;
+                written[c] |= step.action.stored().is_some();
             }
         }
     }

@@ -23,8 +23,8 @@
 //!
 //! **Events taken at once.** A location is local, or a pending store private, only if (1) at most one
 //! of its steps is enabled, with one outcome (always, or else it is taken at once only where that is so); (2) once enabled it stays so, and commutes with every
-//! event of others and with drains of its own thread; (3) no question can tell before from after, or
-//! only final states are looked at; (4) no cycle of a thread consists of local locations. After each
+//! event of others and with drains of its own thread; (3) what the question says of a state before, it says
+//! after as well (being at a place can make its target true and nothing else, say), or only final states are looked at; (4) no cycle of a thread consists of local locations. After each
 //! event of a thread its local steps and private drains run at once, and only what is then reached
 //! has to be in the set.
 //!
@@ -42,7 +42,7 @@
 //! *Proof.* If a is in the run, no step of its thread comes before it (for a drain: none of the same
 //! cell), so by (2) it can come first, and the rest is a run from s' that is shorter by one. If it is
 //! not, by (2) all of the run is possible from s' as well: a fault at its end is one there too, and by
-//! (3) the question cannot tell its last state from the one with a done; a final state is never
+//! (3) the question says of the last state with a done what it says without; a final state is never
 //! reached without a. ∎ By (4) only finitely many events are taken at once in a row, so by induction
 //! over the length of the run, then over what is yet to be taken at once, every bad state or fault
 //! shows in the set. Inside an atomic block nobody else has events and nobody looks, so its steps are
@@ -54,30 +54,37 @@
 //! exact machine, whose runs of this kind are followed step by step by the one that forgets; only
 //! private drains are not taken at once, because a buffer would remember others if these left early.
 
+pub mod accessed;
 mod alike;
 pub mod attack;
-mod enough;
+mod deadlocks;
+pub mod enough;
+mod given;
+mod listed;
 pub mod local;
-mod moves;
+mod looked;
+pub mod moves;
 mod rows;
+mod sorted;
+
+pub use given::closed;
+pub use listed::list;
+pub use moves::exact_bounds;
 
 use super::{AuditError, Audited};
-use alike::{Alike, Shape};
+use alike::Alike;
 use enough::{Enough, Events};
-use local::{Reduction, for_each_fact};
+use local::Reduction;
+use looked::Looked;
 use moves::{Effect, Lock, Move, Moves, Through};
-use rows::{Narrow, Rows};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
-use wattle_evidence::certificate::{ClosedStates, Coded};
+use rows::{Rows, Stuck};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::deadlock;
 use wattle_evidence::task::Task;
 use wattle_memory::content::Content;
-use wattle_memory::reference::{self, State, evaluate};
-use wattle_memory::{Bounds, Exact, Fault, Layout};
-use wattle_model::instance::Fact;
-use wattle_model::{CellId, Instance, LocationId, Numbers, RegisterId, ThreadId};
+use wattle_memory::reference::{self, State};
+use wattle_memory::{Bounds, Fault, Layout};
+use wattle_model::Instance;
 
 /// States between two polls.
 const POLL: usize = 1 << 12;
@@ -102,59 +109,6 @@ pub fn explore<L: Layout, C: Content<Value = i64>>(
     space.run()
 }
 
-/// Checks a given set of states.
-pub fn closed<L: Coded>(
-    task: &Task<'_>,
-    set: &ClosedStates,
-    control: &Control<'_>,
-) -> Result<Audited, AuditError> {
-    let alone = moves::alone(task.instance)?;
-    let reduction = Reduction::claimed(task, &set.shortened)?;
-    let bounds = exact_bounds(task.instance);
-    let mut space = Space::<L, Exact>::new(task, &alone, &bounds, reduction, control)?;
-    set.for_each_row(|row| {
-        space.poll(0)?;
-        let state = L::decode(task.instance, row)?;
-        space.admit(state)
-    })?;
-    space.begin()?;
-    space.run()?;
-    Ok(Audited { checked: set.len() })
-}
-
-/// Every state that has to be in a certificate, written down.
-pub fn list<L: Coded>(
-    task: &Task<'_>,
-    most: u64,
-    control: &Control<'_>,
-) -> Result<ClosedStates, AuditError> {
-    let alone = moves::alone(task.instance)?;
-    let bounds = exact_bounds(task.instance);
-    let reduction = Reduction::most(task, true);
-    let mut space = Space::<L, Exact>::new(task, &alone, &bounds, reduction, control)?;
-    space.most = Some(most);
-    space.begin()?;
-    space.run()?;
-    let (mut numbers, mut rows) = (Vec::new(), Vec::new());
-    for i in 0..space.rows.len() {
-        space.poll(8 * numbers.len() as u64)?;
-        let begin = numbers.len();
-        L::encode(&space.state(space.rows.row(i)), &mut numbers);
-        rows.push(begin..numbers.len());
-    }
-    rows.sort_unstable_by(|a, b| numbers[a.clone()].cmp(&numbers[b.clone()]));
-    let mut set = ClosedStates::new(L::MODEL);
-    set.shortened = space.moves.reduction().claims();
-    for row in rows {
-        set.push(&numbers[row]);
-    }
-    Ok(set.finish())
-}
-
-pub fn exact_bounds(instance: &Instance) -> Vec<Bounds<()>> {
-    vec![Bounds::uniform((), instance.cells.len()); instance.threads.len()]
-}
-
 type Buffer<L, C> = <L as Layout>::Buffer<C>;
 
 struct Space<'a, L: Layout, C: Content<Value = i64>> {
@@ -166,7 +120,7 @@ struct Space<'a, L: Layout, C: Content<Value = i64>> {
     rows: Rows,
     /// Explored so far as there are no more states than this; none may be added if not given.
     most: Option<u64>,
-    looked: Looked,
+    looked: Looked<'a>,
     /// One row to work in.
     next: Vec<u64>,
     batch: Batch,
@@ -197,39 +151,6 @@ struct Batch {
 
 /// Successors that go into the set together.
 const TOGETHER: usize = 128;
-
-/// What the question sees of a thread: registers, and whether it is at some places.
-type Seen = (Vec<i64>, Vec<bool>);
-
-/// What the question has been asked of.
-#[derive(Default)]
-struct Looked {
-    threads: Vec<(usize, Vec<RegisterId>, Vec<Vec<LocationId>>)>,
-    cells: Vec<usize>,
-    /// Per thread, for each part: a number for all that look the same.
-    classes: Vec<Vec<Option<u32>>>,
-    views: Vec<FxHashMap<Seen, u32>>,
-    good: FxHashSet<Box<[u32]>>,
-    key: Vec<u32>,
-}
-
-/// Why a state could not be dealt with.
-enum Stuck {
-    Narrow(Narrow),
-    No(AuditError),
-}
-
-impl From<Narrow> for Stuck {
-    fn from(narrow: Narrow) -> Self {
-        Stuck::Narrow(narrow)
-    }
-}
-
-impl From<AuditError> for Stuck {
-    fn from(error: AuditError) -> Self {
-        Stuck::No(error)
-    }
-}
 
 impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
     fn new(
@@ -315,35 +236,6 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
         Ok(row)
     }
 
-    /// The state of a row.
-    fn state(&self, row: &[u64]) -> State<Buffer<L, C>> {
-        let n = self.threads();
-        let parts = (0..n).map(|t| self.moves.part(t, self.rows.get(row, t)));
-        let values = self.moves.values.iter().enumerate();
-        State {
-            locations: parts.clone().map(|p| p.at).collect(),
-            registers: parts.clone().map(|p| p.registers.clone()).collect(),
-            memory: values
-                .map(|(c, v)| v.all[self.rows.get(row, n + 1 + c) as usize])
-                .collect(),
-            buffers: parts.map(|p| p.buffer.clone()).collect(),
-            holder: (self.rows.get(row, n).checked_sub(1)).map(ThreadId),
-        }
-    }
-
-    /// A state of a given set.
-    fn admit(&mut self, state: State<Buffer<L, C>>) -> Result<(), AuditError> {
-        let added = self.fitting(|space| {
-            let row = space.pack(&state)?;
-            Ok(space.rows.insert(&row))
-        })?;
-        if added.1 {
-            let row = self.rows.row(added.0).to_vec();
-            self.look(&row, added.0)?;
-        }
-        Ok(())
-    }
-
     /// The initial states, with all that is taken at once.
     fn begin(&mut self) -> Result<(), AuditError> {
         let starts = reference::starts(self.task.instance);
@@ -391,14 +283,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 self.flush()?;
             }
             if let Some(edges) = &mut edges {
-                let next: Vec<u64> = self.batch.found.iter().map(|f| f.0 as u64).collect();
-                let row = self.rows.row(i).to_vec();
-                let mut marks =
-                    (0..self.threads()).map(|t| self.moves.marks(t, self.rows.get(&row, t)));
-                let visible = marks.clone().all(|m| !m.inside_atomic);
-                let discarded = visible && marks.clone().any(|m| m.is_discarded);
-                let unfinished = visible && !marks.all(|m| m.is_final);
-                edges.add(i as u64, &next, progress || discarded, unfinished);
+                self.note(edges, i, progress);
             }
             i += 1;
         }
@@ -452,11 +337,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
     }
 
     fn lock(&self, row: &[u64], t: usize) -> Lock {
-        match self.rows.get(row, self.threads()) as usize {
-            0 => Lock::Free,
-            h if h == t + 1 => Lock::Mine,
-            _ => Lock::Others,
-        }
+        Lock::of(self.rows.get(row, self.threads()), t)
     }
 
     /// The thread inside an atomic block.
@@ -539,97 +420,17 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
         Ok(progress || self.ended)
     }
 
-    /// Makes of a state the one of those that differ in who is who that is stored.
-    fn sort(&mut self, row: &mut [u64]) -> Result<(), Stuck> {
-        let Some(mut alike) = self.alike.take() else {
-            return Ok(());
-        };
-        let sorted = (0..alike.classes.len()).try_for_each(|c| self.sort_class(row, &mut alike, c));
-        self.alike = Some(alike);
-        sorted
-    }
-
-    fn sort_class(&mut self, row: &mut [u64], alike: &mut Alike, c: usize) -> Result<(), Stuck> {
-        let n = self.threads();
-        let class = &alike.classes[c];
-        let count = class.threads.len();
-        // Of each thread: its shape, and what its own cells hold.
-        let mut all: Vec<(u32, Vec<i64>, usize)> = Vec::with_capacity(count);
-        for i in 0..count {
-            let t = alike.classes[c].threads[i];
-            let part = self.rows.get(row, t);
-            let own = self.moves.part(t, part);
-            let shape = alike.number(c, i, part, |cell| -> Shape {
-                let entries = L::entries::<C>(&own.buffer).into_iter();
-                let entries = entries.map(|(c, v)| (cell(c), v)).collect();
-                (own.at, own.registers.clone(), entries)
-            });
-            let cells = alike.classes[c].own[i].iter();
-            let value =
-                |c: &usize| self.moves.values[*c].all[self.rows.get(row, n + 1 + c) as usize];
-            all.push((shape, cells.map(value).collect(), i));
-        }
-        if all.is_sorted_by(|a, b| (a.0, &a.1) <= (b.0, &b.1)) {
-            return Ok(());
-        }
-        all.sort();
-        let holder = self.rows.get(row, n);
-        for (i, (shape, values, was)) in all.into_iter().enumerate() {
-            let t = alike.classes[c].threads[i];
-            let part = match alike.part(c, i, shape) {
-                Some(part) => part,
-                None => {
-                    let (at, registers, entries) = alike.shape(c, shape).clone();
-                    let entries = entries.into_iter();
-                    let entries = entries
-                        .map(|(cell, v)| (alike.cell(c, i, cell), v))
-                        .collect();
-                    let buffer = self.buffer(t, entries)?;
-                    let part = self.moves.number(t, at, registers, buffer);
-                    alike.is_part(c, i, shape, part);
-                    part
-                }
-            };
-            self.rows.set(row, t, part)?;
-            for (k, value) in values.into_iter().enumerate() {
-                let cell = alike.classes[c].own[i][k];
-                let value = self.moves.values[cell].number(value);
-                self.rows.set(row, n + 1 + cell, value)?;
-            }
-            if holder as usize == alike.classes[c].threads[was] + 1 {
-                self.rows.set(row, n, t as u32 + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The buffer with these entries, which were put in this order.
-    fn buffer(&self, t: usize, entries: Vec<(CellId, i64)>) -> Result<Buffer<L, C>, Stuck> {
-        let mut buffer = L::empty::<C>(&self.bounds[t]);
-        for entry in entries {
-            let put = L::put::<C, _>(&mut Numbers, &mut buffer, &self.bounds[t], entry);
-            if !matches!(put, Ok(None)) {
-                return Err(AuditError::Other("a buffer cannot be filled".into()).into());
-            }
-        }
-        Ok(buffer)
-    }
-
     /// Whether the question, where it looks at states on the way, can tell a state from the one after an
     /// event of the thread.
     fn sees(&mut self, i: usize, after: &[u64], t: usize) -> bool {
         if self.task.question().is_none_or(|q| q.only_final) {
             return false;
         }
-        let n = self.threads();
-        let row = self.rows.row(i);
-        let differs = |c: &usize| self.rows.get(row, n + 1 + c) != self.rows.get(after, n + 1 + c);
-        if self.looked.cells.iter().any(differs) {
-            return true;
-        }
-        let (before, after) = (self.rows.get(row, t), self.rows.get(after, t));
-        let mine = self.looked.threads.iter().position(|(u, ..)| *u == t);
-        mine.is_some_and(|o| self.class(o, before) != self.class(o, after))
+        let (rows, n) = (&self.rows, self.threads());
+        let row = rows.row(i);
+        let differs = |c: usize| rows.get(row, n + 1 + c) != rows.get(after, n + 1 + c);
+        let parts = [rows.get(row, t), rows.get(after, t)];
+        self.looked.sees(&self.moves, differs, t, parts)
     }
 
     /// Takes an event, if it is enabled.
@@ -717,117 +518,9 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
     /// The question is asked of a new state.
     #[inline]
     fn look(&mut self, row: &[u64], me: usize) -> Result<(), AuditError> {
-        let Some(question) = self.task.question() else {
-            return Ok(());
-        };
-        for t in 0..self.threads() {
-            let marks = self.moves.marks(t, self.rows.get(row, t));
-            if marks.inside_atomic || question.only_final && !marks.is_final {
-                return Ok(());
-            }
-        }
-        let mut key = std::mem::take(&mut self.looked.key);
-        key.clear();
-        for o in 0..self.looked.threads.len() {
-            let part = self.rows.get(row, self.looked.threads[o].0);
-            key.push(self.class(o, part));
-        }
-        for c in &self.looked.cells {
-            key.push(self.rows.get(row, self.threads() + 1 + c));
-        }
-        if !self.looked.good.contains(key.as_slice()) {
-            match evaluate(&self.state(row), &question.target) {
-                Ok(0) => {}
-                Ok(_) => return Err(AuditError::Bad { state: me as u64 }),
-                Err(why) => {
-                    let (state, why) = (me as u64, why.to_string());
-                    return Err(AuditError::NoValue { state, why });
-                }
-            }
-            self.looked.good.insert(key.clone().into());
-        }
-        self.looked.key = key;
-        Ok(())
-    }
-
-    /// A number for all parts of a thread that the question cannot tell apart.
-    #[inline]
-    fn class(&mut self, o: usize, part: u32) -> u32 {
-        let looked = &mut self.looked;
-        let classes = &mut looked.classes[o];
-        if let Some(Some(class)) = classes.get(part as usize) {
-            return *class;
-        }
-        let (t, registers, places) = &looked.threads[o];
-        let own = self.moves.part(*t, part);
-        let values = registers.iter().map(|r| own.registers[r.index()]).collect();
-        let at = places.iter().map(|p| p.contains(&own.at)).collect();
-        let views = &mut looked.views[o];
-        let fresh = views.len() as u32;
-        let class = *views.entry((values, at)).or_insert(fresh);
-        if classes.len() <= part as usize {
-            classes.resize(part as usize + 1, None);
-        }
-        classes[part as usize] = Some(class);
-        class
-    }
-
-    /// An event as a person would name it.
-    fn named(&self, t: usize, a_move: &Move) -> String {
-        let thread = &self.task.instance.threads[t];
-        match (a_move.step, a_move.effect) {
-            (None, Effect::Drain { cell, value, .. }) => {
-                let value = self.moves.values[cell as usize].all[value as usize];
-                let cell = &self.task.instance.cells[cell as usize].name;
-                format!("the drain of {cell} = {value} of {}", thread.name)
-            }
-            (step, _) => {
-                let line = step.map_or(0, |s| thread.step(s).span.line);
-                format!("a step of {} (line {line})", thread.name)
-            }
-        }
-    }
-}
-
-impl Looked {
-    fn new(task: &Task<'_>) -> Self {
-        let mut registers = BTreeSet::new();
-        let mut places: BTreeSet<(ThreadId, Vec<LocationId>)> = BTreeSet::new();
-        let mut cells: BTreeSet<usize> = BTreeSet::new();
-        if let Some(q) = task.question() {
-            for_each_fact(&q.target, &mut |fact| match fact {
-                Fact::Cell(CellId(c)) => {
-                    cells.insert(*c as usize);
-                }
-                Fact::CellAt { base, length, .. } => {
-                    cells.extend(base.index()..base.index() + *length as usize);
-                }
-                Fact::Register(t, r) => {
-                    registers.insert((*t, *r));
-                }
-                Fact::At(t, at) => {
-                    places.insert((*t, at.clone()));
-                }
-            });
-        }
-        let seen: BTreeSet<ThreadId> = registers
-            .iter()
-            .map(|(t, _)| *t)
-            .chain(places.iter().map(|(t, _)| *t))
-            .collect();
-        let of = |t: &ThreadId| {
-            let registers = registers.iter().filter(|(u, _)| u == t).map(|(_, r)| *r);
-            let places = places.iter().filter(|(u, _)| u == t);
-            let places = places.map(|(_, at)| at.clone());
-            (t.index(), registers.collect(), places.collect())
-        };
-        let threads: Vec<_> = seen.iter().map(of).collect();
-        Looked {
-            classes: vec![Vec::new(); threads.len()],
-            views: vec![FxHashMap::default(); threads.len()],
-            threads,
-            cells: cells.into_iter().collect(),
-            ..Looked::default()
-        }
+        let (rows, n) = (&self.rows, self.threads());
+        let part = |t: usize| rows.get(row, t);
+        let value = |c: usize| rows.get(row, n + 1 + c);
+        self.looked.look(&self.moves, part, value, me as u64)
     }
 }

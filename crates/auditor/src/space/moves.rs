@@ -9,6 +9,7 @@
 //!
 //! Parts and values are numbered as they are met.
 
+use super::accessed::accessed;
 use super::local::{Local, Reduction};
 use crate::AuditError;
 use rustc_hash::FxHashMap;
@@ -17,9 +18,8 @@ use wattle_evidence::deadlock;
 use wattle_memory::content::Content;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Bounds, Event, FaultKind, Layout};
-use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Cell, Thread};
-use wattle_model::{Instance, LocationId, RegisterId, StepId, ThreadId};
+use wattle_model::instance::{Cell, Thread};
+use wattle_model::{Instance, LocationId, StepId, ThreadId};
 
 /// Threads times cells that can be laid out for each thread alone.
 const MOST: usize = 1 << 22;
@@ -47,6 +47,11 @@ pub fn alone(instance: &Instance) -> Result<Vec<Instance>, AuditError> {
     Ok(instance.threads.iter().map(one).collect())
 }
 
+/// The bounds of buffers that forget nothing.
+pub fn exact_bounds(instance: &Instance) -> Vec<Bounds<()>> {
+    vec![Bounds::uniform((), instance.cells.len()); instance.threads.len()]
+}
+
 /// Who holds the lock, as a thread sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
@@ -57,6 +62,15 @@ pub enum Lock {
 
 impl Lock {
     const ALL: usize = 3;
+
+    /// As thread t sees the holder, one more than its number, or 0 if there is none.
+    pub fn of(holder: u32, t: usize) -> Self {
+        match holder as usize {
+            0 => Lock::Free,
+            h if h == t + 1 => Lock::Mine,
+            _ => Lock::Others,
+        }
+    }
 
     fn holder(self) -> Option<ThreadId> {
         match self {
@@ -173,7 +187,7 @@ pub struct Moves<'i, L: Layout, C: Content<Value = i64>> {
     pub list: Vec<Move>,
     pub faults: Vec<(ThreadId, StepId, FaultKind)>,
     asked: Vec<Asked>,
-    reduction: Reduction,
+    pub reduction: Reduction,
     /// Some values for cells that do not matter.
     memory: Vec<i64>,
     held: u64,
@@ -209,10 +223,6 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
             memory: vec![0; cells],
             held: 0,
         })
-    }
-
-    pub fn reduction(&self) -> &Reduction {
-        &self.reduction
     }
 
     /// About how many bytes are held.
@@ -328,7 +338,10 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
             match event {
                 Event::Step { step, .. } => {
                     if through(step).is_none() {
-                        let effect = self.own(t, &state, &event, step)?;
+                        let effect = match self.apply(t, &state, &event, None)? {
+                            Ok((part, _, lock)) => Effect::Own { part, lock },
+                            Err(kind) => Effect::Fault(self.fault(t, step, kind)),
+                        };
                         let step = Some(step);
                         steps.push(Move {
                             effect,
@@ -388,20 +401,6 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
             Effect::Through { cell, .. } => self.reduction.free[t][cell as usize],
             Effect::Own { .. } | Effect::Drain { .. } | Effect::Fault(_) => false,
         }
-    }
-
-    /// A step that touches no cell.
-    fn own(
-        &mut self,
-        t: usize,
-        state: &State<Buffer<L, C>>,
-        event: &Event,
-        step: StepId,
-    ) -> Result<Effect, AuditError> {
-        Ok(match self.apply(t, state, event, None)? {
-            Ok((part, _, lock)) => Effect::Own { part, lock },
-            Err(kind) => Effect::Fault(self.fault(t, step, kind)),
-        })
     }
 
     fn fault(&mut self, t: usize, step: StepId, kind: FaultKind) -> u32 {
@@ -482,34 +481,5 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
         };
         let part = self.number(t, after.locations[0], registers, buffer);
         Ok(Ok((part, value, lock)))
-    }
-}
-
-/// The cell a step loads or stores, if it is one.
-pub fn accessed(thread: &Thread, s: StepId, registers: &[i64]) -> Option<usize> {
-    let place = match &thread.step(s).action {
-        Action::Load { place, .. } | Action::Store { place, .. } => place,
-        Action::Skip
-        | Action::Assign { .. }
-        | Action::Havoc { .. }
-        | Action::Assume(_)
-        | Action::Assert { .. }
-        | Action::Fence(_)
-        | Action::AtomicBegin(_)
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => return None,
-    };
-    match place {
-        Address::Cell(c) => Some(c.index()),
-        Address::Computed {
-            base,
-            length,
-            index,
-        } => {
-            let index = index.eval(&|r: &RegisterId| registers[r.index()]).ok()?;
-            let inside = u32::try_from(index).ok().filter(|i| i < length)?;
-            Some(base.index() + inside as usize)
-        }
     }
 }

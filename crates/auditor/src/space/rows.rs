@@ -4,6 +4,8 @@
 //! one does not fit, all rows are packed anew. Columns lie in words of 64 bits, none across two. The
 //! table holds a row's position and part of its hash, with linear probing.
 
+use crate::AuditError;
+
 /// Where a column lies in a row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
@@ -26,6 +28,24 @@ pub struct Rows {
 pub struct Narrow {
     pub column: usize,
     pub number: u32,
+}
+
+/// Why a state could not be dealt with.
+pub enum Stuck {
+    Narrow(Narrow),
+    No(AuditError),
+}
+
+impl From<Narrow> for Stuck {
+    fn from(narrow: Narrow) -> Self {
+        Stuck::Narrow(narrow)
+    }
+}
+
+impl From<AuditError> for Stuck {
+    fn from(error: AuditError) -> Self {
+        Stuck::No(error)
+    }
 }
 
 const FIRST_SLOTS: usize = 64;

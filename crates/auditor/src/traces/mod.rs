@@ -11,8 +11,8 @@
 //!    Some move asleep at the node when e was chosen may begin v; or the walk from the node that follows the
 //!    first branch that may begin what is left of v, and takes it away, gets to the end of v. The same for
 //!    every other way of a choice e;
-//! 4. the same for a move that may have to wait (for the lock, or at the door of an atomic block) and every
-//!    e that writes the cell it waits for, however far before, if it can be made after v: also if it still
+//! 4. the same for a move that may have to wait (for the lock, at the door of an atomic block, or in a loop that only
+//!    loads a cell) and every e that writes the cell it waits for, however far before, if it can be made after v: also if it still
 //!    waits when the run ends;
 //! 5. no run shows what was asked for.
 //!

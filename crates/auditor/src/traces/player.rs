@@ -1,6 +1,7 @@
 //! What a move of a certificate of runs is, by the rules of the reference machine.
 
 use crate::AuditError;
+use crate::facts::for_each_fact;
 use wattle_evidence::Task;
 use wattle_memory::reference::InPlace;
 use wattle_memory::reference::in_place::Touched;
@@ -95,17 +96,12 @@ pub struct Player<'t, 'i> {
     writers: Vec<Vec<ThreadId>>,
     users: Vec<Vec<ThreadId>>,
     guards: Vec<Vec<Option<u32>>>,
+    /// Per thread and load that a loop consists of: the cell, the step that closes the loop, the one that leaves.
+    spins: Vec<Vec<Option<(u32, StepId, StepId)>>>,
     seen: Option<&'i Question>,
 }
 
 type Act = Action<RegisterId, Address>;
-
-fn cells(place: &Address) -> std::ops::Range<usize> {
-    match place {
-        Address::Cell(c) => c.index()..c.index() + 1,
-        Address::Computed { base, length, .. } => base.index()..base.index() + *length as usize,
-    }
-}
 
 impl<'t, 'i> Player<'t, 'i> {
     pub fn new(task: &'t Task<'i>, start: &Start) -> Result<Self, AuditError> {
@@ -120,27 +116,14 @@ impl<'t, 'i> Player<'t, 'i> {
             let mut buffered = Vec::new();
             for step in &thread.steps {
                 locks |= step.action == Action::Lock;
-                let place = match &step.action {
-                    Action::Load { place, .. } => place,
-                    Action::Store { place, .. } => {
-                        writers[cells(place)].iter_mut().for_each(|w| w.push(t));
-                        if !thread.direct[step.source.index()] {
-                            buffered.extend(cells(place).map(CellId::new));
-                        }
-                        place
+                if let Some(place) = step.action.stored() {
+                    writers[place.extent()].iter_mut().for_each(|w| w.push(t));
+                    if !thread.direct[step.source.index()] {
+                        buffered.extend(place.extent().map(CellId::new));
                     }
-                    Action::Skip
-                    | Action::Assign { .. }
-                    | Action::Havoc { .. }
-                    | Action::Assume(_)
-                    | Action::Assert { .. }
-                    | Action::Fence(_)
-                    | Action::AtomicBegin(_)
-                    | Action::AtomicEnd
-                    | Action::Lock
-                    | Action::Unlock => continue,
-                };
-                users[cells(place)].iter_mut().for_each(|u| u.push(t));
+                }
+                let place = step.action.place().map_or(0..0, Address::extent);
+                users[place].iter_mut().for_each(|u| u.push(t));
             }
             buffered.sort_unstable();
             buffered.dedup();
@@ -164,6 +147,7 @@ impl<'t, 'i> Player<'t, 'i> {
             writers,
             users,
             guards: Vec::new(),
+            spins: Vec::new(),
             seen: task.question().filter(|q| !q.only_final),
         };
         for t in instance.thread_ids() {
@@ -172,6 +156,11 @@ impl<'t, 'i> Player<'t, 'i> {
             let guards: Vec<Option<u32>> = guards.collect::<Result<_, _>>()?;
             player.waits |= guards.iter().any(Option::is_some);
             player.guards.push(guards);
+            let steps = 0..instance.thread(t).steps.len();
+            let spins = steps.map(|s| player.spin(t, StepId::new(s)));
+            let spins: Vec<Option<(u32, StepId, StepId)>> = spins.collect();
+            player.waits |= spins.iter().any(Option::is_some);
+            player.spins.push(spins);
         }
         Ok(player)
     }
@@ -286,6 +275,15 @@ impl<'t, 'i> Player<'t, 'i> {
         done.visible = self.sees_step(t, step);
         done.guard = locked.then(|| self.lock_cell());
         done.fault = self.take(t, s, value)?;
+        let spin = self.spins[t.index()][s.index()];
+        if let (Some((cell, closes, leaves)), None) = (spin, &done.fault) {
+            done.guard = Some(cell);
+            // A condition without a value shuts neither.
+            if self.machine.enabled(t, closes) && !self.machine.enabled(t, leaves) {
+                self.machine.undo_to(mark);
+                return Ok(Move::Waits(done.guard));
+            }
+        }
         if matches!(step.action, Action::AtomicBegin(_)) {
             done.block = true;
             let guard = self.guards[t.index()][s.index()];
@@ -400,7 +398,8 @@ impl<'t, 'i> Player<'t, 'i> {
                 },
             };
             let step = self.instance.thread(t).step(s);
-            if self.sees_step(t, step) || !self.is_local(t, step) {
+            let spins = self.spins[t.index()][s.index()].is_some();
+            if spins || self.sees_step(t, step) || !self.is_local(t, step) {
                 return Ok(None);
             }
             self.stands[t.index()].set_out = None;
@@ -427,12 +426,15 @@ impl<'t, 'i> Player<'t, 'i> {
                 sc || self.stands[t.index()].empty_at == self.machine.serial(t)
             }
             Action::Load { place, .. } => {
-                !self.locks && cells(place).all(|c| !self.others_write(t, CellId::new(c)))
+                !self.locks
+                    && place
+                        .extent()
+                        .all(|c| !self.others_write(t, CellId::new(c)))
             }
             Action::Store { place, .. } if sc => {
                 let alone = |c: usize| self.users[c].iter().all(|u| *u == t);
                 let unseen = |c: usize| !self.sees_cell(CellId::new(c));
-                !self.locks && cells(place).all(|c| alone(c) && unseen(c))
+                !self.locks && place.extent().all(|c| alone(c) && unseen(c))
             }
             Action::Store { .. } => !thread.direct[step.source.index()],
             Action::AtomicBegin(_) | Action::AtomicEnd | Action::Lock | Action::Unlock => false,
@@ -513,26 +515,49 @@ impl<'t, 'i> Player<'t, 'i> {
         let Some(question) = self.seen else {
             return false;
         };
-        let set = match &step.action {
-            Action::Assign { register, .. }
-            | Action::Havoc { register, .. }
-            | Action::Load { register, .. } => Some(*register),
-            Action::Skip
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => None,
-        };
+        let set = step.action.written();
         let within = |at: &Vec<LocationId>, l: LocationId| at.contains(&l);
         mentions(&question.target, &|fact| match fact {
             Fact::Register(u, r) => *u == t && set == Some(*r),
             Fact::At(u, at) => *u == t && within(at, step.source) != within(at, step.target),
             Fact::Cell(_) | Fact::CellAt { .. } => false,
         })
+    }
+
+    /// Whether the step is the load of a loop of two steps: a load of one cell, and an assumption whose opposite
+    /// leads out. Who goes round once is as before but for a register that the load overwrites; if the question sees
+    /// nothing of it, rounds can be left out, and the load waits until it leads out.
+    fn spin(&self, t: ThreadId, s: StepId) -> Option<(u32, StepId, StepId)> {
+        let thread = self.instance.thread(t);
+        let load = thread.step(s);
+        let Action::Load {
+            place: Address::Cell(cell),
+            ..
+        } = &load.action
+        else {
+            return None;
+        };
+        let alone = thread.outgoing(load.source).len() == 1 && !self.locks;
+        let free = |l: LocationId| !thread.atomic[l.index()];
+        if !alone || !free(load.source) || !free(load.target) || load.source == load.target {
+            return None;
+        }
+        let ways = thread.outgoing(load.target);
+        let closes = |s: &StepId| thread.step(*s).target == load.source;
+        let mut back = ways.iter().filter(|s| closes(s));
+        let mut out = ways.iter().filter(|s| !closes(s));
+        let (back, out) = match (back.next(), back.next(), out.next(), out.next()) {
+            (Some(back), None, Some(out), None) => (*back, *out),
+            _ => return None,
+        };
+        let (Action::Assume(stay), Action::Assume(leave)) =
+            (&thread.step(back).action, &thread.step(out).action)
+        else {
+            return None;
+        };
+        let opposite = stay.clone().negate() == *leave || leave.clone().negate() == *stay;
+        let seen = self.sees_step(t, load) || self.sees_step(t, thread.step(back));
+        (opposite && !seen).then_some((cell.0, back, out))
     }
 
     /// The one cell an atomic block may have to wait for. Several are refused: see the module's header.
@@ -607,11 +632,6 @@ impl<'t, 'i> Player<'t, 'i> {
 
 fn mentions(e: &Expr<Fact>, is: &dyn Fn(&Fact) -> bool) -> bool {
     let mut found = false;
-    e.for_each_atom(&mut |fact| {
-        found |= is(fact);
-        if let Fact::CellAt { index, .. } = fact {
-            found |= mentions(index, is);
-        }
-    });
+    for_each_fact(e, &mut |fact| found |= is(fact));
     found
 }

@@ -184,20 +184,8 @@ impl<'a> Validator<'a> {
         let actions = steps
             .iter()
             .map(|s| &self.program.family(family).steps[s.index()].action);
-        actions.fold(false, |inside, a| match a {
-            Action::AtomicBegin(_) => true,
-            Action::AtomicEnd => false,
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Load { .. }
-            | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::Lock
-            | Action::Unlock => inside,
-        })
+        let section = actions.fold(None, |inside, a| a.section_after(inside));
+        section.is_some()
     }
 
     /// Whether a chain may end at the location: what it left out of sight had those labels, too, of

@@ -4,7 +4,8 @@ use super::assume::{Logic, Scope, Spot};
 use super::world::{ANY, NONE, Pending, Pos, Sort, Store, World};
 use wattle_memory::MemoryModel;
 use wattle_model::array::{
-    Access, FenceKind, Formula, Literal, Term, ThreadTerm, Transition, Update, UpdateIndex, Value,
+    Access, Comparison, FenceKind, Formula, Literal, Term, ThreadTerm, Transition, Update,
+    UpdateIndex, Value,
 };
 
 /// A transition with its guard's parts, each with the parameters it names.
@@ -16,6 +17,8 @@ pub struct Move<'a> {
     used: u32,
     /// The order in which parameters are chosen.
     order: Vec<usize>,
+    /// Values that the acting thread's own cells must have; most transitions fail here at once.
+    needs: Vec<(usize, Pos)>,
 }
 
 /// Who may take part.
@@ -65,6 +68,23 @@ impl<'a> Move<'a> {
             parts.push((f, names));
         }
         parts.sort_by_key(|p| p.1 == u32::MAX);
+        let own = |a: &Access| {
+            let mine = t.actor.map(ThreadTerm::Param);
+            let plain = a.reader.is_none() && !system.cell(a.cell).weak;
+            plain && a.args.len() == 1 && a.args.first() == mine.as_ref()
+        };
+        let need = |f: &Formula| match f {
+            Formula::Atom(l) if l.op == Comparison::Eq => match (&l.left, &l.right) {
+                (Term::Read(a), Term::Constructor(_, c)) if own(a) => {
+                    Some((usize::from(a.cell), Pos::from(*c)))
+                }
+                _ => None,
+            },
+            Formula::Atom(_) | Formula::And(_) | Formula::Or(_) | Formula::ForallOther { .. } => {
+                None
+            }
+        };
+        let needs = list.iter().filter_map(need).collect();
         let mut used = t.actor.map_or(0, |a| 1 << a);
         t.for_each_access(&mut |a| {
             for x in a.args.iter().chain(&a.reader) {
@@ -81,6 +101,7 @@ impl<'a> Move<'a> {
             parts,
             used,
             order,
+            needs,
         }
     }
 }
@@ -90,24 +111,23 @@ impl Logic<'_> {
     pub fn moves(&self, w: &World, m: &Move<'_>, cast: Cast) -> Vec<World> {
         let mut out = Vec::new();
         let args = vec![ANY; m.transition.params.len()];
-        self.cast(w.clone(), m, cast, 0, &args, &mut out);
+        self.cast(w, m, cast, 0, &args, &mut out);
         out
     }
 
     fn cast(
         &self,
-        w: World,
+        w: &World,
         m: &Move<'_>,
         cast: Cast,
         depth: usize,
         args: &[Pos],
         out: &mut Vec<World>,
     ) {
-        let t = m.transition;
-        let actor = t.actor.map(|a| args[usize::from(a)]).filter(|a| *a != ANY);
+        let actor = m.transition.actor.map(|a| args[usize::from(a)]);
         let scope = Scope {
             args,
-            reader: actor,
+            reader: actor.filter(|a| *a != ANY),
             generous: false,
             params: args.len(),
         };
@@ -119,38 +139,59 @@ impl Logic<'_> {
             u32::MAX => last,
             n => n & !now == 0 && (depth == 0 || n & !before != 0),
         };
-        let mut worlds = vec![w];
-        for (f, _) in m.parts.iter().filter(|p| ripe(p.1)) {
+        let mut parts = m.parts.iter().filter(|p| ripe(p.1)).map(|p| p.0);
+        let Some(first) = parts.next() else {
+            return self.cast_next(w, m, cast, depth, scope, out);
+        };
+        let mut worlds = self.assume(w.clone(), first, true, scope);
+        for f in parts {
             let step = |w| self.assume(w, f, true, scope);
             worlds = worlds.into_iter().flat_map(step).collect();
         }
         for w in worlds {
-            if last {
-                if cast.star.is_none_or(|s| args.contains(&w.me[s])) {
-                    self.write(w, m, args, out);
-                }
+            self.cast_next(&w, m, cast, depth, scope, out);
+        }
+    }
+
+    /// The next parameter, or the updates if all are chosen.
+    fn cast_next(
+        &self,
+        w: &World,
+        m: &Move<'_>,
+        cast: Cast,
+        depth: usize,
+        scope: Scope<'_>,
+        out: &mut Vec<World>,
+    ) {
+        let (t, args) = (m.transition, scope.args);
+        let Some(&param) = m.order.get(depth) else {
+            if cast.star.is_none_or(|s| args.contains(&w.me[s])) {
+                self.write(w.clone(), m, args, out);
+            }
+            return;
+        };
+        for p in self.candidates(w, m, cast, param, scope) {
+            let outside = !w.me.contains(&p);
+            let unfit = outside && cast.whole && m.used & 1 << param != 0;
+            if p >= NONE || args.contains(&p) || unfit || (outside && !self.others) {
                 continue;
             }
-            let param = m.order[depth];
-            for p in self.candidates(&w, m, cast, param, scope) {
-                let outside = !w.me.contains(&p);
-                let unfit = outside && cast.whole && m.used & 1 << param != 0;
-                if p >= NONE || args.contains(&p) || unfit || (outside && !self.others) {
+            if t.actor == Some(param as u8) {
+                let Some(i) = w.me.iter().position(|x| *x == p) else {
+                    continue;
+                };
+                let empty = m.atomic || t.fence == Some(FenceKind::Full);
+                let lacks = |(cell, value): &(usize, Pos)| {
+                    let at = w.memory[*cell][i];
+                    at != ANY && at != *value
+                };
+                if empty && !w.pending[i].is_empty() || m.needs.iter().any(lacks) {
                     continue;
                 }
-                if t.actor == Some(param as u8) {
-                    let Some(i) = w.me.iter().position(|x| *x == p) else {
-                        continue;
-                    };
-                    let empty = m.atomic || t.fence == Some(FenceKind::Full);
-                    if empty && !w.pending[i].is_empty() {
-                        continue;
-                    }
-                }
-                let mut args = args.to_vec();
-                args[param] = p;
-                self.cast(w.clone(), m, cast, depth + 1, &args, out);
             }
+            let mut args = args.to_vec();
+            args[param] = p;
+            self.cast(w, m, cast, depth + 1, &args, out);
         }
     }
 
@@ -186,7 +227,7 @@ impl Logic<'_> {
             let itself = own
                 .into_iter()
                 .any(|t| *t == ThreadTerm::Param(param as u8));
-            if l.op == wattle_model::array::Comparison::Eq && known && !itself {
+            if l.op == Comparison::Eq && known && !itself {
                 let value = self.seen(w, cell, scope).1;
                 if value != ANY {
                     return vec![value];

@@ -381,7 +381,7 @@ impl Logic<'_> {
 
 /// A value that is not known and not forgotten either.
 fn unknown(w: &World, gone: &[(usize, usize)]) -> Option<(Spot, u16)> {
-    for (c, elements) in w.memory.iter().enumerate() {
+    for (c, elements) in w.memory.cells() {
         for (i, p) in elements.iter().enumerate() {
             if *p == ANY && !gone.contains(&(c, i)) {
                 return Some((Spot::Memory(c, i), c as u16));

@@ -23,7 +23,7 @@ fn tokens(f: &Frame<'_>, w: &World, of: Option<usize>, threads: bool, out: &mut 
     };
     let Some(t) = of else {
         w.anchors.iter().for_each(|p| take(*p, Sort::Number(true)));
-        for (c, elements) in w.memory.iter().enumerate() {
+        for (c, elements) in w.memory.cells() {
             if f.system.cells[c].arity == 0 {
                 take(elements[0], f.sorts[c]);
             }
@@ -31,7 +31,7 @@ fn tokens(f: &Frame<'_>, w: &World, of: Option<usize>, threads: bool, out: &mut 
         return;
     };
     take(w.me[t], Sort::Thread);
-    for (c, elements) in w.memory.iter().enumerate() {
+    for (c, elements) in w.memory.cells() {
         match f.system.cells[c].arity {
             0 => {}
             1 => take(elements[t], f.sorts[c]),
@@ -67,19 +67,19 @@ fn assign(
         w.anchors
             .iter_mut()
             .for_each(|p| give(p, Sort::Number(true)));
-        for (c, elements) in w.memory.iter_mut().enumerate() {
-            if f.system.cells[c].arity == 0 {
-                give(&mut elements[0], f.sorts[c]);
+        for (c, cell) in f.system.cells.iter().enumerate() {
+            if cell.arity == 0 {
+                give(&mut w.memory[c][0], f.sorts[c]);
             }
         }
         return;
     };
     give(&mut w.me[t], Sort::Thread);
-    for (c, elements) in w.memory.iter_mut().enumerate() {
-        match f.system.cells[c].arity {
+    for (c, cell) in f.system.cells.iter().enumerate() {
+        match cell.arity {
             0 => {}
-            1 => give(&mut elements[t], f.sorts[c]),
-            _ => give(&mut elements[t * n + t], f.sorts[c]),
+            1 => give(&mut w.memory[c][t], f.sorts[c]),
+            _ => give(&mut w.memory[c][t * n + t], f.sorts[c]),
         }
     }
     for s in w.pending[t].iter_mut().flat_map(|p| &mut p.stores) {
@@ -154,16 +154,17 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
     ];
     for (c, cell) in f.system.cells.iter().enumerate() {
         let (a, b, d) = (&xy.memory[c], &xz.memory[c], &yz.memory[c]);
-        w.memory[c] = match cell.arity {
-            0 => vec![a[0]],
-            1 => vec![a[x0], a[y0], b[z1]],
+        let all = &mut w.memory[c];
+        match cell.arity {
+            0 => all[0] = a[0],
+            1 => all.copy_from_slice(&[a[x0], a[y0], b[z1]]),
             _ => {
                 // Positions that only one of the views knows are left open.
                 let open = |p: Pos| match f.sorts[c] {
                     Sort::Finite(_) => p,
                     Sort::Thread | Sort::Number(_) => ANY,
                 };
-                vec![
+                all.copy_from_slice(&[
                     a[x0 * 2 + x0],
                     open(a[x0 * 2 + y0]),
                     open(b[x1 * 2 + z1]),
@@ -173,9 +174,9 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
                     open(b[z1 * 2 + x1]),
                     open(d[z2 * 2 + y2]),
                     b[z1 * 2 + z1],
-                ]
+                ]);
             }
-        };
+        }
     }
     let mut named: Vec<(u16, Pos, Pos)> = Vec::new();
     for threads in [true, false] {

@@ -62,7 +62,8 @@ impl<'a> Looks<'a> {
             cramped: Cell::new(false),
         };
         // What is not known may be anything; a store that stands alone may stand for several.
-        let unknown = world.memory.iter().flatten().filter(|p| **p == ANY).count();
+        let cells = world.memory.cells().flat_map(|(_, elements)| elements);
+        let unknown = cells.filter(|p| **p == ANY).count();
         if unknown > 4 {
             return true;
         }
@@ -138,10 +139,9 @@ impl<'a> Looks<'a> {
         w.me = two.map(thread).to_vec();
         w.anchors = frame.anchors.iter().map(|a| rank(*a)).collect();
         for (c, values) in cells.iter().enumerate() {
-            w.memory[c] = values
-                .iter()
-                .map(|v| v.map_or(ANY, |v| position(c, v)))
-                .collect();
+            for (element, v) in w.memory[c].iter_mut().zip(values) {
+                *element = v.map_or(ANY, |v| position(c, v));
+            }
         }
         for (t, buffer) in buffers.iter().enumerate() {
             for entry in *buffer {

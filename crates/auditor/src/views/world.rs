@@ -2,6 +2,8 @@
 
 use super::witness::{self, Witness};
 use std::borrow::Cow;
+use std::ops::{Index, IndexMut};
+use std::rc::Rc;
 use wattle_evidence::certificate::{Corrupt, Views};
 use wattle_memory::MemoryModel;
 use wattle_model::array::{ArraySystem, CellType};
@@ -35,13 +37,50 @@ pub struct Pending {
     pub repeated: bool,
 }
 
+/// For each cell its elements. Worlds are copied a lot, so these are in one piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Where the elements of each cell begin, and where the last one's end.
+    starts: Rc<[usize]>,
+    elements: Vec<Pos>,
+}
+
+impl Memory {
+    /// Each cell with its elements.
+    pub fn cells(&self) -> impl Iterator<Item = (usize, &[Pos])> {
+        let two = self.starts.windows(2).enumerate();
+        two.map(|(c, two)| (c, &self.elements[two[0]..two[1]]))
+    }
+
+    /// Each element with its cell, in order.
+    fn each_mut(&mut self) -> impl Iterator<Item = (usize, &mut Pos)> {
+        let two = self.starts.windows(2).enumerate();
+        let cells = two.flat_map(|(c, two)| (two[0]..two[1]).map(move |_| c));
+        cells.zip(&mut self.elements)
+    }
+}
+
+impl Index<usize> for Memory {
+    type Output = [Pos];
+
+    fn index(&self, cell: usize) -> &[Pos] {
+        &self.elements[self.starts[cell]..self.starts[cell + 1]]
+    }
+}
+
+impl IndexMut<usize> for Memory {
+    fn index_mut(&mut self, cell: usize) -> &mut [Pos] {
+        &mut self.elements[self.starts[cell]..self.starts[cell + 1]]
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
     /// Positions of the threads seen whole.
     pub me: Vec<Pos>,
     pub anchors: Vec<Pos>,
-    /// For each cell its elements for the threads seen whole.
-    pub memory: Vec<Vec<Pos>>,
+    /// For the threads seen whole.
+    pub memory: Memory,
     pub pending: Vec<Vec<Pending>>,
     /// Elements of other threads: those that are kept, and those that were looked at.
     pub looked: Vec<(u16, Vec<Pos>, Pos)>,
@@ -61,6 +100,8 @@ pub struct Frame<'a> {
     pub ordered: bool,
     /// Cells may hold no thread.
     pub nobody: bool,
+    /// Where the elements of each cell begin, with one, two and three threads seen whole.
+    layouts: [Rc<[usize]>; 3],
 }
 
 impl<'a> Frame<'a> {
@@ -99,8 +140,16 @@ impl<'a> Frame<'a> {
         if certificate.kept.iter().any(unfit) || witness.iter().any(|w| lost(w.cell)) {
             return Err(Corrupt("it keeps of others what cannot be kept"));
         }
+        let layouts = [1usize, 2, 3].map(|threads| {
+            let mut starts = vec![0];
+            for c in &system.cells {
+                starts.push(starts[starts.len() - 1] + threads.pow(u32::from(c.arity)));
+            }
+            starts.into()
+        });
         Ok(Frame {
             sorts: sorts.collect(),
+            layouts,
             ordered: super::orders_threads(&system),
             nobody: super::may_be_nobody(&system),
             kept: certificate.kept.clone(),
@@ -129,16 +178,14 @@ impl<'a> Frame<'a> {
     /// Nothing known but who the threads are.
     pub fn blank(&self, threads: usize) -> World {
         let positions = |n: usize| (1..=n as Pos).map(|i| i * ROOM).collect();
-        let elements = |arity: u8| vec![ANY; threads.pow(u32::from(arity))];
+        let starts = self.layouts[threads - 1].clone();
         World {
             me: positions(threads),
             anchors: positions(self.anchors.len()),
-            memory: self
-                .system
-                .cells
-                .iter()
-                .map(|c| elements(c.arity))
-                .collect(),
+            memory: Memory {
+                elements: vec![ANY; starts[self.system.cells.len()]],
+                starts,
+            },
             pending: vec![Vec::new(); threads],
             looked: Vec::new(),
         }
@@ -262,9 +309,9 @@ impl<'a> Frame<'a> {
             Sort::Thread => threads,
             Sort::Number(_) => !threads,
         };
-        for (c, elements) in w.memory.iter_mut().enumerate() {
+        for (c, element) in w.memory.each_mut() {
             if meant(self.sorts[c]) {
-                elements.iter_mut().for_each(&mut known);
+                known(element);
             }
         }
         let stores = w.pending.iter_mut().flatten().flat_map(|p| &mut p.stores);
@@ -283,11 +330,8 @@ impl<'a> Frame<'a> {
         if self.kept.is_empty() {
             return Vec::new();
         }
-        let mut all = Vec::new();
-        self.each_held(&mut w.clone(), true, &mut |p| all.push(*p));
+        let mut all = self.occurring(w, true, false);
         all.retain(|p| !w.me.contains(p));
-        all.sort_unstable();
-        all.dedup();
         let of = |c: &u16| all.iter().map(|p| (*c, *p)).collect::<Vec<_>>();
         self.kept.iter().flat_map(of).collect()
     }
@@ -301,8 +345,28 @@ impl<'a> Frame<'a> {
     }
 
     pub fn positions(&self, w: &World, threads: bool) -> Vec<Pos> {
-        let mut all = Vec::new();
-        self.each(&mut w.clone(), threads, &mut |p| all.push(*p));
+        self.occurring(w, threads, true)
+    }
+
+    /// The positions of threads (or numbers), with or without what is known of other threads.
+    fn occurring(&self, w: &World, threads: bool, looked: bool) -> Vec<Pos> {
+        let meant = |c: u16| match self.sort(c) {
+            Sort::Finite(_) => false,
+            Sort::Thread => threads,
+            Sort::Number(_) => !threads,
+        };
+        let mut all = if threads { &w.me } else { &w.anchors }.clone();
+        for (_, elements) in w.memory.cells().filter(|(c, _)| meant(*c as u16)) {
+            all.extend(elements);
+        }
+        let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
+        let stores = stores.map(|s| (s.cell, &s.of, s.value));
+        let others = w.looked.iter().map(|(cell, of, value)| (*cell, of, *value));
+        for (cell, of, value) in stores.chain(others.filter(|_| looked)) {
+            all.extend(of.iter().filter(|_| threads));
+            all.extend(meant(cell).then_some(value));
+        }
+        all.retain(|p| *p < NONE);
         all.sort_unstable();
         all.dedup();
         all
@@ -312,7 +376,7 @@ impl<'a> Frame<'a> {
     pub fn integers(&self, w: &World) -> Vec<Pos> {
         let whole = |c: usize| self.sorts[c] == Sort::Number(true);
         let mut all = w.anchors.clone();
-        let memory = w.memory.iter().enumerate();
+        let memory = w.memory.cells();
         all.extend(memory.filter(|(c, _)| whole(*c)).flat_map(|(_, e)| e));
         let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
         let stores = stores.map(|s| (s.cell, s.value));
@@ -330,16 +394,18 @@ impl<'a> Frame<'a> {
     /// The same with only these threads whole.
     pub fn part(&self, w: &World, of: &[usize]) -> World {
         let n = w.me.len();
-        let elements = |(c, all): (usize, &Vec<Pos>)| match self.system.cells[c].arity {
-            0 => all.clone(),
-            1 => of.iter().map(|t| all[*t]).collect(),
-            _ => {
-                let pairs = of
-                    .iter()
-                    .flat_map(|i| of.iter().map(move |j| all[i * n + j]));
-                pairs.collect()
+        let starts = self.layouts[of.len() - 1].clone();
+        let mut elements = Vec::with_capacity(starts[self.system.cells.len()]);
+        for (c, all) in w.memory.cells() {
+            match self.system.cells[c].arity {
+                0 => elements.extend(all),
+                1 => elements.extend(of.iter().map(|t| all[*t])),
+                _ => {
+                    let pairs = of.iter().flat_map(|i| of.iter().map(move |j| i * n + j));
+                    elements.extend(pairs.map(|at| all[at]));
+                }
             }
-        };
+        }
         let mut looked = w.looked.clone();
         for t in (0..n).filter(|t| !of.contains(t)) {
             let each = self.kept.iter();
@@ -348,7 +414,7 @@ impl<'a> Frame<'a> {
         let mut part = World {
             me: of.iter().map(|t| w.me[*t]).collect(),
             anchors: w.anchors.clone(),
-            memory: w.memory.iter().enumerate().map(elements).collect(),
+            memory: Memory { starts, elements },
             pending: of.iter().map(|t| w.pending[*t].clone()).collect(),
             looked,
         };
@@ -422,7 +488,7 @@ fn flat(w: &World) -> Vec<u16> {
         p => p as u16,
     };
     let mut out: Vec<u16> = w.me.iter().chain(&w.anchors).map(short).collect();
-    out.extend(w.memory.iter().flatten().map(short));
+    out.extend(w.memory.elements.iter().map(short));
     for queue in &w.pending {
         out.push(queue.len() as u16);
         for p in queue {

@@ -11,8 +11,12 @@ use wattle::existing::{Inventory, Item, NoInventory, Role, inventory};
 use wattle::fences::{FenceError, FenceOptions};
 use wattle::input::Source;
 use wattle_evidence::Control;
-use wattle_repair::existing::Kind;
-use wattle_report::{text, words};
+use wattle_evidence::Trace;
+use wattle_memory::Event;
+use wattle_model::{Fence, Instance, Program};
+use wattle_repair::Violation;
+use wattle_repair::existing::{Kind, Weaker};
+use wattle_report::{text, why, words};
 use wattle_syntax::edit;
 
 pub(super) fn answer(
@@ -43,7 +47,7 @@ pub(super) fn answer(
         }
         Err(NoInventory::Violated(v)) => {
             let why = format!("{goal} is missed on {} as it is", report.model);
-            let (shown, events) = report.violation(report.program, report.model, &v);
+            let (shown, events) = report.violation(source, report.program, report.model, &v);
             let text = format!("{why}; `wattle fences` without --existing repairs it\n\n{shown}\n");
             (Exit::Violated, text, Some(why), events, None)
         }
@@ -110,12 +114,12 @@ fn told(report: &Report<'_>, inventory: &Inventory, scope: &str) -> String {
         let family = &report.program.family(item.existing.family).name;
         let role = match &item.role {
             Role::Needed(run) => {
-                let (program, violation) = run.as_ref();
-                let why = report.comes_back(program, violation, &|_, _, _| true);
-                format!("needed: {why}")
+                format!("needed: {}", returns(report, item, run))
             }
-            Role::WeakerSuffices(kind) => {
-                format!("a weaker one suffices (proved): {}", word(*kind))
+            Role::WeakerSuffices(weaker, run) => {
+                let weaker = suffices(*weaker, item.existing.kind);
+                let why = returns(report, item, run);
+                format!("a weaker one suffices (proved): {weaker}\n             {why}")
             }
             Role::Superfluous if inventory.together.contains(&i) => "superfluous (proved)".into(),
             Role::Superfluous => "superfluous only if the others stay (proved)".into(),
@@ -155,6 +159,37 @@ fn told(report: &Report<'_>, inventory: &Inventory, scope: &str) -> String {
     out
 }
 
+/// The run that comes back, rather with what overtook across the very place.
+fn returns(report: &Report<'_>, item: &Item, run: &(Program, Violation)) -> String {
+    let (program, violation) = run;
+    let existing = &item.existing;
+    let across = |instance: &Instance, trace: &Trace, o: &why::Overtaking| {
+        let between = trace.events.get(o.store + 1..=o.later).unwrap_or_default();
+        let passes = |e: &Event| match e {
+            Event::Step { thread, step, .. } => *thread == o.thread && existing.has(*step),
+            Event::Drain { .. } => false,
+        };
+        instance.thread(o.thread).family == existing.family
+            && between.iter().any(passes)
+            && !(existing.kind == Kind::StoreFence && o.later_is_load)
+    };
+    report.comes_back(program, violation, &across)
+}
+
+/// What would do.
+fn suffices(weaker: Weaker, kind: Kind) -> &'static str {
+    match (weaker, kind) {
+        (Weaker::StoreFence, _) => "fence store",
+        (Weaker::Behind(Fence::Store), _) => "not atomic, with a `fence store` after it",
+        (Weaker::Before(Fence::Store), _) => "not atomic, with a `fence store` before it",
+        (Weaker::Behind(Fence::Full), Kind::Lock) => "no lock, with a fence where it is unlocked",
+        (Weaker::Before(Fence::Full), Kind::Lock) => "no lock, with a fence in its place",
+        (Weaker::Behind(Fence::Full), _) => "not atomic, with a fence after it",
+        (Weaker::Before(Fence::Full), _) => "not atomic, with a fence before it",
+        (Weaker::Buffered, _) => "atomic, but no fence (`atomic buffered`)",
+    }
+}
+
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Fence => "fence",
@@ -165,7 +200,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// `fence in line 12`, with the text that is there.
+/// `fence in line 12, column 9`, with the text that is there if it says more.
 fn place(report: &Report<'_>, item: &Item) -> String {
     let span = item.existing.span;
     let kind = match (item.existing.kind, report.asm) {
@@ -173,11 +208,17 @@ fn place(report: &Report<'_>, item: &Item) -> String {
         (kind, _) => word(kind),
     };
     let text = report.text.get(span.start as usize..span.end as usize);
-    let text = text.and_then(|t| t.lines().next()).map(str::trim);
-    match (span.is_some(), text.filter(|t| !t.is_empty() && *t != kind)) {
-        (false, _) => kind.to_string(),
-        (true, None) => format!("{kind} in line {}", span.line),
-        (true, Some(text)) => format!("{kind} in line {}: `{text}`", span.line),
+    let text = text.and_then(|t| t.lines().next());
+    let text = text.map(|t| t.trim().trim_end_matches(';'));
+    let says_more = |t: &&str| !t.is_empty() && !t.eq_ignore_ascii_case(kind);
+    if !span.is_some() {
+        return kind.to_string();
+    }
+    let line = span.line;
+    let (_, column) = edit::position(report.text, span.start as usize);
+    match text.filter(says_more) {
+        None => format!("{kind} in line {line}, column {column}"),
+        Some(text) => format!("{kind} in line {line}, column {column}: `{text}`"),
     }
 }
 
@@ -192,16 +233,17 @@ fn objects(report: &Report<'_>, inventory: &Inventory) -> Vec<Value> {
             false => (None, None),
         };
         let (role, why) = match &item.role {
-            Role::Needed(run) => {
-                let (program, violation) = run.as_ref();
-                (
-                    "needed",
-                    Some(report.comes_back(program, violation, &|_, _, _| true)),
-                )
-            }
-            Role::WeakerSuffices(kind) => ("weaker-suffices", Some(word(*kind).to_string())),
+            Role::Needed(run) => ("needed", Some(returns(report, item, run))),
+            Role::WeakerSuffices(weaker, _) => (
+                "weaker-suffices",
+                Some(suffices(*weaker, item.existing.kind).to_string()),
+            ),
             Role::Superfluous => ("superfluous", None),
             Role::Unclear(reason) => ("undecided", Some(text::reason(reason, report.seconds))),
+        };
+        let without = match &item.role {
+            Role::Needed(run) | Role::WeakerSuffices(_, run) => Some(returns(report, item, run)),
+            Role::Superfluous | Role::Unclear(_) => None,
         };
         json!({
             "thread": report.program.family(item.existing.family).name,
@@ -211,6 +253,7 @@ fn objects(report: &Report<'_>, inventory: &Inventory) -> Vec<Value> {
             "role": role,
             "together": inventory.together.contains(&i),
             "why": why,
+            "without": without,
         })
     };
     inventory.items.iter().enumerate().map(object).collect()

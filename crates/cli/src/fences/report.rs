@@ -8,8 +8,9 @@ use wattle::fences::{FenceOptions, Rests, SourcePlace, place};
 use wattle::input::Source;
 use wattle::{Language, MemoryModel, Options, families};
 use wattle_evidence::{Task, Trace};
-use wattle_model::{Instance, Program};
-use wattle_repair::{Fix, Needed, Outcome, Places, Run, Site, SiteKind, Violation, unit};
+use wattle_memory::Event;
+use wattle_model::{Instance, Program, StepId};
+use wattle_repair::{Fix, Needed, Outcome, Places, Run, Site, SiteKind, Violation, clause, unit};
 use wattle_report::json::FenceReport;
 use wattle_report::{json, table, text, why, words};
 use wattle_syntax::edit::Placing;
@@ -105,7 +106,7 @@ impl Report<'_> {
                     false => "broken under SC already: no fence can help",
                 };
                 let _ = writeln!(out, "{why}");
-                let (shown, events) = self.violation(self.program, MemoryModel::Sc, v);
+                let (shown, events) = self.violation(source, self.program, MemoryModel::Sc, v);
                 let _ = writeln!(out, "\n{shown}");
                 if !self.locks && lockable(self.program) {
                     let hint = "`--cost lock=1` also tries to make read-modify-writes atomic";
@@ -117,7 +118,7 @@ impl Report<'_> {
             }
             Outcome::Impossible(v) => {
                 let _ = writeln!(out, "no fence of the allowed kinds repairs it on {model}");
-                let (shown, events) = self.violation(self.program, model, v);
+                let (shown, events) = self.violation(source, self.program, model, v);
                 let _ = writeln!(out, "\n{shown}");
                 trace = events;
                 reason = Some("no fence of the allowed kinds repairs it".into());
@@ -259,6 +260,9 @@ impl Report<'_> {
         let place = place(self.language, self.text, self.program, site);
         let location = match site.kind {
             SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l.to_string(),
+            SiteKind::FenceBehind(s) | SiteKind::StoreFenceBehind(s) => {
+                family.steps[s.index()].target.to_string()
+            }
             SiteKind::Swap(s) => family.steps[s.index()].source.to_string(),
         };
         let first = place.at.first();
@@ -371,6 +375,7 @@ impl Report<'_> {
     /// A run as text and as data.
     pub(super) fn violation(
         &self,
+        source: &Source,
         program: &Program,
         model: MemoryModel,
         v: &Violation,
@@ -387,7 +392,11 @@ impl Report<'_> {
                     deadlock: false,
                 };
                 let shown = text::trace_text(&task, trace, None, output::style());
-                (shown, json::events(&task, trace))
+                let mut events = json::events(&task, trace);
+                if let Some(events) = &mut events {
+                    output::locate(source, events);
+                }
+                (shown, events)
             }
             Run::Attack(_) => (String::new(), None),
         }
@@ -449,22 +458,32 @@ fn stops(
     o: &why::Overtaking,
 ) -> bool {
     let thread = instance.thread(o.thread);
-    let site = match needed.site.kind {
-        SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l,
-        SiteKind::Swap(s) => return thread.family == needed.site.family && o.store_step == s,
+    if thread.family != needed.site.family {
+        return false;
+    }
+    let mine = |e: &Event| match e {
+        Event::Step { thread, step, .. } if *thread == o.thread => Some(*step),
+        Event::Step { .. } | Event::Drain { .. } => None,
     };
-    let between = trace.events.get(o.store + 1..=o.later).unwrap_or_default();
-    thread.family == needed.site.family
-        && between.iter().any(|event| match event {
-            wattle_memory::Event::Step {
-                thread: t, step, ..
-            } if *t == o.thread => {
-                let source = thread.step(*step).source;
-                let at = needed.fenced.location(thread.family, source);
-                places.of(thread.family, at) == site
-            }
-            _ => false,
-        })
+    let path = trace.events.get(o.store..=o.later).unwrap_or_default();
+    let path: Vec<StepId> = path.iter().filter_map(mine).collect();
+    let passed = || clause::passed(&needed.fenced, places, thread, &path).into_iter();
+    let origin = |s: &StepId| {
+        needed
+            .fenced
+            .location(thread.family, thread.step(*s).source)
+    };
+    match needed.site.kind {
+        kind @ (SiteKind::Fence(_) | SiteKind::FenceBehind(_)) => {
+            passed().any(|(p, _)| p.fence() == kind)
+        }
+        // Loads pass a store fence as they like.
+        kind @ (SiteKind::StoreFence(_) | SiteKind::StoreFenceBehind(_)) => {
+            !o.later_is_load && passed().any(|(p, _)| p.store_fence() == kind)
+        }
+        SiteKind::Lock(l) => path.iter().skip(1).any(|s| origin(s) == l),
+        SiteKind::Swap(s) => o.store_step == s,
+    }
 }
 
 /// Whether some read-modify-write is not atomic.

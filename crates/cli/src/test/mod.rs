@@ -85,8 +85,10 @@ fn one(
         Ok(loaded) => loaded,
         Err(e) => return Tested::broken(name, &e),
     };
-    let own = match expect::of_text(&source.text) {
-        Ok(own) => own,
+    let said =
+        expect::of_text(&source.text).and_then(|own| Ok((own, expect::fairness(&source.text)?)));
+    let (own, fairness) = match said {
+        Ok(said) => said,
         Err(why) => return Tested::broken(name, &InputError::new(why)),
     };
     let expected: Expectations = match wanted.expect.is_empty() {
@@ -106,6 +108,7 @@ fn one(
         memory: arguments.budget.bytes(),
         budget: wanted.budget.or(arguments.budget.work()),
         deadlock: wanted.deadlock || source.text.contains("deadlock: yes"),
+        fairness,
         // What headers say of counters is said for as long as they last.
         assume_no_wrap: true,
         explain: false,

@@ -66,6 +66,107 @@ fn slips() -> Vec<(String, &'static str, &'static str)> {
             "a to z",
         ),
         (
+            body("do { x = 1; } while (y == 0);"),
+            "there is no `do`",
+            "loop {",
+        ),
+        (
+            body("switch (x) { case 1: y = 1; }"),
+            "there is no `switch`",
+            "else if",
+        ),
+        (
+            body("x := 1;"),
+            "unexpected `=`",
+            "an assignment is `x = 1;`",
+        ),
+        (
+            body("r = CAS(x, 0, 1);"),
+            "no function `CAS`",
+            "did you mean `cas`?",
+        ),
+        (
+            body("r = atomic_load(&x);"),
+            "no function `atomic_load`",
+            "a load is written `r = x;`",
+        ),
+        (
+            body("atomic_store(&x, 1);"),
+            "no function `atomic_store`",
+            "a store is written `x = 1;`",
+        ),
+        (
+            body("r = atomic_compare_exchange_strong(&x, 0, 1);"),
+            "no function",
+            "cas(x, old, new)",
+        ),
+        (
+            body("pthread_mutex_lock(&x);"),
+            "no function",
+            "while swap(l, 1) == 1",
+        ),
+        (
+            body("const N = 3;"),
+            "do not begin with a type",
+            "let N = 3;",
+        ),
+        (
+            body("let s = x;"),
+            "is shared memory",
+            "`local r;` at the top",
+        ),
+        (
+            body("x = 1u;"),
+            "neither a number nor a name",
+            "no suffix: `1`",
+        ),
+        (
+            body("x = y = 1;"),
+            "unexpected `=`",
+            "one assignment in a statement",
+        ),
+        (body("x = 1, y = 1;"), "unexpected `,`", "separated by `;`"),
+        (
+            body("z = 1;"),
+            "unknown name `z`",
+            "declare it: `shared z;`",
+        ),
+        (
+            body("for r in 0..2 { x = r; }"),
+            "already the name",
+            "declares its counter",
+        ),
+        (
+            file("shared x;\nthread p() { x = 1; }\n"),
+            "unexpected `(`",
+            "a thread has no parameters",
+        ),
+        (
+            file("shared int x;\nthread p { x = 1; }\n"),
+            "unexpected `x`",
+            "a type comes behind the name",
+        ),
+        (
+            file("shared x;\nthread p { x = 1; }\nassert x == 1;\n"),
+            "unexpected `assert`",
+            "always",
+        ),
+        (
+            file("shared x;\nthread p { critical: x = 1; }\nnever critical;\n"),
+            "unknown name `critical`",
+            "`critical` is a label: `p@critical`",
+        ),
+        (
+            file("shared x;\nthread p { x = 1; }\nthread p { x = 2; }\n"),
+            "declared twice",
+            "thread p[2]",
+        ),
+        (
+            file("shared x;\nthread p { local r; r = x }\nnever p.r == 1;\n"),
+            "unexpected `}`",
+            "ends with `;`",
+        ),
+        (
             file("int x;\nthread p { skip; }\n"),
             "do not begin with a type",
             "shared x",

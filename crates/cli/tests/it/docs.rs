@@ -1,6 +1,6 @@
 //! Every command in the README and the tutorial is run, and says what the page says it does.
 //!
-//! A block marked ` ```wtl NAME ` is a file; a line of a block marked ` ```sh ` is a command, with its exit
+//! A block marked ` ```wtl NAME ` or ` ```c NAME ` is a file; a line of a block marked ` ```sh ` is a command, with its exit
 //! code in a comment (`# exit 1`; otherwise 0); every line of a ` ```text ` block is in what the commands
 //! before it print, but for the number of blanks.
 
@@ -56,13 +56,29 @@ fn squeezed(text: &str) -> String {
 fn follow(page: &str, directory: &Path) -> usize {
     let mut said = String::new();
     let mut commands = 0;
+    let mut skipped = false;
     for (mark, lines) in blocks(page) {
         match mark.split_whitespace().collect::<Vec<_>>()[..] {
-            ["wtl", name] => {
+            ["wtl" | "c", name] => {
                 std::fs::write(directory.join(name), lines.join("\n") + "\n").expect("a file");
             }
             ["sh"] => {
                 for line in lines.iter().filter(|l| !l.trim().is_empty()) {
+                    if let Some(rest) = line.strip_prefix("gcc ") {
+                        let mut compiler = std::process::Command::new("gcc");
+                        compiler
+                            .args(rest.split_whitespace())
+                            .current_dir(directory);
+                        match compiler.status() {
+                            Ok(done) => assert!(done.success(), "{line}"),
+                            Err(_) => {
+                                println!("skipped: there is no gcc for the rest of the block");
+                                skipped = true;
+                                break;
+                            }
+                        }
+                        continue;
+                    }
                     let Some((words, code)) = command(line) else {
                         assert!(line.starts_with("cargo "), "who runs this? {line}");
                         continue;
@@ -74,6 +90,8 @@ fn follow(page: &str, directory: &Path) -> usize {
                     said.push(' ');
                 }
             }
+            // Nobody said it.
+            ["text"] if std::mem::take(&mut skipped) => {}
             ["text"] => {
                 for line in lines.iter().filter(|l| !["", "…"].contains(&l.trim())) {
                     let line = squeezed(line);

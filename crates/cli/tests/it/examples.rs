@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wattle::input::{self, InputLanguage, Subject};
 use wattle::{MemoryModel, Options, Run, Verdict};
-use wattle_evidence::{Fairness, Progress};
+use wattle_evidence::Progress;
 
 /// States after which an engine is told to stop: a deterministic stand-in for a time limit.
 const MAX_STATES: u64 = 400_000;
@@ -121,15 +121,7 @@ fn complaints(path: &Path, engine: Option<&str>) -> Vec<String> {
         engine: engine.map(String::from),
         threads: threads.collect(),
         deadlock: source.text.contains("deadlock: yes"),
-        fairness: match source
-            .text
-            .lines()
-            .find_map(|l| l.strip_prefix("// fairness: "))
-        {
-            Some("none") => Fairness::None,
-            Some("strong") => Fairness::Strong,
-            _ => Fairness::Weak,
-        },
+        fairness: wattle::expect::fairness(&source.text).expect("a fairness"),
         assume_no_wrap: source.text.contains("assume: no-wrap"),
         explain: engine.is_none(),
         ..Options::default()

@@ -160,6 +160,8 @@ struct Browser {
     driver: Child,
     port: u16,
     session: String,
+    /// Where it keeps what it keeps.
+    _profile: Scratch,
 }
 
 impl Browser {
@@ -176,10 +178,13 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
+        let profile = Scratch::new();
+        let kept = format!("--user-data-dir={}", profile.path("profile"));
         let mut browser = Browser {
             driver,
             port,
             session: String::new(),
+            _profile: profile,
         };
         let until = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -193,7 +198,12 @@ impl Browser {
             "--no-sandbox",
             "--disable-gpu",
             "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
             "--window-size=1200,900",
+            &kept,
         ];
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
@@ -296,6 +306,10 @@ fn the_page_in_a_browser() {
     browser.until("return document.body.dataset.step === '1'");
     browser.until("return document.querySelectorAll('.entry').length === 1");
     browser.until("return document.querySelectorAll('pre .lit').length >= 1");
+    // The address is that of the state.
+    browser.until("return location.hash === '#s=0&p=0'");
+    browser.post("refresh", &json!({}));
+    browser.until("return document.body.dataset.step === '1'");
     browser.keys(&["u"]);
     browser.until("return document.body.dataset.step === '0'");
     // A found run, its end, and back through it.
@@ -313,6 +327,9 @@ fn the_page_in_a_browser() {
     // By mouse as well.
     browser.script("document.getElementById('forward').click()");
     browser.until("return document.body.dataset.step === '1'");
+    // On a telephone nothing is wider than the screen.
+    browser.post("window/rect", &json!({ "width": 500, "height": 900 }));
+    browser.until("return document.documentElement.scrollWidth <= innerWidth");
     browser.is_clean();
 }
 

@@ -235,6 +235,36 @@ fn cubicle_files_mean_the_same() {
     }
 }
 
+/// So have those of conchon-2017's case studies.
+#[test]
+fn case_studies_as_cubicle_files() {
+    let s = Scratch::new();
+    for name in [
+        "counter_from_all_with_all_lock",
+        "counter_from_all_with_zero_lock",
+        "counter_from_zero_with_zero_plain",
+        "mutex_cmpxchg",
+        "mutex_cmpxchg_no_lock",
+        "mutex_xchg",
+        "mutex_xchg_split",
+        "naive_mutex",
+        "naive_mutex_deadlock",
+        "sense_barrier",
+        "sense_barrier_again",
+        "spinlock_no_lock",
+    ] {
+        let file = root().join(format!("examples/x86/{name}.asm"));
+        let file = file.display().to_string();
+        let shown = run(&["show", &file, "--as", "cubicle"]);
+        assert_eq!(shown.code, 0, "{name}: {}", shown.err);
+        let system = s.file("shown.cub", &shown.out);
+        let codes = |file: &str| run(&["check", file, "-q", "--assume", "no-wrap"]).code;
+        let code = codes(&system);
+        assert!(code < 2, "{name}: {code}");
+        assert_eq!(codes(&file), code, "{name}\n{}", shown.out);
+    }
+}
+
 #[test]
 fn fixed_families_are_lifted() {
     let s = Scratch::new();

@@ -132,7 +132,7 @@ fn a_directory_is_summed_up() {
     let last = r.out.lines().last();
     assert_eq!(
         last,
-        Some("4 files: 1 hold, 2 violated, 1 not read"),
+        Some("4 files: 1 hold, 2 violated, 1 not checked"),
         "{}",
         r.out
     );

@@ -107,7 +107,7 @@ fn products_of_variables_are_refused_with_their_place() {
            |
          5 |     x = r * r;
            |     ^^^^^^^^^^
-           = hint: sums, differences, products with a constant, comparisons, `?:` and remainders by a constant from 2 to 16 would work
+           = hint: sums, differences, products with a constant, comparisons, `?:`, remainders by a constant that are compared with one, and remainders by 2 to 32 would work
     "#]];
     complains(PRODUCT, &["check", "--engine", "cegar"], 3, &cegar);
     complains(PRODUCT, &["fences", "--engine", "cegar"], 3, &cegar);
@@ -117,7 +117,7 @@ fn products_of_variables_are_refused_with_their_place() {
            |
          5 |     x = r * r;
            |     ^^^^^^^^^^
-           = hint: sums, differences, products with a constant, comparisons, `?:` and remainders by a constant from 2 to 16 would work
+           = hint: sums, differences, products with a constant, comparisons, `?:`, remainders by a constant that are compared with one, and remainders by 2 to 32 would work
     "#]];
     let asked = ["check", "--engine", "extrapolate", "--model", "all"];
     complains(PRODUCT, &asked, 3, &extrapolate);
@@ -127,7 +127,9 @@ fn products_of_variables_are_refused_with_their_place() {
            |
          5 |     x = r * r;
            |     ^^^^^^^^^^
-           = hint: sums, differences, products with a constant, comparisons, `?:` and remainders by a constant from 2 to 16 would work
+           = hint: sums, differences, products with a constant, comparisons, `?:`, remainders by a constant that are compared with one, and remainders by 2 to 32 would work
+
+        error: p.wtl: 1 error
     "#]];
     complains(PRODUCT, &["show", "--as", "boolean-program"], 2, &printed);
 }

@@ -240,3 +240,21 @@ fn the_grammar_knows_every_word() {
     }
     let _: Value = serde_json::from_str(&read("language-configuration.json")).expect("JSON");
 }
+
+/// The extension, run by Node with stand-ins for the editor: it starts the real server.
+#[test]
+fn the_extension_starts_the_server() {
+    let here = root().join("crates/cli/tests/it/support/extension.js");
+    let mut command = std::process::Command::new("node");
+    command.arg(here);
+    command.env("WATTLE", env!("CARGO_BIN_EXE_wattle"));
+    command.env("EXTENSION", root().join("editors/vscode/extension.js"));
+    let Ok(output) = command.output() else {
+        println!("skipped: there is no node");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{wrong}");
+    assert!(said.contains("the extension works"), "{said}{wrong}");
+}

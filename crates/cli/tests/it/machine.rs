@@ -185,6 +185,82 @@ fn fences_name_the_source() {
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
 }
 
+/// Every event of a run of compiled code says which source line and instruction it is.
+#[test]
+fn traces_as_data_name_the_source() {
+    let harness = "shared l: struct b;
+        thread r { loop { call r_lock(&l); critical: skip; call r_unlock(&l); } }
+        thread w { loop { call w_lock(&l); critical: skip; call w_unlock(&l); } }
+        never r@critical && w@critical;";
+    let Some((_scratch, file, _)) = with_code(STORE_BUFFERING, harness) else {
+        return;
+    };
+    let ran = run(&["check", &file, "--json"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let events = value["trace"].as_array().unwrap();
+    let of = |e: &serde_json::Value| e["source"].clone();
+    let stores: Vec<_> = (events.iter())
+        .filter(|e| e["kind"] == "store")
+        .map(of)
+        .collect();
+    assert!(!stores.is_empty());
+    for s in stores {
+        assert_eq!(s["file"], "code.c", "{s}");
+        let line = s["line"].as_u64().unwrap();
+        assert!([7, 12].contains(&line), "{s}");
+        let text = s["text"].as_str().unwrap();
+        assert!(text.contains("mov dword ptr"), "{s}");
+    }
+    // Steps of the harness are no code.
+    assert!(
+        events
+            .iter()
+            .all(|e| e["source"].is_object() || e["kind"] == "skip")
+    );
+}
+
+/// What the harness says of functions that are elsewhere: by their path or its end.
+#[test]
+fn functions_elsewhere_are_named_by_their_path() {
+    let code = "
+        void _ZN3lib4deep4slow17h0123456789abcdefE(void);
+        void work(int *x) { _ZN3lib4deep4slow17h0123456789abcdefE(); *x = 1; }";
+    for (said, code_expected) in [
+        ("", 2),
+        ("skip `lib::deep::slow`;", 0),
+        ("skip `deep::slow`;", 0),
+        ("havoc slow;", 0),
+        ("skip low;", 2),
+    ] {
+        let harness =
+            format!("{said}\nshared x: object(4);\nthread t {{ call work(&x); }}\nnever x == 2;");
+        let Some((_scratch, file, _)) = with_code(code, &harness) else {
+            return;
+        };
+        let ran = run(&["check", &file]);
+        assert_eq!(ran.code, code_expected, "{said}: {}{}", ran.out, ran.err);
+        if code_expected == 2 {
+            let hint = "say “skip `lib::deep::slow`;”";
+            assert!(ran.err.contains(hint), "{}", ran.err);
+        }
+    }
+}
+
+/// Of an argument only one bit is looked at: the others are cut off, which is no fault.
+#[test]
+fn what_is_not_looked_at_is_cut_off() {
+    let code = "void set(int *x, unsigned n) { if (n & 1) *x = 1; }";
+    let harness = "shared x: object(4);
+        thread t { local n: u32; n = 7; call set(&x, n); n = 6; call set(&x, n); }
+        finally x == 1;";
+    let Some((_scratch, file, _)) = with_code(code, harness) else {
+        return;
+    };
+    let ran = run(&["check", &file]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+}
+
 #[test]
 fn marks_in_c() {
     let code = "
@@ -208,6 +284,93 @@ fn marks_in_c() {
     let ran = run(&["check", &object]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("never t[i]@critical"), "{}", ran.out);
+}
+
+/// Nodes that are variables of their own, a queue that begins with one of them, and a lock that knows its
+/// slots by a pointer: what the file says of memory counts.
+#[test]
+fn memory_is_what_the_file_says() {
+    let queue = |take: &str| {
+        format!(
+            "
+        #include <stdatomic.h>
+        #include \"wattle.h\"
+        struct node {{ atomic_uint wait; struct node *before; }};
+        static struct node free_node, first, second;
+        static struct node *_Atomic last = &free_node;
+        static void run(struct node *mine) {{
+            for (;;) {{
+                atomic_store_explicit(&mine->wait, 1, memory_order_relaxed);
+                struct node *before = {take};
+                mine->before = before;
+                while (atomic_load_explicit(&before->wait, memory_order_acquire)) ;
+                WATTLE_LABEL(critical);
+                before = mine->before;
+                atomic_store_explicit(&mine->wait, 0, memory_order_release);
+                mine = before;
+            }}
+        }}
+        void wattle_thread_a(void) {{ run(&first); }}
+        void wattle_thread_b(void) {{ run(&second); }}"
+        )
+    };
+    let slots = |first: u32| {
+        format!(
+            "
+        #include <stdatomic.h>
+        #include \"wattle.h\"
+        struct slot {{ atomic_uint wait, number; }};
+        static struct slot slots[2] = {{{{{first}, 0}}, {{1, 1}}}};
+        static struct {{ struct slot *all; unsigned mask; atomic_uint next; }} l = {{slots, 1, 0}};
+        static void run(void) {{
+            for (;;) {{
+                struct slot *mine = l.all + (atomic_fetch_add(&l.next, 1) & l.mask);
+                while (atomic_load_explicit(&mine->wait, memory_order_acquire)) ;
+                atomic_store_explicit(&mine->wait, 1, memory_order_relaxed);
+                WATTLE_LABEL(critical);
+                unsigned on = (mine->number + 1) & l.mask;
+                atomic_store_explicit(&l.all[on].wait, 0, memory_order_release);
+            }}
+        }}
+        void wattle_thread_a(void) {{ run(); }}
+        void wattle_thread_b(void) {{ run(); }}"
+        )
+    };
+    let exchange = "atomic_exchange(&last, mine)";
+    let apart = "last; atomic_store_explicit(&last, mine, memory_order_release)";
+    for (code, verdict) in [
+        (queue(exchange), 0),
+        (queue(apart), 1),
+        (slots(0), 0),
+        // Nobody ever gets in.
+        (slots(1), 0),
+    ] {
+        let Some((_scratch, _, object)) = with_code(&code, "") else {
+            return;
+        };
+        let ran = run(&["check", &object, "--timeout", "120s"]);
+        assert_eq!(ran.code, verdict, "{code}\n{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn leaving_an_object_is_a_violation() {
+    let code = "void set(int *x, unsigned n) { if (n == 1) x[n] = 1; else x[0] = 0; }";
+    for (n, verdict) in [(0, 0), (1, 1)] {
+        let harness =
+            format!("shared x: object(4);\nthread t {{ call set(&x, {n}); }}\nnever x == 1;");
+        let Some((_scratch, file, _)) = with_code(code, &harness) else {
+            return;
+        };
+        let ran = run(&["check", &file]);
+        assert_eq!(ran.code, verdict, "{n}: {}{}", ran.out, ran.err);
+        assert_eq!(
+            verdict == 1,
+            ran.out.contains("outside of `x`"),
+            "{}",
+            ran.out
+        );
+    }
 }
 
 #[test]

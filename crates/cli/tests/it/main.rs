@@ -13,10 +13,14 @@ mod explore;
 mod families;
 mod fences;
 mod formats;
+mod hosts;
 mod integers;
 mod json;
 mod lsp;
 mod machine;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod native;
+mod newcomers;
 mod papers;
 mod places;
 mod robust;

@@ -118,13 +118,17 @@ fn needed_fences_come_with_their_run() {
         r.out
     );
     assert!(
-        r.out.contains("atomic statement in line 3: `swap(y, 1)"),
+        r.out
+            .contains("atomic statement in line 3, column 21: `swap(y, 1)"),
         "{}",
         r.out
     );
+    // Nobody minds that it is not one step, as long as the store does not wait.
     assert!(
-        r.out
-            .contains("needed: without it q can load x before its store to y"),
+        r.out.contains(
+            "a weaker one suffices (proved): not atomic, with a fence after it\n             \
+             without it q can load x before its store to y"
+        ),
         "{}",
         r.out
     );
@@ -146,6 +150,50 @@ fn needed_fences_come_with_their_run() {
         "{}",
         r.out
     );
+}
+
+#[test]
+fn weaker_forms_of_locks_and_exchanges() {
+    let s = Scratch::new();
+    let role = |name: &str, text: &str, model: &str| {
+        let r = run(&[
+            "fences",
+            &s.file(name, text),
+            "--existing",
+            "--json",
+            "--model",
+            model,
+        ]);
+        assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+        let v: Value = serde_json::from_str(&r.out).expect("JSON");
+        let first = &v["existing"][0];
+        assert!(first["without"].is_string(), "{v:#}");
+        let word = |key: &str| first[key].as_str().unwrap_or("").to_string();
+        (word("role"), word("why"))
+    };
+    // Two loads at one time: nobody minds what waits in the buffer.
+    let snapshot = "shared x, y;\nthread p { local a, b; atomic { a = x; b = y; } }\nthread q { atomic { x = 1; y = 1; } }\nfinally p.a == p.b;\n";
+    let (kind, why) = role("snapshot.wtl", snapshot, "tso");
+    assert_eq!(kind, "weaker-suffices", "{why}");
+    assert!(why.contains("atomic buffered"), "{why}");
+    // A counter would lose what is still on its way to memory.
+    let counter = "shared x;\nthread p[2] { fetch_add(x, 1); }\nfinally x == 2;\n";
+    let (kind, why) = role("counter.wtl", counter, "tso");
+    assert_eq!(kind, "needed", "{why}");
+    // A lock needs both.
+    let lock = "shared l;\nthread p[2] { while swap(l, 1) == 1 { } in: skip; l = 0; }\nnever p[i]@in && p[j]@in;\n";
+    let (kind, why) = role("lock.wtl", lock, "tso");
+    assert_eq!(kind, "needed", "{why}");
+    // A flag that says that the data is there: on PSO its order is needed, and that of stores is enough.
+    let flag = "shared d, f;\nthread p { d = 1; swap(f, 1); }\nthread q { local a, b; a = f; b = d; }\nfinally !(q.a == 1 && q.b == 0);\n";
+    let (kind, why) = role("flag.wtl", flag, "pso");
+    assert_eq!(kind, "weaker-suffices", "{why}");
+    assert!(why.contains("`fence store` before it"), "{why}");
+    // A lock prefix of an x86 program that only orders.
+    let sb = "X86 SB\n{ x=0; y=0; }\n P0 | P1 ;\n XCHG [x],ECX | MOV [y],$1 ;\n MOV EAX,[y] | MFENCE ;\n | MOV EAX,[x] ;\n~exists (0:EAX=0 /\\ 1:EAX=0)\n".replace("{ x=0;", "{ 0:ECX=1; x=0;");
+    let (kind, why) = role("sb.litmus", &sb, "tso");
+    assert_eq!(kind, "weaker-suffices", "{why}");
+    assert!(why.contains("a fence after it"), "{why}");
 }
 
 #[test]
@@ -270,4 +318,89 @@ fn loops_cost() {
         "{v:#}"
     );
     assert!(v["fences"][0]["column"].is_number(), "{v:#}");
+}
+
+/// A sequence lock whose writer is unrolled: two store fences in the text, whatever the number of rounds.
+const SEQLOCK: &str = "\
+shared seq, a, b;
+thread writer {
+    for i in 1..4 {
+        seq = seq + 1;
+        a = i;
+        b = i;
+        seq = seq + 1;
+    }
+}
+thread reader {
+    local s, x, y, e;
+    loop {
+        s = seq;
+        x = a;
+        y = b;
+        e = seq;
+        if s == e && s % 2 == 0 { assert x == y; }
+    }
+}
+";
+
+#[test]
+fn a_seqlock_in_a_for_loop() {
+    let s = Scratch::new();
+    let (file, out) = (s.file("seqlock.wtl", SEQLOCK), s.path("fenced.wtl"));
+    let r = run(&["fences", &file, "--model", "pso", "--write", &out]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    for told in [
+        "2 fences for safety on PSO, and fewer do not suffice",
+        "fence store after line 4\n",
+        "without it writer can store a before its store to seq is in memory",
+        "fence store after line 6\n",
+        "without it writer can store seq before its store to b is in memory",
+    ] {
+        assert!(r.out.contains(told), "{told}\n{}", r.out);
+    }
+    let written = std::fs::read_to_string(&out).expect("the fenced program");
+    let expected = SEQLOCK
+        .replacen("+ 1;\n", "+ 1;\n        fence store;\n", 1)
+        .replace("b = i;\n", "b = i;\n        fence store;\n");
+    assert_eq!(written, expected);
+}
+
+/// Branches that end with a store: one fence behind both, or behind the one that needs it.
+#[test]
+fn one_fence_for_two_branches() {
+    let s = Scratch::new();
+    let text = "shared x, y, z;\nthread p {\n    local r;\n    if z == 0 {\n        x = 1;\n    } else {\n        x = 2;\n    }\n    r = y;\n}\nthread q { local s; y = 1; fence; s = x; }\nthread w { z = 1; }\nfinally !(p.r == 0 && q.s == 0);\n";
+    let (file, out) = (s.file("branches.wtl", text), s.path("fenced.wtl"));
+    let r = run(&["fences", &file, "--write", &out]);
+    assert!(
+        r.out.starts_with("1 fence for safety on TSO, and fewer"),
+        "{}",
+        r.out
+    );
+    assert!(r.out.contains("fence before line 9\n"), "{}", r.out);
+    let written = std::fs::read_to_string(&out).expect("the fenced program");
+    assert_eq!(
+        written,
+        text.replace("    r = y;\n", "    fence;\n    r = y;\n")
+    );
+}
+
+/// A loop that stores before it comes round: one fence at the beginning of its body, in the text.
+#[test]
+fn one_fence_for_the_way_in_and_the_way_round() {
+    let s = Scratch::new();
+    let text = "shared x, y;\nthread p {\n    local r;\n    x = 1;\n    loop {\n        r = y;\n        if r == 0 { in: skip; }\n        x = 0;\n        x = 1;\n    }\n}\nthread q {\n    local s;\n    y = 1;\n    fence;\n    s = x;\n    if s == 0 { in: skip; }\n    y = 0;\n}\nnever p@in && q@in;\n";
+    let (file, out) = (s.file("round.wtl", text), s.path("fenced.wtl"));
+    let r = run(&["fences", &file, "--write", &out]);
+    assert!(
+        r.out.starts_with("1 fence for safety on TSO, and fewer"),
+        "{}",
+        r.out
+    );
+    assert!(r.out.contains("fence before line 6\n"), "{}", r.out);
+    let written = std::fs::read_to_string(&out).expect("the fenced program");
+    assert_eq!(
+        written,
+        text.replace("        r = y;\n", "        fence;\n        r = y;\n")
+    );
 }

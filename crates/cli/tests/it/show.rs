@@ -160,3 +160,27 @@ fn states_are_drawn_as_far_as_they_are_few() {
     let other = run(&["show", &file, "--as", "states", "--reduce", "tso,k=2"]);
     assert_eq!(other.code, 2);
 }
+
+/// Graphs speak of the source: no registers of the front-end, and what comes first in the text first.
+#[test]
+fn thread_graphs_are_in_the_words_of_the_source() {
+    let file = root().join("examples/peterson.wtl").display().to_string();
+    let r = run(&["show", &file, "--as", "svg"]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert!(!r.out.contains("_1"), "{}", r.out);
+    let place = |text: &str| {
+        r.out
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}\n{}", r.out))
+    };
+    let order = [
+        "read flag[1]",
+        "assume flag[1] == 1",
+        "read turn",
+        "assume turn == 1",
+        "skip",
+        "flag[0] = 0",
+    ];
+    let places: Vec<usize> = order.iter().map(|t| place(t)).collect();
+    assert!(places.is_sorted(), "{places:?}\n{}", r.out);
+}

@@ -334,5 +334,41 @@ fn traces_prove_and_break() {
     }
     let spins = "shared x;\nthread p { local r; while r == 0 { r = x; } }\nnever x == 1;\n";
     let r = check(spins, &["--engine", "traces"]);
+    assert_eq!(r.code, 0, "{}", r.out);
+    let endless = "shared x;\nthread p { loop { x = 1; fence; x = 0; fence; } }\nnever x == 2;\n";
+    let r = check(endless, &["--engine", "traces"]);
     assert_eq!(r.code, 3, "{}", r.out);
+}
+
+/// `--buffer k=N`: what does not fit is said, and is no proof. Under PSO cells may have other lengths.
+#[test]
+fn buffers_of_a_length() {
+    let text = "shared x, y;
+thread p { x = 1; x = 2; y = 1; }
+thread q { local r, s; r = y; s = x; }
+never q.r == 2 && q.s == 3;";
+    for (more, code, word) in [
+        ("--model pso --buffer k=1", 3, "NOT a proof"),
+        ("--model pso --buffer k=2", 0, "holds on PSO"),
+        ("--model pso --buffer k=1,x=2", 0, "holds on PSO"),
+        ("--model pso --buffer k=1,y=2", 3, "NOT a proof"),
+        ("--model tso --buffer k=2", 3, "NOT a proof"),
+        ("--model tso --buffer k=3", 0, "holds on TSO"),
+        (
+            "--model tso --buffer k=1,x=2",
+            3,
+            "one buffer for all cells",
+        ),
+        ("--model pso --buffer k=1,z=2", 3, "no cell called `z`"),
+        ("--buffer 2", 2, "`k=N` is expected"),
+        ("--buffer k=1,k", 2, "`k=N` is expected"),
+        ("--buffer k=1 --engine cegar", 2, "for --engine explicit"),
+        ("--buffer k=1 --content set", 2, "cannot be used with"),
+    ] {
+        let words: Vec<&str> = more.split_whitespace().collect();
+        let r = check(text, &words);
+        let told = format!("{more:?}: {}{}", r.out, r.err);
+        assert_eq!(r.code, code, "{told}");
+        assert!(told.contains(word), "{told}");
+    }
 }

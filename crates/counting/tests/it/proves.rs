@@ -150,3 +150,39 @@ never p[i]@cs && q@cs;",
         &[MemoryModel::Tso, MemoryModel::Pso],
     );
 }
+
+/// As many places as the program says, whatever their number: more than instances are run with.
+#[test]
+fn semaphores_of_other_sizes() {
+    for size in [1, 3, 5] {
+        let inside: Vec<String> = (0..=size).map(|i| format!("p[i{i}]@cs")).collect();
+        let never = format!("never {};", inside.join(" && "));
+        let down = format!(
+            "shared s = {size};
+thread p[*] {{ local r; loop {{ loop {{ r = s; if r > 0 {{ if cas(s, r, r-1) {{ break; }} }} }}
+ cs: skip; fetch_add(s, 1); }} }} {never}"
+        );
+        proved("down", &down);
+        let up = format!(
+            "shared used;
+thread p[*] {{ local r; loop {{ loop {{ r = used; if r < {size} {{ if cas(used, r, r+1) {{ break; }} }} }}
+ cs: skip; fetch_add(used, -1); }} }} {never}"
+        );
+        proved("up", &up);
+    }
+}
+
+/// Who finds no place puts back what it took.
+#[test]
+fn a_semaphore_that_takes_first() {
+    for size in [1, 2, 3] {
+        let inside: Vec<String> = (0..=size).map(|i| format!("p[i{i}]@cs")).collect();
+        let text = format!(
+            "shared s = {size};
+thread p[*] {{ local r; loop {{ loop {{ r = fetch_add(s, -1); if r > 0 {{ break; }} fetch_add(s, 1); }}
+ cs: skip; fetch_add(s, 1); }} }} never {};",
+            inside.join(" && ")
+        );
+        proved("undo", &text);
+    }
+}

@@ -13,6 +13,10 @@
 //! may move in some states of a component and never does inside it, a strongly fair run is in those states
 //! only finitely often: the other nodes have a second number, which again never grows along an edge
 //! between them, and so on.
+//!
+//! Not every state need be there. *Local* steps run at once after the move before them, so states between
+//! have no nodes. And a state may name *processes* (threads, or threads' buffers) whose moves are enough
+//! there: only what these lead to need have nodes. When both is allowed the auditor finds out from the program.
 
 use super::as_base64;
 use super::closed_states::{ClosedStates, Corrupt};
@@ -31,8 +35,9 @@ pub struct Components {
     /// Why numbers are harmless. The others are of components without an edge from them to themselves.
     #[serde(with = "pairs")]
     pub components: BTreeMap<u32, Harmless>,
-    /// For every state in order: how many nodes; for each its state of the automaton and, for every
-    /// trap it is in, how many numbers and these.
+    /// For every state in order: how many processes are enough (none: everybody is needed) and these; how many
+    /// nodes; for each its state of the automaton and, for every trap it is in, how many
+    /// numbers and these. A process is twice its thread's number, and one more for the buffer.
     #[serde(with = "as_base64")]
     pub nodes: Vec<u8>,
 }

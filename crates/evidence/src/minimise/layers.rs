@@ -24,6 +24,9 @@ pub struct Search<'a, L: Layout> {
     pub control: &'a Control<'a>,
 }
 
+/// Layers up to this say nothing about those to come.
+const SMALL: usize = 500;
+
 /// Thread switches and delayed stores.
 type Cost = (usize, usize);
 type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
@@ -77,7 +80,7 @@ impl<L: Layout> Search<'_, L> {
     ) -> Option<Trace> {
         // Deadlocks are not recognised state by state; the same last state will do.
         let wanted = match self.end {
-            End::Deadlock => Some(self.last_state(own?.1)?),
+            End::Deadlock => Some(self.states(own?.1)?.pop()?),
             End::Target | End::Fault(_) => None,
         };
         let own = own.map(|(own, _)| own);
@@ -108,6 +111,11 @@ impl<L: Layout> Search<'_, L> {
             let layer = &layers[depth];
             nodes += layer.len();
             if layer.is_empty() || nodes > self.max_nodes {
+                return None;
+            }
+            // Layers grow for the first half of the way at least: no use in beginning what will be given up.
+            let rest = (longest / 2).saturating_sub(depth);
+            if layer.len() > SMALL && nodes + rest * layer.len() > self.max_nodes {
                 return None;
             }
             let progress = Progress {
@@ -216,15 +224,46 @@ impl<L: Layout> Search<'_, L> {
             && evaluate(state, &question.target).is_ok_and(|v| v != 0)
     }
 
-    fn last_state(&self, trace: &Trace) -> Option<StateOf<L>> {
-        let mut state = self.machine.initial(&trace.start);
-        for event in &trace.events {
-            match self.machine.apply(&state, event) {
-                Outcome::Next(next) => state = next,
+    /// The states that a trace passes, the start's first: without the one after a fault, there is none. `None` if
+    /// the events are no run.
+    pub fn states(&self, trace: &Trace) -> Option<Vec<StateOf<L>>> {
+        let mut states = vec![self.machine.initial(&trace.start)];
+        for (i, event) in trace.events.iter().enumerate() {
+            let state = states.last().filter(|s| self.machine.can(s, event))?;
+            match self.machine.apply(state, event) {
+                Outcome::Next(next) => states.push(next),
+                Outcome::Fault(_) if i + 1 == trace.events.len() => {}
                 Outcome::Fault(_) | Outcome::Full(_) => return None,
             }
         }
-        Some(state)
+        Some(states)
+    }
+
+    /// Whether these events lead from a state to the end that is looked for; of a deadlock, whether they can all happen.
+    pub fn is_shown<'e>(
+        &self,
+        from: &StateOf<L>,
+        mut events: impl Iterator<Item = &'e Event>,
+    ) -> bool {
+        let mut state = from.clone();
+        while let Some(event) = events.next() {
+            if !self.machine.can(&state, event) {
+                return false;
+            }
+            match self.machine.apply(&state, event) {
+                Outcome::Next(next) => state = next,
+                Outcome::Fault(fault) => {
+                    let wanted = matches!(self.end, End::Fault(end) if *end == fault);
+                    return wanted && events.next().is_none();
+                }
+                Outcome::Full(_) => return false,
+            }
+        }
+        match self.end {
+            End::Target => self.is_target(&state),
+            End::Deadlock => true,
+            End::Fault(_) => false,
+        }
     }
 
     fn trace(

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test that includes this uses a part of it")]
 
 use std::collections::HashMap;
-use wattle_evidence::live::big::Big;
+use wattle_evidence::live::big::{Big, Moves};
 use wattle_evidence::live::{Fairness, LiveTask, Set, loop_in_block, movers};
 use wattle_memory::reference::{State, evaluate};
 use wattle_memory::{Exact, Layout, MemoryModel, Pso, Sc, Tso};
@@ -292,10 +292,19 @@ fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
             return None;
         }
         let state = list[next].clone();
-        let Ok(moves) = big.moves(&state) else {
-            judge.fault = true;
-            return Some(judge);
+        // A run that meets a fault ends there.
+        let (moves, fault) = match big.moves(&state) {
+            Ok(moves) => (moves, false),
+            Err(_) => {
+                let none = Moves {
+                    moves: Vec::new(),
+                    able: 0,
+                    discarded: false,
+                };
+                (none, true)
+            }
         };
+        judge.fault |= fault;
         let now: Result<Vec<bool>, _> = atoms
             .iter()
             .map(|e| evaluate(&state, e).map(|v| v != 0))
@@ -308,7 +317,7 @@ fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
         for m in moves.moves {
             edges.push((add(m.target, &mut list), m.moved));
         }
-        if edges.is_empty() && !moves.discarded {
+        if edges.is_empty() && !moves.discarded && !fault {
             edges.push((next, 0));
         }
         judge.edges.push(edges);

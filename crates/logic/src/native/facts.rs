@@ -7,6 +7,7 @@ use crate::proof::{End, FactId, Proof, Step, Sum};
 use crate::solver::Reason;
 use crate::term::{Term, Var};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// `term <= 0`, or `term == 0`.
@@ -131,19 +132,22 @@ pub(super) struct Ledger<'w> {
     look: u64,
     goes_on: &'w dyn Fn() -> bool,
     pub(super) max_depth: u32,
+    /// What all queries of the solver have taken.
+    spent: &'w Cell<u64>,
 }
 
 /// Work from one look up to the next: about a millisecond.
 const LOOK: u64 = 1 << 13;
 
 impl<'w> Ledger<'w> {
-    pub(super) fn new(first_fact: u32, (limits, goes_on): Allowed<'w>) -> Ledger<'w> {
+    pub(super) fn new(first_fact: u32, (limits, goes_on, spent): Allowed<'w>) -> Ledger<'w> {
         Ledger {
             next_fact: first_fact,
             work: limits.work,
             look: limits.work.saturating_sub(LOOK),
             goes_on,
             max_depth: limits.depth,
+            spent,
         }
     }
 
@@ -155,6 +159,7 @@ impl<'w> Ledger<'w> {
     }
 
     pub(super) fn spend(&mut self, work: u64) -> Result<(), Stop> {
+        self.spent.set(self.spent.get() + work);
         match self.work.checked_sub(work) {
             Some(left) => {
                 self.work = left;

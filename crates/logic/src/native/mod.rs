@@ -21,9 +21,10 @@ mod theory;
 
 use crate::formula::Formula;
 use crate::solver::{Answer, Solver};
+use std::cell::Cell;
 
-/// What a query may take: work, and whether it goes on at all.
-type Allowed<'w> = (Limits, &'w dyn Fn() -> bool);
+/// What a query may take: work, and whether it goes on at all; and where what it took is added up.
+type Allowed<'w> = (Limits, &'w dyn Fn() -> bool, &'w Cell<u64>);
 
 /// How much work one query may take before the answer is `Unknown`.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,7 @@ pub enum Strategy {
 pub struct Native {
     limits: Limits,
     strategy: Strategy,
+    spent: Cell<u64>,
 }
 
 impl Native {
@@ -73,8 +75,13 @@ impl Native {
     pub fn with_limits(limits: Limits) -> Native {
         Native {
             limits,
-            strategy: Strategy::Mixed,
+            ..Native::default()
         }
+    }
+
+    /// What all queries so far have taken, in the steps that [`Limits`] count: the same on every machine.
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
     }
 
     /// The solver with this strategy.
@@ -90,6 +97,7 @@ impl Solver for Native {
     }
 
     fn check_while(&mut self, assertions: &[Formula], goes_on: &dyn Fn() -> bool) -> Answer {
-        search::solve(assertions, (self.limits, goes_on), self.strategy)
+        let allowed = (self.limits, goes_on, &self.spent);
+        search::solve(assertions, allowed, self.strategy)
     }
 }

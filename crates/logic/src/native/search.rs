@@ -16,12 +16,8 @@ use std::borrow::Cow;
 const PLAIN_WORK: u64 = 12_000;
 
 /// Decides the conjunction of `assertions`.
-pub(super) fn solve(
-    assertions: &[Formula],
-    (limits, goes_on): Allowed<'_>,
-    strategy: Strategy,
-) -> Answer {
-    let allowed = (limits, goes_on);
+pub(super) fn solve(assertions: &[Formula], allowed: Allowed<'_>, strategy: Strategy) -> Answer {
+    let (limits, goes_on, spent) = allowed;
     let outcome = match strategy {
         Strategy::Splitting => split(assertions, allowed),
         Strategy::Learning => learn::solve(assertions, first_free_var(assertions), allowed),
@@ -30,7 +26,7 @@ pub(super) fn solve(
                 work: limits.work.min(PLAIN_WORK),
                 ..limits
             };
-            match split(assertions, (short, goes_on)) {
+            match split(assertions, (short, goes_on, spent)) {
                 Err(Stop::GaveUp(why)) if why != Reason::Stopped => {
                     learn::solve(assertions, first_free_var(assertions), allowed)
                 }

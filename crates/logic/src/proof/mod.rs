@@ -7,6 +7,7 @@
 //! fits on three screens; it knows nothing of how proofs are found.
 
 mod check;
+mod size;
 
 pub use check::{ProofError, check};
 
@@ -122,32 +123,4 @@ pub enum End {
         /// One proof per case, in order.
         branches: Vec<Proof>,
     },
-}
-
-impl Proof {
-    /// How many steps and ends the proof has.
-    pub fn size(&self) -> usize {
-        let steps = self.steps.iter().map(|step| match step {
-            Step::Lemma { proof, .. } => 1 + proof.size(),
-            Step::Cut { .. }
-            | Step::Conjuncts { .. }
-            | Step::Quotient { .. }
-            | Step::Unit { .. } => 1,
-        });
-        let end = match &self.end {
-            End::Split { low, high, .. } => low.size() + high.size(),
-            End::Cases { branches, .. } => branches.iter().map(Proof::size).sum(),
-            End::Farkas(_) | End::Absurd(_) | End::Refuted { .. } => 0,
-        };
-        1 + steps.sum::<usize>() + end
-    }
-}
-
-impl From<End> for Proof {
-    fn from(end: End) -> Proof {
-        Proof {
-            steps: Vec::new(),
-            end,
-        }
-    }
 }

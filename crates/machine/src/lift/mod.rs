@@ -8,6 +8,7 @@
 mod arithmetic;
 mod flags;
 mod operands;
+mod vectors;
 
 use crate::bits::{E, VarId};
 use crate::graph::{self, Access, Op, Vars};
@@ -21,6 +22,8 @@ pub enum Micro {
     Op(Op),
     /// Either the first or the second, by a condition of one bit.
     If(E, Vec<Micro>, Vec<Micro>),
+    /// One of several orders, nobody says which.
+    Either(Vec<Vec<Op>>),
 }
 
 /// What happens after an instruction.
@@ -186,6 +189,7 @@ impl Lift<'_> {
             M::Call => return Ok(Next::Call(self.target(i)?)),
             M::Jmp => return Ok(Next::Jump(self.target(i)?)),
             _ if i.condition_code() != ConditionCode::None => return self.conditional(i),
+            _ if self.vectors(i)? => {}
             _ => return Err("this instruction is not supported".into()),
         }
         Ok(Next::Fall)

@@ -199,7 +199,7 @@ impl Lift<'_> {
     }
 
     /// A constant of the file.
-    fn read_only(&self, address: u64, bytes: u32) -> Option<u64> {
+    pub(super) fn read_only(&self, address: u64, bytes: u32) -> Option<u64> {
         let s = self.image.section_at(address)?;
         if s.writable || s.code {
             return None;

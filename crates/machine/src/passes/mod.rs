@@ -42,7 +42,7 @@ fn put_in(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Vec<Refusal
     let mut refusals = Vec::new();
     for _ in 0..8 {
         let solved = solve(graph, fields, objects);
-        let (changed, more) = propagate::rewrite(graph, &solved, objects);
+        let (changed, more) = propagate::rewrite(graph, &solved, fields, objects);
         refusals.extend(more);
         let dropped = live::drop_dead(graph);
         tidy::contract(graph);

@@ -122,7 +122,7 @@ pub fn split(graph: &mut Graph) {
             }
             let Op::Assign(v, e) = &edge.op else { continue };
             let Some(parts) = split.get(v) else { continue };
-            let (e, origin, to) = (e.clone(), edge.origin, edge.to);
+            let e = e.clone();
             // All values first: they are made of the old parts.
             let mut ops = Vec::new();
             let mut moves = Vec::new();
@@ -137,20 +137,7 @@ pub fn split(graph: &mut Graph) {
                 moves.push(Op::Assign(*part, E::Var(kept, width)));
             }
             ops.extend(moves);
-            graph.nodes[at].out[k].op = Op::Nop;
-            let mut from = at;
-            let last = ops.len();
-            for (i, op) in ops.into_iter().enumerate() {
-                let next = if i + 1 == last { to } else { graph.node() };
-                match i {
-                    0 => {
-                        graph.nodes[at].out[k].op = op;
-                        graph.nodes[at].out[k].to = next;
-                    }
-                    _ => graph.edge(from, op, next, origin),
-                }
-                from = next;
-            }
+            graph.put_in_place(at, k, ops);
         }
     }
 }

@@ -132,8 +132,14 @@ pub struct Solved {
     pub facts: Vec<Option<Facts>>,
 }
 
-/// The operation with values put in and the stack made into variables.
-pub fn effective(op: &Op, facts: &Facts, vars: &mut Vars) -> Op {
+/// The operation with values put in, the stack made into variables, and what nobody ever changes read.
+pub fn effective(
+    op: &Op,
+    facts: &Facts,
+    vars: &mut Vars,
+    fields: &Fields,
+    objects: &[Object],
+) -> Op {
     let mut op = op.clone();
     for e in op.expressions_mut() {
         *e = facts.put(e);
@@ -145,7 +151,13 @@ pub fn effective(op: &Op, facts: &Facts, vars: &mut Vars) -> Op {
                 let value = facts.put(&vars.read(slot)).extract(low, at.bytes * 8);
                 Op::Assign(to, value)
             }
-            None => Op::Load { to, at },
+            None => {
+                let spot = spot(&at.address, &|v| facts.kind(v));
+                match spot.and_then(|s| fields.constant(objects, &s, at.bytes)) {
+                    Some(value) => Op::Assign(to, value.resize(vars.width(to))),
+                    None => Op::Load { to, at },
+                }
+            }
         },
         Op::Store { at, value } => match stack_part(&at.address, at.bytes, vars) {
             Some((offset, low)) => {
@@ -194,7 +206,7 @@ pub fn solve(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Solved {
             continue;
         };
         for edge in &graph.nodes[n].out {
-            let op = effective(&edge.op, &before, &mut vars);
+            let op = effective(&edge.op, &before, &mut vars, fields, objects);
             let Some(after) = transfer(&op, before.clone(), fields, objects) else {
                 continue;
             };
@@ -260,7 +272,12 @@ fn transfer(op: &Op, mut facts: Facts, fields: &Fields, objects: &[Object]) -> O
 }
 
 /// Rewrites every operation; whether anything changed, and what is refused.
-pub fn rewrite(graph: &mut Graph, solved: &Solved, _objects: &[Object]) -> (bool, Vec<Refusal>) {
+pub fn rewrite(
+    graph: &mut Graph,
+    solved: &Solved,
+    fields: &Fields,
+    objects: &[Object],
+) -> (bool, Vec<Refusal>) {
     let mut changed = false;
     let mut refusals = Vec::new();
     let mut vars = std::mem::take(&mut graph.vars);
@@ -272,7 +289,7 @@ pub fn rewrite(graph: &mut Graph, solved: &Solved, _objects: &[Object]) -> (bool
         };
         let before = node.out.len();
         for edge in &mut node.out {
-            let mut op = effective(&edge.op, facts, &mut vars);
+            let mut op = effective(&edge.op, facts, &mut vars, fields, objects);
             match &op {
                 Op::Assume(e) | Op::Assert(e, _) | Op::Require(e, _) if e.is_true() => op = Op::Nop,
                 Op::Require(_, why) => {

@@ -13,6 +13,12 @@
 //! - full fences, as soon as the buffer is empty;
 //! - everything inside an atomic block (but fences in one that keeps its stores buffered).
 //!
+//! *Nobody can tell before from after* may be less: whoever sees something before still sees it after. So a
+//! step to a location is local too where being there can only make the target true, as `p[i]@critical` does in
+//! `p[i]@critical && p[j]@critical`. *Why:* let the target be true after a run in which the step is not yet
+//! taken. It commutes with the rest of the run, so the same run with the step first is one; it ends in a state that
+//! differs in where the thread is, and there the target is true as well ([`View::helps`]).
+//!
 //! Where several such steps may be enabled at once the location is a *choice*: it is chained while one
 //! of its guards is true, and a search may take all its steps before anything else ([`super::persistent`]).
 //!
@@ -246,10 +252,16 @@ fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &S
 fn invisible(t: usize, step: &Step, view: &View) -> bool {
     let written = step.action.written();
     written.is_none_or(|r| !view.registers[t][r.index()])
-        && view.locations[t].iter().all(|at| {
-            let inside = |l| at.binary_search(&l).is_ok();
-            inside(step.source) == inside(step.target)
-        })
+        && view.locations[t]
+            .iter()
+            .zip(&view.helps[t])
+            .all(|(at, helps)| {
+                let inside = |l| at.binary_search(&l).is_ok();
+                match (inside(step.source), inside(step.target)) {
+                    (false, true) => *helps,
+                    (from, to) => from == to,
+                }
+            })
 }
 
 /// Makes the target of every back edge among local locations not local.

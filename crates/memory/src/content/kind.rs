@@ -1,29 +1,10 @@
 //! Contents by name, for those who choose one at run time: the command line, certificates and the
 //! compiled machine.
 
+use super::Keeps;
 use crate::layout::Bounds;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-
-/// A content without its bounds.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Keeps {
-    /// Everything in order.
-    #[default]
-    Exact,
-    /// Everything, without order.
-    Multiset,
-    /// The oldest k in order and a set of the rest.
-    Oldest,
-    /// The newest k in order and a set of the rest.
-    Newest,
-    /// At most k in order; one more is reported.
-    AtMost,
-}
 
 /// A content with one k for every buffer. With k = 0 nothing is in order: that is the set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,18 +19,6 @@ pub struct Contents {
     pub keeps: Keeps,
     /// Per thread. Contents without a k need none.
     pub bounds: Vec<Bounds<usize>>,
-}
-
-impl Keeps {
-    /// The content has more behaviours than the exact one, never fewer.
-    pub fn is_abstract(self) -> bool {
-        !matches!(self, Keeps::Exact | Keeps::AtMost)
-    }
-
-    /// Nothing is ever reported as too much, and over finite data there are finitely many buffers.
-    pub fn is_finite(self) -> bool {
-        matches!(self, Keeps::Oldest | Keeps::Newest)
-    }
 }
 
 /// Everything in order, whatever the program.

@@ -4,12 +4,14 @@
 //! drains that are possible, and tell whether it is empty. Exact contents answer exactly; an
 //! abstract content may offer more drains than any exact buffer it stands for, never fewer.
 
+mod keeps;
 mod kind;
 mod multiset;
 mod ordered;
 mod set;
 
-pub use kind::{ContentKind, Contents, EXACT, Keeps};
+pub use keeps::Keeps;
+pub use kind::{ContentKind, Contents, EXACT};
 pub use multiset::Multiset;
 pub use ordered::{AtMostK, NewestK, OldestK};
 pub use set::Set;

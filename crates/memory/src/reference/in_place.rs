@@ -134,6 +134,11 @@ impl<'i> InPlace<'i> {
         self.serials[t.index()]
     }
 
+    /// The epoch its next store will be of: how many store fences it has passed.
+    pub fn epoch(&self, t: ThreadId) -> u32 {
+        self.epochs[t.index()]
+    }
+
     /// All threads have ended and all buffers are empty.
     pub fn is_final(&self) -> bool {
         self.instance.thread_ids().all(|t| {

@@ -27,7 +27,8 @@ impl Display for ArraySystem {
             let index = match c.arity {
                 0 => "",
                 1 => "[proc]",
-                _ => "[proc, proc]",
+                2 => "[proc, proc]",
+                _ => "[proc, proc, proc]",
             };
             let ty = match c.ty {
                 CellType::Bool => "bool",

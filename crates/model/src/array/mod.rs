@@ -60,7 +60,7 @@ pub enum CellType {
     Declared(TypeIndex),
 }
 
-/// A scalar (`arity` 0) or an array indexed by one or two threads.
+/// A scalar (`arity` 0) or an array indexed by up to three threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellDecl {
     pub name: String,

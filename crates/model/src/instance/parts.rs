@@ -6,22 +6,12 @@
 //! blocks of others, can only keep it waiting. The other way round, runs of parts one after the other are a run
 //! of the whole, unless one of them keeps the lock or stops inside an atomic block.
 
-use super::{Address, Fact, Instance};
+use super::{Fact, Instance};
 use crate::graph::Action;
 use crate::{CellId, Expr, Op1, Op2, ThreadId};
 
 /// More ways for a condition to be true are not told apart.
 const MOST: usize = 4096;
-
-impl Address {
-    /// The cells it may be.
-    pub fn extent(&self) -> std::ops::Range<usize> {
-        match self {
-            Address::Cell(c) => c.index()..c.index() + 1,
-            Address::Computed { base, length, .. } => base.index()..base.index() + *length as usize,
-        }
-    }
-}
 
 impl Instance {
     /// The program in which only these threads do anything; the others have ended before they began. Threads,
@@ -177,7 +167,7 @@ impl Expr<Fact> {
     }
 
     /// Whether it has a value in every state.
-    fn is_total(&self) -> bool {
+    pub fn is_total(&self) -> bool {
         match self {
             Expr::Const(_) => true,
             Expr::Atom(Fact::Cell(_) | Fact::Register(..) | Fact::At(..)) => true,

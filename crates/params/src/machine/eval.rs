@@ -14,7 +14,7 @@ impl Machine<'_> {
     /// The value of a cell: a weak one is seen by its reader (newest own buffered value, else
     /// memory); without a reader it is the value in memory.
     fn read(&self, state: &State, a: &Access, env: &[u8], actor: Option<u8>) -> Option<i64> {
-        let mut args = [0u8; 2];
+        let mut args = [0u8; 3];
         for (slot, t) in args.iter_mut().zip(&a.args) {
             *slot = self.thread(*t, env);
             if *slot == 0 || *slot > self.threads {

@@ -12,7 +12,7 @@ pub use init::Candidates;
 
 use wattle_memory::MemoryModel;
 use wattle_model::array::{
-    ArrayIndex, ArraySystem, CellType, FenceKind, Transition, UpdateIndex, Value,
+    ArrayIndex, ArraySystem, CellType, FenceKind, Formula, Transition, UpdateIndex, Value,
 };
 
 /// A system with N threads under a memory model. Threads are 1..N; 0 is nobody.
@@ -221,7 +221,7 @@ impl<'a> Machine<'a> {
                 args: args.to_vec(),
                 choices: choices.to_vec(),
             };
-            if let Some(next) = self.apply(state, &event) {
+            if let Some(next) = self.stepped(state, transition, args, choices) {
                 emit(event, next);
             }
         });
@@ -277,34 +277,45 @@ impl<'a> Machine<'a> {
                 {
                     return None;
                 }
-                let mut choices = choices.iter().copied();
-                let (mut direct, mut delayed) = (Vec::new(), Vec::new());
-                self.writes(state, t, args, &mut |cell, position, value| {
-                    let value = match value {
-                        Some(v) => v,
-                        None => choices.next()?,
-                    };
-                    match self.buffered(cell) && !self.atomic[*transition] {
-                        true => delayed.push((position, value)),
-                        false => direct.push((position, value)),
-                    }
-                    Some(())
-                })?;
-                let mut next = state.clone();
-                direct.iter().for_each(|(p, v)| next.values[*p] = *v);
-                if let Some(actor) = t.actor {
-                    let buffer = &mut next.buffers[usize::from(args[usize::from(actor)]) - 1];
-                    let mark = self.model == MemoryModel::Pso && t.fence == Some(FenceKind::Store);
-                    if mark && !buffer.is_empty() && buffer.last() != Some(&Entry::Mark) {
-                        buffer.push(Entry::Mark);
-                    }
-                    if !delayed.is_empty() {
-                        buffer.push(Entry::Writes(delayed));
-                    }
-                }
-                Some(next)
+                self.stepped(state, *transition, args, choices)
             }
         }
+    }
+
+    /// The state after a transition that is enabled.
+    fn stepped(
+        &self,
+        state: &State,
+        transition: usize,
+        args: &[u8],
+        choices: &[i64],
+    ) -> Option<State> {
+        let t = &self.system.transitions[transition];
+        let mut choices = choices.iter().copied();
+        let mut delayed = Vec::new();
+        let mut next = state.clone();
+        self.writes(state, t, args, &mut |cell, position, value| {
+            let value = match value {
+                Some(v) => v,
+                None => choices.next()?,
+            };
+            match self.buffered(cell) && !self.atomic[transition] {
+                true => delayed.push((position, value)),
+                false => next.values[position] = value,
+            }
+            Some(())
+        })?;
+        if let Some(actor) = t.actor {
+            let buffer = &mut next.buffers[usize::from(args[usize::from(actor)]) - 1];
+            let mark = self.model == MemoryModel::Pso && t.fence == Some(FenceKind::Store);
+            if mark && !buffer.is_empty() && buffer.last() != Some(&Entry::Mark) {
+                buffer.push(Entry::Mark);
+            }
+            if !delayed.is_empty() {
+                buffer.push(Entry::Writes(delayed));
+            }
+        }
+        Some(next)
     }
 
     fn may_drain(&self, buffer: &[Entry], entry: usize) -> bool {
@@ -330,32 +341,30 @@ impl<'a> Machine<'a> {
         visit: &mut dyn FnMut(ArrayIndex, usize, Option<i64>) -> Option<()>,
     ) -> Option<()> {
         let actor = t.actor.map(|a| args[usize::from(a)]);
+        let mut env = Vec::with_capacity(args.len() + 4);
+        let mut index: Vec<u8> = Vec::with_capacity(2);
         for u in &t.updates {
             let each = u
                 .index
                 .iter()
                 .filter(|i| matches!(i, UpdateIndex::Each(_)))
                 .count();
-            let mut env = args.to_vec();
+            env.clear();
+            env.extend_from_slice(args);
             env.extend(std::iter::repeat_n(1, each));
             loop {
                 let mut next_each = args.len();
-                let index: Vec<u8> = u
-                    .index
-                    .iter()
-                    .map(|i| match i {
-                        UpdateIndex::At(t) => self.thread(*t, &env),
-                        UpdateIndex::Each(_) => {
-                            next_each += 1;
-                            env[next_each - 1]
-                        }
-                    })
-                    .collect();
-                let branch = u.branches.iter().find(|b| {
-                    let mut env = env.clone();
-                    let bound = env.len();
-                    self.holds(state, &b.condition, &mut env, bound, actor)
-                });
+                index.clear();
+                index.extend(u.index.iter().map(|i| match i {
+                    UpdateIndex::At(t) => self.thread(*t, &env),
+                    UpdateIndex::Each(_) => {
+                        next_each += 1;
+                        env[next_each - 1]
+                    }
+                }));
+                let bound = env.len();
+                let mut holds = |f: &Formula| self.holds(state, f, &mut env, bound, actor);
+                let branch = u.branches.iter().find(|b| holds(&b.condition));
                 if let Some(branch) = branch {
                     let value = match &branch.value {
                         Value::Any => None,
@@ -431,7 +440,7 @@ impl<'a> Machine<'a> {
             let mut env = vec![1u8; k];
             loop {
                 let different = (0..k).all(|i| !env[..i].contains(&env[i]));
-                if different && self.holds(state, &q.body, &mut env.clone(), k, None) {
+                if different && self.holds(state, &q.body, &mut env, k, None) {
                     return Some((i, env));
                 }
                 if !advance(&mut env, self.threads) {

@@ -278,6 +278,11 @@ type Made = (
 /// Truth values of the open predicates of a plan, every way they can be.
 type Combinations = Rc<[Vec<bool>]>;
 
+/// Work of the solver from one poll to the next.
+pub const POLL: u64 = 1 << 12;
+/// What a query takes besides.
+const QUERY: u64 = 64;
+
 /// The solver with what it was asked before.
 pub struct Asker {
     solver: Native,
@@ -286,6 +291,7 @@ pub struct Asker {
     /// By question and premises (signed predicates).
     known: FxHashMap<(u32, Vec<i32>), Combinations>,
     asked: u64,
+    polls: u64,
 }
 
 impl Default for Asker {
@@ -296,6 +302,7 @@ impl Default for Asker {
             plans: FxHashMap::default(),
             known: FxHashMap::default(),
             asked: 0,
+            polls: 0,
         }
     }
 }
@@ -336,9 +343,11 @@ impl Asker {
 
     fn check(&mut self, query: &[Formula], control: &Control<'_>) -> Result<Answer, Halt> {
         self.asked += 1;
-        if self.asked.is_multiple_of(64) {
+        let work = self.solver.spent() + QUERY * self.asked;
+        while self.polls < work / POLL {
+            self.polls += 1;
             let progress = Progress {
-                states: self.asked,
+                states: self.asked + self.polls,
                 frontier: 0,
                 memory: self.known.len() as u64 * 256,
                 ..Progress::default()

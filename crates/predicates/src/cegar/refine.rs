@@ -6,7 +6,7 @@
 //! the trace is first tried with the initial values forgotten except which unbounded variables are
 //! equal: what refutes the trace then compares variables with each other.
 
-use super::abstraction::Halt;
+use super::abstraction::{Halt, POLL};
 use crate::reduce::{Cause, Move, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -110,6 +110,7 @@ pub fn refine(
         solver: Native::new(),
         control,
         asked: 0,
+        polls: 0,
         stopped: None,
     };
     let refined = refine_with(&mut solver, system, initial, moves, last, ends_in_step);
@@ -122,18 +123,24 @@ pub fn refine(
     }
 }
 
+/// What a query takes besides: the trace's interpolants are made of its proof.
+const QUERY: u64 = 256;
+
 /// The solver, asked only while there is time.
 struct Polled<'c> {
     solver: Native,
     control: &'c Control<'c>,
     asked: u64,
+    polls: u64,
     stopped: Option<Stop>,
 }
 
 impl Solver for Polled<'_> {
     fn check(&mut self, assertions: &[Formula]) -> Answer {
         self.asked += 1;
-        if self.asked.is_multiple_of(16) {
+        let work = self.solver.spent() + QUERY * self.asked;
+        while self.stopped.is_none() && self.polls < work / POLL {
+            self.polls += 1;
             let poll = self.control.poll("cegar", Progress::default());
             self.stopped = self.stopped.or(poll.err());
         }

@@ -2,6 +2,7 @@
 
 use super::search::Search;
 use super::world::World;
+use super::zones::Zones;
 use crate::cegar::certify::{control, quantity, ranges, written_with};
 use crate::reduce::System;
 use wattle_evidence::certificate::{Inductive, Invariant, Part, Predicate, Quantity};
@@ -38,6 +39,27 @@ impl Writer {
                 control: control(&spot.shape),
                 cubes: vec![cube],
                 clauses,
+            });
+        }
+        invariants.sort_by(|a, b| a.control.cmp(&b.control));
+        let about = world.focus.clone();
+        self.parts.push(Part { about, invariants });
+        Some(())
+    }
+
+    /// The same of zones, any of which may be.
+    pub fn add_zones(&mut self, world: &World<'_>, zones: &Zones<'_, '_>) -> Option<()> {
+        let mut invariants = Vec::new();
+        for spot in zones.spots.iter().filter(|s| s.is_reached()) {
+            let mut cubes = Vec::new();
+            for facts in spot.facts() {
+                let literals = facts.iter().map(|f| self.literal(world, f));
+                cubes.push(literals.collect::<Option<Vec<i32>>>()?);
+            }
+            invariants.push(Invariant {
+                control: control(&spot.shape),
+                cubes,
+                clauses: Vec::new(),
             });
         }
         invariants.sort_by(|a, b| a.control.cmp(&b.control));

@@ -14,6 +14,10 @@ pub struct Classes {
     pub thresholds: Thresholds,
     /// Cells of arrays with the numbers by which indices into them are remainders.
     pub remainders: BTreeSet<(Var, i64)>,
+    /// Variables of which conditions take a remainder, and all that have to do with them.
+    pub parities: BTreeSet<(Var, i64)>,
+    /// Pairs that are tested for being equal: registers, and cells that they are read from.
+    pub equal: BTreeSet<(Var, Var)>,
 }
 
 /// Larger numbers are no distances between variables.
@@ -21,6 +25,8 @@ const MOST: i64 = 1 << 40;
 
 /// Remainders by larger numbers are not told apart.
 const MOST_REMAINDERS: i64 = 16;
+/// The same for variables of which conditions take a remainder: these are many.
+const MOST_PARITIES: i64 = 4;
 
 impl Classes {
     pub fn new(system: &System<'_>, question: Option<&Question>) -> Self {
@@ -32,6 +38,8 @@ impl Classes {
             parent: (0..size).collect(),
             thresholds: near.collect(),
             remainders: BTreeSet::new(),
+            parities: BTreeSet::new(),
+            equal: BTreeSet::new(),
         };
         for t in instance.thread_ids() {
             for step in &instance.thread(t).steps {
@@ -46,7 +54,42 @@ impl Classes {
                 Fact::At(..) => Vec::new(),
             });
         }
+        classes.spread(system);
         classes
+    }
+
+    /// What is said of a variable of which a remainder is taken is said of its class, and what is said of a
+    /// register of the cells it is read from.
+    fn spread(&mut self, system: &System<'_>) {
+        let size = self.parent.len() as u32;
+        for (v, m) in std::mem::take(&mut self.parities) {
+            let class = (0..size).map(Var).filter(|u| self.of(*u) == self.of(v));
+            let class: Vec<(Var, i64)> = class.map(|u| (u, m)).collect();
+            self.parities.extend(class);
+        }
+        let instance = system.instance;
+        let mut read: BTreeSet<(Var, Var)> = BTreeSet::new();
+        for t in instance.thread_ids() {
+            for step in &instance.thread(t).steps {
+                if let Action::Load {
+                    register,
+                    place: Address::Cell(c),
+                } = &step.action
+                {
+                    read.insert((system.register(t, *register), system.cell(*c)));
+                }
+            }
+        }
+        let sources = |v: Var| read.range((v, Var(0))..=(v, Var(u32::MAX))).map(|r| r.1);
+        let mut equal = BTreeSet::new();
+        for (a, b) in &self.equal {
+            let all_a = std::iter::once(*a).chain(sources(*a));
+            for x in all_a {
+                let all_b = std::iter::once(*b).chain(sources(*b));
+                equal.extend(all_b.map(|y| (x.min(y), x.max(y))));
+            }
+        }
+        self.equal = equal;
     }
 
     pub fn of(&self, v: Var) -> u32 {
@@ -59,6 +102,7 @@ impl Classes {
         match action {
             Action::Assume(e) | Action::Assert { condition: e, .. } => {
                 self.values(e, &register);
+                self.tests(system, t, e);
             }
             Action::Assign {
                 register: r,
@@ -105,6 +149,32 @@ impl Classes {
             None => {}
         }
         self.join(&value);
+    }
+
+    /// Notes remainders that the condition takes and registers that it compares for equality.
+    fn tests(&mut self, system: &System<'_>, t: ThreadId, e: &Expr<RegisterId>) {
+        match e {
+            Expr::Const(_) | Expr::Atom(_) => {}
+            Expr::Unary(_, a) => self.tests(system, t, a),
+            Expr::Binary(op, a, b) => {
+                let mut moduli = BTreeSet::new();
+                if matches!(op, Op2::Rem | Op2::BitAnd) {
+                    remainders(e, &mut moduli);
+                }
+                for m in moduli.into_iter().filter(|m| *m <= MOST_PARITIES) {
+                    e.for_each_atom(&mut |r| {
+                        self.parities.insert((system.register(t, *r), m));
+                    });
+                }
+                if let (Op2::Eq | Op2::Ne, Expr::Atom(x), Expr::Atom(y)) = (op, &**a, &**b) {
+                    let (x, y) = (system.register(t, *x), system.register(t, *y));
+                    self.equal.insert((x, y));
+                }
+                self.tests(system, t, a);
+                self.tests(system, t, b);
+            }
+            Expr::Ite(c, a, b) => [c, a, b].iter().for_each(|e| self.tests(system, t, e)),
+        }
     }
 
     /// The variables that flow into the value; what is compared on the way is joined.

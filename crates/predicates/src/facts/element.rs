@@ -4,8 +4,10 @@
 //! The forms are: linear equalities (the affine hull), bounds on a variable and on the difference of two
 //! that have to do with each other, and that two such variables differ. Where both wrap around it is the
 //! difference on the circle that is bounded. Of variables that hold what was stored at an index with a
-//! remainder, bounds are also kept for each remainder of their own. A bound that keeps growing is given up,
-//! so an element changes finitely often.
+//! remainder, bounds are also kept for each remainder of their own. For two variables that the program
+//! tests for being equal, equalities and bounds are also kept of the points where they are: what was read
+//! stands as long as the counter does (`s != seq || x == a`). A bound that keeps growing is given up, so an
+//! element changes finitely often.
 
 use std::collections::BTreeSet;
 use wattle_logic::{Formula, Int, Term, Var, divides, eq, ge, le, ne, not, or};
@@ -22,6 +24,8 @@ pub struct Frame {
     pub remainders: Vec<(usize, i64)>,
     /// Whether facts may say that two variables differ.
     pub differences: bool,
+    /// Pairs of variables of which more is said where they are equal.
+    pub pairs: Vec<(usize, usize)>,
 }
 
 /// Where a bound that grows may come to rest, ascending.
@@ -48,6 +52,8 @@ pub struct Element {
     /// For each remainder that the frame tells apart, once it was seen: bounds on `x_i - x_j`, then on
     /// `x_j - x_i`, for the variable `x_i` and every `x_j`.
     apart: Vec<Vec<Option<Vec<Bound>>>>,
+    /// What is known where the two variables of each pair of the frame are equal.
+    equal: Vec<Element>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +90,21 @@ impl Element {
             upper: Vec::new(),
             differ: Vec::new(),
             apart: Vec::new(),
+            equal: Vec::new(),
+        }
+    }
+
+    /// What has these bounds, which lack no chain, and nothing else.
+    pub fn of_bounds(bounds: Vec<Option<i64>>) -> Self {
+        Element {
+            points: 1,
+            no_hull: true,
+            differ: vec![false; bounds.len()],
+            upper: bounds
+                .into_iter()
+                .map(|most| Bound { most, raises: 0 })
+                .collect(),
+            ..Element::nothing()
         }
     }
 
@@ -93,6 +114,21 @@ impl Element {
 
     /// Takes the point in; says whether something became weaker.
     pub fn join(&mut self, frame: &Frame, point: &[i64], thresholds: &Thresholds) -> bool {
+        let mut changed = self.join_alone(frame, point, thresholds);
+        if self.equal.is_empty() {
+            let all = frame.pairs.iter();
+            self.equal = all.map(|_| Element::nothing()).collect();
+        }
+        for ((i, j), case) in frame.pairs.iter().zip(&mut self.equal) {
+            if point[*i] == point[*j] {
+                changed |= case.join_alone(frame, point, thresholds);
+            }
+        }
+        changed
+    }
+
+    /// The same without what is known where two variables are equal.
+    fn join_alone(&mut self, frame: &Frame, point: &[i64], thresholds: &Thresholds) -> bool {
         let n = point.len();
         let at = |i: usize| if i < n { point[i] } else { 0 };
         self.points += 1;
@@ -139,14 +175,18 @@ impl Element {
                     self.differ[here] = false;
                     changed = true;
                 }
-                changed |= self.upper[here].raise(distance(i, j), thresholds);
+                // Most are not bounded, or not any more.
+                if self.upper[here].most.is_some() {
+                    changed |= self.upper[here].raise(distance(i, j), thresholds);
+                }
             }
         }
         changed
     }
 
     fn widen_hull(&mut self, point: &[i64]) -> bool {
-        if self.no_hull {
+        // Points in all directions leave no equality.
+        if self.no_hull || self.rows.len() == point.len() {
             return false;
         }
         let differences = point.iter().zip(&self.base);
@@ -200,12 +240,14 @@ impl Element {
             let (there, back) = (closed[i * width + j], closed[j * width + i]);
             there.zip(back).is_some_and(|(a, b)| a + b == 0)
         };
-        let first = |i: usize| (0..i).all(|j| !fixed(i, j)) || i == n;
+        // Zero before all others: two that stand for the same would imply each other's bounds.
+        let first = |i: usize| i == n || !fixed(i, n) && (0..i).all(|j| !fixed(i, j));
         let firsts: Vec<usize> = (0..=n).filter(|i| first(*i)).collect();
-        if self.no_hull {
-            for i in 0..=n {
-                let j = (0..i).find(|j| fixed(i, *j));
-                if let Some((j, d)) = j.and_then(|j| Some((j, closed[i * width + j]?))) {
+        let all_equalities = !self.no_hull && facts.len() + self.rows.len() == n;
+        if !all_equalities {
+            for i in (0..n).filter(|i| !first(*i)) {
+                let j = firsts.iter().find(|j| fixed(i, **j));
+                if let Some((j, d)) = j.and_then(|j| Some((*j, closed[i * width + j]?))) {
                     facts.push(eq(side(i) - side(j), d));
                 }
             }
@@ -231,6 +273,9 @@ impl Element {
         }
         self.circular(frame, &mut facts);
         self.by_remainder(frame, &closed, &firsts, &mut facts);
+        for (pair, case) in frame.pairs.iter().zip(&self.equal) {
+            self.where_equal(frame, *pair, case, &mut facts);
+        }
         facts.retain(|f| *f != Formula::True);
         facts
     }
@@ -314,6 +359,55 @@ impl Element {
         }
     }
 
+    /// What more is known where the two variables are equal than follows from that.
+    fn where_equal(
+        &self,
+        frame: &Frame,
+        (x, y): (usize, usize),
+        case: &Element,
+        facts: &mut Vec<Formula>,
+    ) {
+        let width = frame.vars.len() + 1;
+        let apart = ne(Term::from(frame.vars[x]), Term::from(frame.vars[y]));
+        let mut say = |fact: Formula| {
+            // One name for both.
+            let fact = fact.rename(&|v| if v == frame.vars[y] { frame.vars[x] } else { v });
+            if fact != Formula::True {
+                facts.push(or([apart.clone(), fact]));
+            }
+        };
+        if case.is_nothing() {
+            return say(Formula::False);
+        }
+        // Points of the hull where the two are equal are of one dimension less, unless they always are.
+        let always = self.rows.iter().all(|(_, row)| row[x] == row[y]);
+        let flat = self.rows.len() - usize::from(!always);
+        if self.no_hull || case.rows.len() < flat {
+            case.equalities(frame).into_iter().for_each(&mut say);
+        }
+        let mut known: Vec<Option<i64>> = self.upper.iter().map(|b| b.most).collect();
+        (known[x * width + y], known[y * width + x]) = (Some(0), Some(0));
+        let known = closed(frame, known);
+        let closed = case.closed(frame);
+        let side = |i: usize| match frame.vars.get(i) {
+            Some(v) => Term::from(*v),
+            None => Term::constant(0),
+        };
+        for i in (0..width).filter(|i| *i != y) {
+            for j in (0..width).filter(|j| *j != y && *j != i) {
+                let here = i * width + j;
+                let Some(most) = closed[here] else { continue };
+                let implied = (0..width).any(|k| {
+                    let through = closed[i * width + k].zip(closed[k * width + j]);
+                    k != i && k != j && k != y && through.is_some_and(|(a, b)| a + b <= most)
+                });
+                if known[here].is_none_or(|k| most < k) && !implied {
+                    say(le(side(i) - side(j), most));
+                }
+            }
+        }
+    }
+
     /// The equalities of the affine hull, one for each column that is no pivot.
     fn equalities(&self, frame: &Frame) -> Vec<Formula> {
         let mut facts = Vec::new();
@@ -360,33 +454,37 @@ impl Element {
 
     /// The bounds with what follows from chains of them.
     fn closed(&self, frame: &Frame) -> Vec<Option<i64>> {
-        let width = frame.vars.len() + 1;
-        let mut closed: Vec<Option<i64>> = self.upper.iter().map(|b| b.most).collect();
-        for (here, bound) in closed.iter_mut().enumerate() {
-            // Distances on a circle do not add up.
-            if frame.circle(here / width, here % width).is_some() {
-                *bound = None;
-            }
+        closed(frame, self.upper.iter().map(|b| b.most).collect())
+    }
+}
+
+/// Bounds on differences with what follows from chains of them.
+fn closed(frame: &Frame, mut closed: Vec<Option<i64>>) -> Vec<Option<i64>> {
+    let width = frame.vars.len() + 1;
+    for (here, bound) in closed.iter_mut().enumerate() {
+        // Distances on a circle do not add up.
+        if frame.circle(here / width, here % width).is_some() {
+            *bound = None;
         }
-        for k in 0..width {
-            for i in 0..width {
-                let Some(a) = closed[i * width + k] else {
+    }
+    for k in 0..width {
+        for i in 0..width {
+            let Some(a) = closed[i * width + k] else {
+                continue;
+            };
+            for j in 0..width {
+                let Some(b) = closed[k * width + j] else {
                     continue;
                 };
-                for j in 0..width {
-                    let Some(b) = closed[k * width + j] else {
-                        continue;
-                    };
-                    let through = a.saturating_add(b);
-                    let here = &mut closed[i * width + j];
-                    if here.is_none_or(|h| through < h) {
-                        *here = Some(through);
-                    }
+                let through = a.saturating_add(b);
+                let here = &mut closed[i * width + j];
+                if here.is_none_or(|h| through < h) {
+                    *here = Some(through);
                 }
             }
         }
-        closed
     }
+    closed
 }
 
 impl Frame {

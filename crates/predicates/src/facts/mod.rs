@@ -12,6 +12,8 @@ mod classes;
 mod element;
 mod search;
 mod world;
+mod zone;
+mod zones;
 
 use crate::cegar::abstraction::Halt;
 use crate::reduce::System;
@@ -21,7 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::{Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task};
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Op2, ThreadId};
-use world::World;
+use world::{Forms, World};
+use zones::Zones;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts;
@@ -42,8 +45,8 @@ impl Engine for Facts {
             return undecided(Reason::Refused(refusal), effort);
         }
         let mut why = "facts of its forms are too weak";
-        for (focuses, differences) in attempts(task) {
-            match prove(task, focuses, differences, &mut effort, control) {
+        for (focuses, forms) in attempts(task) {
+            match prove(task, focuses, forms, &mut effort, control) {
                 Ok(Some(certificate)) => {
                     let certificate = Certificate::Inductive(certificate);
                     return Answer::Unreachable {
@@ -78,8 +81,8 @@ enum Failed {
 type Focus = (Vec<ThreadId>, Vec<Expr<Fact>>);
 
 /// First those that the property speaks of together, with the others doing anything; then all. Each first
-/// without facts that two variables differ: these are rarely needed, and hard on the solver.
-fn attempts(task: &Task<'_>) -> Vec<(Vec<Focus>, bool)> {
+/// with the plainest facts: others are rarely needed, and hard on the solver.
+fn attempts(task: &Task<'_>) -> Vec<(Vec<Focus>, Forms)> {
     let all: Vec<ThreadId> = task.instance.thread_ids().collect();
     let mut targets = Vec::new();
     if let Some(q) = task.question() {
@@ -112,8 +115,13 @@ fn attempts(task: &Task<'_>) -> Vec<(Vec<Focus>, bool)> {
         ways.push(focuses.into_iter().collect());
     }
     ways.push(vec![(all, targets)]);
-    let both = |way: Vec<Focus>| [(way.clone(), false), (way, true)];
-    ways.into_iter().flat_map(both).collect()
+    let plain = [Forms::Plain, Forms::Differences];
+    let each = |way: &Vec<Focus>| plain.map(|forms| (way.clone(), forms));
+    let zones = ways.iter().map(|way| (way.clone(), Forms::Zones));
+    let mut all: Vec<(Vec<Focus>, Forms)> = zones.collect();
+    all.extend(ways.iter().flat_map(each));
+    all.extend(ways.into_iter().map(|way| (way, Forms::Cases)));
+    all
 }
 
 /// The disjuncts.
@@ -133,14 +141,36 @@ fn alternatives(e: &Expr<Fact>, out: &mut Vec<Expr<Fact>>) {
 fn prove(
     task: &Task<'_>,
     focuses: Vec<Focus>,
-    differences: bool,
+    forms: Forms,
     effort: &mut Progress,
     control: &Control<'_>,
 ) -> Result<Option<wattle_evidence::certificate::Inductive>, Failed> {
     let mut writer = Writer::new();
     let mut system = None;
     for (threads, targets) in focuses {
-        let world = World::new(task, threads, targets, differences).map_err(Failed::NoWorld)?;
+        let world = World::new(task, threads, targets, forms).map_err(Failed::NoWorld)?;
+        if forms == Forms::Cases && world.classes.equal.is_empty() {
+            // The same as without.
+            return Ok(None);
+        }
+        if forms == Forms::Zones {
+            if !world.fits_zones() {
+                return Ok(None);
+            }
+            let mut zones = Zones::new(&world);
+            let proved = zones.run(control);
+            let made = zones.effort();
+            effort.states += made.states;
+            effort.memory = effort.memory.max(made.memory);
+            if !proved.map_err(Failed::Halted)? {
+                return Ok(None);
+            }
+            if writer.add_zones(&world, &zones).is_none() {
+                return Ok(None);
+            }
+            system = Some(world.system);
+            continue;
+        }
         let mut search = Search::new(&world);
         let outcome = search.run(control);
         let made = search.effort();

@@ -8,13 +8,13 @@
 
 use super::element::{Element, Frame};
 use super::world::{Act, Readings, World};
-use crate::cegar::abstraction::Halt;
+use crate::cegar::abstraction::{Halt, POLL};
 use crate::reduce::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use wattle_evidence::{Control, Progress};
-use wattle_logic::{Answer, Formula, Model, Native, Reason, Solver, Term, Var, not};
+use wattle_logic::{Answer, Formula, Limits, Model, Native, Reason, Solver, Term, Var, not};
 
 pub struct Spot {
     pub shape: Shape,
@@ -45,11 +45,16 @@ pub struct Search<'w, 'i> {
     /// What was shown, by act and conclusion, with the premises that this took.
     shown: FxHashMap<(usize, usize, Formula), Vec<Formula>>,
     asked: u64,
+    /// Points followed.
     followed: u64,
+    polls: u64,
 }
 
-/// Following so many points takes about as long as a query.
-const POINTS: u64 = 32;
+/// What a query may take: remainders of several buffers' views are hard.
+const WORK: u64 = 20_000_000;
+/// What following a point takes beside it, and a query besides the solver.
+const POINT: u64 = 32;
+const QUERY: u64 = 64;
 
 /// What came of it.
 pub enum Outcome {
@@ -68,16 +73,20 @@ impl<'w, 'i> Search<'w, 'i> {
             spots: Vec::new(),
             numbers: FxHashMap::default(),
             work: VecDeque::new(),
-            solver: Native::new(),
+            solver: Native::with_limits(Limits {
+                work: WORK,
+                ..Limits::default()
+            }),
             shown: FxHashMap::default(),
             asked: 0,
             followed: 0,
+            polls: 0,
         }
     }
 
     pub fn effort(&self) -> Progress {
         Progress {
-            states: self.asked,
+            states: self.asked + self.followed,
             frontier: self.work.len() as u64,
             memory: (16384 * self.spots.len() + 512 * self.shown.len()) as u64,
             ..Progress::default()
@@ -96,11 +105,21 @@ impl<'w, 'i> Search<'w, 'i> {
             let point = self.point(first, &|v| model.value(v).to_i64())?;
             self.learn(first, point, control)?;
         }
-        while let Some(spot) = self.work.pop_front() {
-            self.spots[spot].waits = false;
-            if !self.settle(spot, control)? {
-                return Ok(Outcome::TooWeak);
+        let mut quiet = false;
+        while !quiet {
+            while let Some(spot) = self.work.pop_front() {
+                self.spots[spot].waits = false;
+                if !self.settle(spot, control)? {
+                    return Ok(Outcome::TooWeak);
+                }
             }
+            // What is weaker may be said by other facts, so everything that leads there is looked at again.
+            for spot in 0..self.spots.len() {
+                if !self.spots[spot].element.is_nothing() && !self.settle(spot, control)? {
+                    return Ok(Outcome::TooWeak);
+                }
+            }
+            quiet = self.work.is_empty();
         }
         Ok(Outcome::Proved)
     }
@@ -200,9 +219,7 @@ impl<'w, 'i> Search<'w, 'i> {
         self.join(spot, point, &mut fresh);
         while let Some((spot, point)) = fresh.pop() {
             self.followed += 1;
-            if self.followed.is_multiple_of(POINTS) {
-                control.poll("facts", self.effort())?;
-            }
+            self.poll(control)?;
             control.go_on()?;
             self.open(spot)?;
             let mut model = Model::new();
@@ -390,13 +407,29 @@ impl<'w, 'i> Search<'w, 'i> {
         self.ask(&all, control)
     }
 
+    /// Polls as often as the work done so far is worth.
+    fn poll(&mut self, control: &Control<'_>) -> Result<(), Halt> {
+        let work = self.solver.spent() + QUERY * self.asked + POINT * self.followed;
+        while self.polls < work / POLL {
+            self.polls += 1;
+            let progress = Progress {
+                // Each is about more than the one before.
+                states: self.polls,
+                frontier: 0,
+                ..self.effort()
+            };
+            control.poll("facts", progress)?;
+        }
+        Ok(())
+    }
+
     fn ask(
         &mut self,
         query: &[Formula],
         control: &Control<'_>,
     ) -> Result<Result<Model, Vec<usize>>, Halt> {
         self.asked += 1;
-        control.poll("facts", self.effort())?;
+        self.poll(control)?;
         match self.solver.check_while(query, &|| control.stop().is_none()) {
             Answer::Sat(model) => Ok(Ok(model)),
             Answer::Unsat(refutation) => Ok(Err(refutation.core)),

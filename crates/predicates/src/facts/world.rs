@@ -45,8 +45,19 @@ pub struct World<'i> {
     /// Cells that a view is of, with the thread that stores to them; the views' variables by position.
     viewed: Vec<(ThreadId, CellId)>,
     foreign: BTreeSet<CellId>,
-    /// Whether facts may say that two variables differ.
-    differences: bool,
+    forms: Forms,
+}
+
+/// Which forms facts have, beside equalities and bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forms {
+    /// Only bounds, from above and by cases.
+    Zones,
+    Plain,
+    /// Also that two variables differ.
+    Differences,
+    /// Also what is true where two variables are equal, and of remainders that conditions take.
+    Cases,
 }
 
 /// For each way facts are read, which variable stands for which.
@@ -70,7 +81,7 @@ impl<'i> World<'i> {
         task: &Task<'i>,
         focus: Vec<ThreadId>,
         targets: Vec<Expr<Fact>>,
-        differences: bool,
+        forms: Forms,
     ) -> Result<Self, &'static str> {
         let instance = task.instance;
         let system = System::new(instance, task.model, task.question(), 1);
@@ -109,8 +120,17 @@ impl<'i> World<'i> {
             classes,
             viewed,
             foreign,
-            differences,
+            forms,
         })
+    }
+
+    /// Whether zones can say what matters: no views, and nothing that wraps around.
+    pub fn fits_zones(&self) -> bool {
+        let instance = self.system.instance;
+        let registers = |t: &ThreadId| instance.thread(*t).registers.iter().map(|r| r.ty);
+        let types = self.focus.iter().flat_map(registers);
+        let mut types = types.chain(instance.cells.iter().map(|c| c.ty));
+        self.focus.iter().all(|t| !self.is_viewed(*t)) && types.all(|ty| size(ty).is_none())
     }
 
     /// Whether the facts speak of views of the thread's buffer.
@@ -158,6 +178,25 @@ impl<'i> World<'i> {
                 .remainders
                 .range((*origin, 0)..=(*origin, i64::MAX));
             remainders.extend(moduli.map(|(_, m)| (n, *m)));
+            if self.forms == Forms::Cases {
+                let moduli = &self.classes.parities;
+                let moduli = moduli.range((*origin, 0)..=(*origin, i64::MAX));
+                remainders.extend(moduli.map(|(_, m)| (n, *m)));
+            }
+        }
+        remainders.dedup();
+        let mut pairs = Vec::new();
+        if self.forms == Forms::Cases {
+            let equal = &self.classes.equal;
+            let tested = |v: &Var| equal.iter().any(|(a, b)| a == v || b == v);
+            for (j, b) in origins.iter().enumerate() {
+                for (i, a) in origins[..j].iter().enumerate() {
+                    let both = equal.contains(&(*a.min(b), *a.max(b)));
+                    if both || a == b && tested(a) {
+                        pairs.push((i, j));
+                    }
+                }
+            }
         }
         let circle = |v: &Var| match self.system.symbol(*v) {
             Symbol::Register(t, r) => size(instance.thread(t).registers[r.index()].ty),
@@ -169,7 +208,8 @@ impl<'i> World<'i> {
             classes: origins.iter().map(|v| self.classes.of(*v)).collect(),
             circles: origins.iter().map(circle).collect(),
             remainders,
-            differences: self.differences,
+            differences: self.forms == Forms::Differences,
+            pairs,
         }
     }
 

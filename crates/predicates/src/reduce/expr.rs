@@ -29,8 +29,8 @@ impl Unfit {
 /// What a leaf stands for.
 pub type Leaf<'l, A> = dyn Fn(&A) -> Result<Term, Unfit> + 'l;
 
-const LINEAR: &str = "sums, differences, products with a constant, comparisons, `?:` and remainders \
-                      by a constant from 2 to 16 would work";
+const LINEAR: &str = "sums, differences, products with a constant, comparisons, `?:`, remainders by a \
+                      constant that are compared with one, and remainders by 2 to 32 would work";
 pub const NO_WRAP: &str = "a range such as `0..255` or `int` would work; `--engine explicit` treats types \
                        that wrap around";
 const FEWER: &str = "splitting the expression over several assignments would work";
@@ -92,6 +92,19 @@ pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, Unfit> {
         Expr::Unary(Op1::Not, a) => not(&truth(a, leaf)?),
         Expr::Binary(Op2::And, a, b) => and([truth(a, leaf)?, truth(b, leaf)?]),
         Expr::Binary(Op2::Or, a, b) => or([truth(a, leaf)?, truth(b, leaf)?]),
+        // A remainder that is only compared with a constant needs no cases, so any divisor will do.
+        Expr::Binary(op @ (Op2::Eq | Op2::Ne), a, b)
+            if remainder(a).is_some() && b.as_const().is_some() =>
+        {
+            let same = remainder_is(a, b.as_const().unwrap_or(0), leaf)?;
+            if *op == Op2::Eq { same } else { not(&same) }
+        }
+        Expr::Binary(op @ (Op2::Eq | Op2::Ne), a, b)
+            if remainder(b).is_some() && a.as_const().is_some() =>
+        {
+            let same = remainder_is(b, a.as_const().unwrap_or(0), leaf)?;
+            if *op == Op2::Eq { same } else { not(&same) }
+        }
         Expr::Binary(op, a, b) if op.is_logical() => {
             let compare: fn(Term, Term) -> Formula = match op {
                 Op2::Eq => eq,
@@ -131,8 +144,41 @@ pub fn truth<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Formula, Unfit> {
     })
 }
 
-/// Remainders by more than this are refused: each is two cases.
-const MAX_MODULUS: i64 = 16;
+/// `a % m` with a constant divisor.
+fn remainder<A>(e: &Expr<A>) -> Option<(&Expr<A>, i64)> {
+    match e {
+        Expr::Binary(Op2::Rem, a, m) => {
+            let m = m.as_const().filter(|m| *m >= 2)?;
+            Some((a, m))
+        }
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => None,
+    }
+}
+
+/// Whether the remainder is this number; it has the sign of the dividend.
+fn remainder_is<A>(e: &Expr<A>, r: i64, leaf: &Leaf<'_, A>) -> Result<Formula, Unfit> {
+    let Some((a, m)) = remainder(e) else {
+        return Ok(Formula::False);
+    };
+    if r.unsigned_abs() >= m.unsigned_abs() {
+        // The dividend may still be something we do not treat.
+        values(a, leaf)?;
+        return Ok(Formula::False);
+    }
+    let cases = values(a, leaf)?.into_iter().map(|(guard, t)| {
+        let divided = divides(m, t.clone() - r);
+        let sign = match r.signum() {
+            0 => Formula::True,
+            1 => ge(t, 0),
+            _ => le(t, 0),
+        };
+        and([guard, divided, sign])
+    });
+    Ok(or(cases))
+}
+
+/// Remainders by more than this are refused where their value is needed: each is two cases.
+const MAX_MODULUS: i64 = 32;
 
 fn modulus<A>(e: &Expr<A>) -> Option<i64> {
     e.as_const().filter(|m| (2..=MAX_MODULUS).contains(m))
@@ -222,4 +268,30 @@ fn pairs<A>(
         }
     }
     few(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compared with a constant, a remainder is what the machine says it is, for divisors of any size.
+    #[test]
+    fn remainders_compared_with_constants() {
+        for m in [2, 7, 100] {
+            for v in -230..230 {
+                for r in [-m - 1, -m, 1 - m, -3, -1, 0, 1, 5, m - 1, m] {
+                    let value = |_: &()| Ok(Term::constant(v));
+                    let rem = Expr::binary(Op2::Rem, Expr::Atom(()), Expr::Const(m));
+                    for (op, wanted) in [(Op2::Eq, v % m == r), (Op2::Ne, v % m != r)] {
+                        let there = Expr::binary(op, rem.clone(), Expr::Const(r));
+                        let back = Expr::binary(op, Expr::Const(r), rem.clone());
+                        for e in [there, back] {
+                            let f = truth(&e, &value).expect("linear enough");
+                            assert_eq!(f, Formula::from(wanted), "{v} % {m} against {r}");
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -238,12 +238,13 @@ impl System<'_> {
         for (guard, value) in cases {
             let within = self.interval_of(&value);
             let (least, most) = within.lo.zip(within.hi).ok_or_else(far)?;
-            let rounds = (least - lo).div_euclid(size)..=(most - lo).div_euclid(size);
-            if rounds.end() - rounds.start() >= MAX_ROUNDS {
+            let round = |of: i64| Some(of.checked_sub(lo)?.div_euclid(size));
+            let (first, last) = round(least).zip(round(most)).ok_or_else(far)?;
+            if last - first >= MAX_ROUNDS {
                 return Err(far());
             }
-            for round in rounds {
-                let value = value.clone() - size * round;
+            for round in first..=last {
+                let value = value.clone() - size.checked_mul(round).ok_or_else(far)?;
                 let here = and([ge(value.clone(), lo), le(value.clone(), hi)]);
                 out.push((and([guard.clone(), here]), value));
             }

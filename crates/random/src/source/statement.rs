@@ -180,13 +180,17 @@ impl Writer {
     }
 
     fn lock_region(&mut self, depth: usize) -> String {
+        let labels = self.families[self.own].labels.len();
         self.guarded = true;
         let body = self.block(depth);
         self.guarded = false;
         match self.one_in(12) {
             // Never freed, or freed by who has it not.
             true if self.one_in(2) => format!("lock; {body}"),
-            true => "unlock;".into(),
+            true => {
+                self.families[self.own].labels.truncate(labels);
+                "unlock;".into()
+            }
             false => format!("lock; {body} unlock;"),
         }
     }

@@ -137,7 +137,19 @@ impl<'i> Panel<'i> {
             }
             let mut steps = thread.outgoing(l).to_vec();
             let goes_on = |s: &StepId| !panel.row_of.contains_key(&thread.step(*s).target);
-            if let Some(i) = steps.iter().rposition(goes_on) {
+            // What comes first in the text goes on below.
+            let text = |s: &StepId| {
+                let target = thread.step(*s).target;
+                let starts = thread.outgoing(target).iter();
+                let starts = starts.map(|s| thread.step(*s).span.start);
+                (starts.min().unwrap_or(u32::MAX), target)
+            };
+            let first = steps
+                .iter()
+                .filter(|s| goes_on(s))
+                .min_by_key(|s| text(s))
+                .copied();
+            if let Some(i) = steps.iter().position(|s| Some(*s) == first) {
                 let last = steps.remove(i);
                 steps.push(last);
                 next = Some(thread.step(last).target);

@@ -35,7 +35,6 @@
 //! the store already in memory, as an SC run has it, programs would be blamed whose threads write
 //! the loaded cell only once they have seen the store; the MCS lock is one.)
 
-mod excluded;
 mod local;
 mod plan;
 mod run;
@@ -43,7 +42,6 @@ mod state;
 mod steps;
 mod witness;
 
-pub use excluded::Sequence;
 pub use run::{Attacks, Finding, search, search_many};
 pub use witness::{Attack, Crossing, Edge, EdgeKind};
 

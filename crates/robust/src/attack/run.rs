@@ -5,7 +5,6 @@
 //! forgotten; that there is no attack only the search breadth first can say.
 
 use super::Options;
-use super::excluded::{Excluded, Sequence};
 use super::plan::Plan;
 use super::state::{Shape, Store, Values, Work};
 use super::steps::{Kind, Label, Next, Steps};
@@ -37,7 +36,7 @@ const NAME: &str = "robust";
 
 /// Looks for an attack on the goal.
 pub fn search(instance: &Instance, options: Options, control: &Control<'_>) -> Finding {
-    let found = search_many(instance, options, &[], 1, control);
+    let found = search_many(instance, options, 1, control);
     let effort = found.effort;
     match (found.attacks.into_iter().next(), found.unfinished) {
         (Some(attack), _) => {
@@ -58,11 +57,10 @@ pub struct Attacks {
     pub effort: Progress,
 }
 
-/// Looks for up to `wanted` attacks whose sequences are different and not excluded.
+/// Looks for up to `wanted` attacks whose sequences are different.
 pub fn search_many(
     instance: &Instance,
     options: Options,
-    excluded: &[Sequence],
     wanted: usize,
     control: &Control<'_>,
 ) -> Attacks {
@@ -102,7 +100,6 @@ pub fn search_many(
         plan: &plan,
         shape: shape.clone(),
         values: Values::default(),
-        excluded: Excluded::new(excluded),
         overflow: false,
     };
     let (mut store, roots) = begin(&mut steps, &shape, &starts);

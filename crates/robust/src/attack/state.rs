@@ -1,6 +1,6 @@
 //! States of the attack search, as flat words, and the store that keeps them.
 //!
-//! Layout of a working state: header, first delayed cell, lock, excluded sequence, locations (with the flag "after the
+//! Layout of a working state: header, first delayed cell, lock, locations (with the flag "after the
 //! load"), registers, memory, the attacker's private map, marks and footprint (four bits a cell).
 //! What a phase does not use is cut off before the state is stored.
 
@@ -45,8 +45,7 @@ pub(super) struct Shape {
 const HEADER: usize = 0;
 const DELAYED: usize = 1;
 const HOLDER: usize = 2;
-const NODE: usize = 3;
-const LOCATIONS: usize = 4;
+const LOCATIONS: usize = 3;
 
 impl Shape {
     pub fn new(instance: &Instance) -> Self {
@@ -141,7 +140,6 @@ impl Work {
         let attacker = self.attacker();
         self.words[HEADER] = 2 | (attacker as u32) << 2;
         self.set_location(attacker, 0);
-        self.words[NODE] = 0;
         let first = shape.registers[attacker];
         let last = shape.registers.get(attacker + 1).unwrap_or(&shape.memory);
         self.words[first..*last].fill(0);
@@ -170,15 +168,6 @@ impl Work {
 
     pub fn set_ordered(&mut self) {
         self.words[DELAYED] |= FLAG;
-    }
-
-    /// Where the attacker is among the sequences to be passed over (see [`super::excluded`]).
-    pub fn node(&self) -> u32 {
-        self.words[NODE]
-    }
-
-    pub fn set_node(&mut self, node: u32) {
-        self.words[NODE] = node;
     }
 
     pub fn holder(&self) -> Option<usize> {

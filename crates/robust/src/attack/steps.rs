@@ -1,7 +1,6 @@
 //! The steps of the attack search.
 
 use super::Goal;
-use super::excluded::Excluded;
 use super::plan::{Plan, drains};
 use super::state::{Phase, READ, Shape, Values, WRITTEN, Work};
 use wattle_memory::MemoryModel;
@@ -50,7 +49,6 @@ pub(super) struct Steps<'p, 'i> {
     pub plan: &'p Plan<'i>,
     pub shape: Shape,
     pub values: Values,
-    pub excluded: Excluded,
     /// A computation left the machine's 64 bits: the search has no verdict.
     pub overflow: bool,
 }
@@ -146,7 +144,6 @@ impl Steps<'_, '_> {
         if attacking && drains(&step.action) {
             return;
         }
-        let before = out.len();
         let result = match &step.action {
             Action::Load { register, place } => {
                 self.load(state, t, step, *register, place, label, out)
@@ -175,19 +172,6 @@ impl Steps<'_, '_> {
         };
         if let Err(Stuck::Overflow) = result {
             self.overflow = true;
-        }
-        // Where the attacker now is among the excluded sequences.
-        for next in &mut out[before..] {
-            if let Next::Go(work, l) = next
-                && work.phase() == Phase::Delaying
-                && work.attacker() == t
-            {
-                let node = match attacking {
-                    true => self.excluded.step(state.node(), t, l.step),
-                    false => self.excluded.start(t, l.step),
-                };
-                work.set_node(node);
-            }
         }
     }
 
@@ -397,9 +381,6 @@ impl Steps<'_, '_> {
         out: &mut Vec<Next>,
     ) {
         let me = state.attacker();
-        if self.excluded.forbids(state.node(), me, label.step) {
-            return;
-        }
         let plan = &self.plan.threads;
         let others = || (0..plan.len()).filter(|u| *u != me);
         let of = |u: usize, write: bool, c: usize| {

@@ -68,7 +68,7 @@ struct Run<'i, L: Layout> {
 
 impl<L: Layout> Run<'_, L> {
     fn take(&mut self, event: Event) -> Option<()> {
-        if self.ended || !self.machine.events(&self.state).contains(&event) {
+        if self.ended || !self.machine.can(&self.state, &event) {
             return None;
         }
         match self.machine.apply(&self.state, &event) {

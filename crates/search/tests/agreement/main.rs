@@ -3,6 +3,7 @@
 mod alike;
 #[path = "../common/mod.rs"]
 mod common;
+mod compressed;
 mod shortcuts;
 
 use common::explorer::{Everything, explore};
@@ -170,6 +171,16 @@ fn all_options() -> Vec<(Options, bool)> {
                         ..Options::default()
                     };
                     all.push((options, false));
+                    if order == Order::BreadthFirst && dead_registers {
+                        let compress = true;
+                        all.push((
+                            Options {
+                                compress,
+                                ..options
+                            },
+                            false,
+                        ));
+                    }
                     if chaining && persistent {
                         all.push((options, true));
                     }

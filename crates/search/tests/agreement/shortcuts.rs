@@ -11,7 +11,7 @@ use wattle_search::Order;
 use wattle_search::explore::{Count, Ended, Look, Search};
 use wattle_search::store::hash;
 
-struct Nothing;
+pub struct Nothing;
 
 impl Look for Nothing {
     fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
@@ -124,7 +124,7 @@ fn the_states_their_numbers_and_their_parents_are_the_same() {
 }
 
 /// Ends the search at states with a hash like this.
-struct Marked(u64);
+pub struct Marked(pub u64);
 
 impl Look for Marked {
     fn look(&mut self, _: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {

@@ -85,6 +85,7 @@ pub fn compiled<S: Ord>(
         reductions,
         order: Order::BreadthFirst,
         most_buffered: 6,
+        compress: false,
     };
     let look = || Watch {
         instance,

@@ -1,5 +1,6 @@
 //! What a `.bit` file says, before names are resolved.
 
+use crate::infix::Asserted;
 use crate::tokens::Named;
 use wattle_model::{Count, Expr, Span};
 
@@ -7,7 +8,7 @@ use wattle_model::{Count, Expr, Span};
 pub(super) struct File {
     pub init: Vec<Initial>,
     pub processes: Vec<Process>,
-    pub assertions: Vec<(Expr<Leaf>, Span)>,
+    pub assertions: Vec<(Asserted<Leaf>, Span)>,
     /// Each with the number of the process in which it stands, if it stands in one.
     pub predicates: Vec<(Expr<Leaf>, Option<i64>, Span)>,
 }

@@ -1,17 +1,18 @@
-//! [`File`] to a model: a single-thread family per process, one `always` per assertion.
+//! [`File`] to a model: a single-thread family per process, one property or demand per assertion.
 
 use super::ast::{File, Instance, Labelled, Leaf, Process, Statement};
 use super::kinds;
 use crate::diagnostics::{Diagnostic, nearest, not_linear};
 use crate::flow::Flow;
+use crate::infix::Asserted;
 use crate::tokens::{MAX_ERRORS, Named, clip};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use wattle_model::program::{Action, Local, Register};
 use wattle_model::{
-    Condition, Count, Expr, Family, FamilyId, Fence, IndexId, IndexVariable, Init, Length,
+    Condition, Count, Expr, Family, FamilyId, Fence, Formula, IndexId, IndexVariable, Init, Length,
     LocationId, Observation, Op2, Place, Program, Property, PropertyKind, Region, RegionId,
-    RegisterId, Span, ThreadIndex, ThreadRef, Type,
+    RegisterId, Span, Temporal, TemporalKind, ThreadIndex, ThreadRef, Type,
 };
 
 /// The shared variables, by name.
@@ -39,15 +40,37 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
         shared: &shared,
         families: &families,
     };
-    for (e, span) in &file.assertions {
-        kinds::truth(e, *span, &mut out);
-        if let Some(condition) = seen.condition(e, None, &mut out) {
-            properties.push(Property {
-                kind: PropertyKind::Always,
-                condition,
-                span: *span,
-            });
-        }
+    let mut temporal = Vec::new();
+    for (asserted, span) in &file.assertions {
+        let mut condition = |e, indices: &mut Vec<IndexVariable>| {
+            kinds::truth(e, *span, &mut out);
+            seen.expr(e, None, indices, &mut out)
+        };
+        let mut indices = Vec::new();
+        let kind = match asserted {
+            Asserted::Always(e) => {
+                if let Some(expr) = condition(e, &mut indices) {
+                    properties.push(Property {
+                        kind: PropertyKind::Always,
+                        condition: Condition { indices, expr },
+                        span: *span,
+                    });
+                }
+                continue;
+            }
+            Asserted::Eventually(e) => condition(e, &mut indices).map(|e| {
+                let later = Formula::Finally(Box::new(Formula::Now(e)));
+                TemporalKind::Ltl(indices, later)
+            }),
+            Asserted::Leads(from, to) => {
+                let from = condition(from, &mut indices);
+                let to = condition(to, &mut indices);
+                from.zip(to)
+                    .map(|(expr, to)| TemporalKind::LeadsTo(Condition { indices, expr }, to))
+            }
+            Asserted::Progress => Some(TemporalKind::Progress),
+        };
+        temporal.extend(kind.map(|kind| Temporal { kind, span: *span }));
     }
     let mut predicates = Vec::new();
     for (e, inside, span) in &file.predicates {
@@ -63,7 +86,7 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
         regions: shared.into_values().collect(),
         families,
         properties,
-        temporal: Vec::new(),
+        temporal,
         predicates,
     })
 }

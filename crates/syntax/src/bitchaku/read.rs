@@ -300,8 +300,11 @@ fn parenthesised(c: &mut Reader<'_>) -> Result<Expr<Leaf>> {
 
 fn assertion(c: &mut Reader<'_>, file: &mut File) {
     let start = c.take().span;
-    match always(c) {
-        Ok(e) => file.assertions.push((e, start.to(c.last_span()))),
+    match infix::asserted(c, &mut leaf) {
+        Ok(a) => {
+            file.assertions.push((a, start.to(c.last_span())));
+            c.eat(";");
+        }
         Err(Reported) => {
             c.skip_to(&PARTS);
         }
@@ -320,17 +323,6 @@ fn predicate(c: &mut Reader<'_>, file: &mut File, inside: Option<i64>) {
             c.skip_to(&PARTS);
         }
     }
-}
-
-fn always(c: &mut Reader<'_>) -> Result<Expr<Leaf>> {
-    c.expect("(")?;
-    c.expect("always")?;
-    c.expect("(")?;
-    let e = expr(c)?;
-    c.expect(")")?;
-    c.expect(")")?;
-    c.eat(";");
-    Ok(e)
 }
 
 fn expr(c: &mut Reader<'_>) -> Result<Expr<Leaf>> {

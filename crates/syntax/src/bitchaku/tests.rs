@@ -309,7 +309,7 @@ fn broken_statements_are_all_reported() {
                |
              9 | assert(X = 0)
                |        ^
-               = expected: `always`
+               = expected: `always`, `eventually`, `leads` or `progress`
         "#]],
     );
 }
@@ -443,4 +443,45 @@ fn integers_and_truth_values_are_two_things() {
                |                            ^
         "#]],
     );
+}
+
+#[test]
+fn assertions_about_whole_runs() {
+    use wattle_model::TemporalKind;
+    let processes = "beginit store X = 0; endinit process 1[2]: 1: store X = 1; 2: nop;\n";
+    let text = format!(
+        "{processes}assert(eventually(X = 1)) assert(leads(pc(1, i) = 1, pc(1, i) = 2));\nassert(progress)"
+    );
+    let parsed = parse(&text);
+    assert!(
+        parsed.diagnostics.is_empty(),
+        "{}",
+        parsed.render("a.bit", &text)
+    );
+    let demands = parsed.program.expect("a program").temporal;
+    let [later, leads, progress] = demands.as_slice() else {
+        panic!("{demands:?}");
+    };
+    assert!(matches!(&later.kind, TemporalKind::Ltl(indices, _) if indices.is_empty()));
+    assert!(matches!(&leads.kind, TemporalKind::LeadsTo(from, _) if from.indices.len() == 1));
+    assert_eq!(progress.kind, TemporalKind::Progress);
+    for (wrong, message) in [
+        ("assert(leads(X = 1))", "expected: `,`"),
+        (
+            "assert(eventually(X))",
+            "an integer where a condition is needed",
+        ),
+        (
+            "assert(leads(pc(1, 0) = 7, X = 1))",
+            "process 1 has no label `7`",
+        ),
+        (
+            "assert(next(X = 1))",
+            "expected: `always`, `eventually`, `leads` or `progress`",
+        ),
+    ] {
+        let text = format!("{processes}{wrong}");
+        let shown = parse(&text).render("a.bit", &text);
+        assert!(shown.contains(message), "{wrong}: {shown}");
+    }
 }

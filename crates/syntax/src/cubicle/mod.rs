@@ -1,6 +1,6 @@
 //! The Cubicle-W language (`.cub`): text to [`ArraySystem`].
 //!
-//! Supported: `type`, `var`, `array` (one or two indices), `const`, `weak`, `number_procs`, `init`,
+//! Supported: `type`, `var`, `array` (up to three indices), `const`, `weak`, `number_procs`, `init`,
 //! `invariant`, `unsafe`, `predicate`, transitions with guards, all connectives and quantifiers (see
 //! [`plain`]), case updates, `.` and `?` for any value, `p @ X` and the older `read(p, X)`, `fence()` and
 //! the older `fence(p)`, thread constants `#1`. The acting thread is the bracketed parameter, or the

@@ -1,5 +1,6 @@
 //! What an `.imp` file says, before names are resolved.
 
+use crate::infix::Asserted;
 use crate::tokens::Named;
 use wattle_model::{Expr, PropertyKind, Span};
 
@@ -10,6 +11,8 @@ pub(super) struct File {
     pub variables: Vec<(Named, i64)>,
     pub processes: Vec<Process>,
     pub properties: Vec<(PropertyKind, Expr<Leaf>, Span)>,
+    /// About whole runs.
+    pub demands: Vec<(Asserted<Leaf>, Span)>,
 }
 
 pub(super) struct Process {

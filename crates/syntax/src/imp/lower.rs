@@ -3,14 +3,15 @@
 use super::ast::{Basic, File, Labelled, Leaf, Process};
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::flow::Flow;
+use crate::infix::Asserted;
 use crate::tokens::{MAX_ERRORS, Named, clip};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use wattle_model::program::{Action, Local, Register};
 use wattle_model::{
-    Condition, Count, Expr, Family, FamilyId, Fence, Init, Length, LocationId, Observation, Op2,
-    Place, Program, Property, Region, RegionId, RegisterId, Section, Span, ThreadIndex, ThreadRef,
-    Type,
+    Condition, Count, Expr, Family, FamilyId, Fence, Formula, Init, Length, LocationId,
+    Observation, Op2, Place, Program, Property, Region, RegionId, RegisterId, Section, Span,
+    Temporal, TemporalKind, ThreadIndex, ThreadRef, Type,
 };
 
 pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<Program> {
@@ -44,29 +45,49 @@ pub(super) fn program(file: &File, diagnostics: &mut Vec<Diagnostic>) -> Option<
         families.push(family);
     }
     let mut properties = Vec::new();
-    for (kind, e, span) in &file.properties {
+    let mut condition = |e: &Expr<Leaf>| {
         let mut failed = false;
         let expr: Result<_, ()> = e.substitute(&mut |leaf| {
             let found = observe(leaf, &shared, &families, &mut out);
             failed |= found.is_none();
             Ok(found.unwrap_or(Expr::FALSE))
         });
-        if let (Ok(expr), false) = (expr, failed) {
-            properties.push(Property {
-                kind: *kind,
-                condition: Condition {
-                    indices: Vec::new(),
-                    expr,
-                },
-                span: *span,
-            });
-        }
+        let indices = Vec::new();
+        let condition = expr.ok().map(|expr| Condition { indices, expr });
+        condition.filter(|_| !failed)
+    };
+    for (kind, e, span) in &file.properties {
+        properties.extend(condition(e).map(|condition| Property {
+            kind: *kind,
+            condition,
+            span: *span,
+        }));
+    }
+    let mut temporal = Vec::new();
+    for (asserted, span) in &file.demands {
+        let now = |c: Condition| Formula::Now(c.expr);
+        let kind = match asserted {
+            Asserted::Always(e) => {
+                let always = |c| Formula::Globally(Box::new(now(c)));
+                condition(e).map(|c| TemporalKind::Ltl(Vec::new(), always(c)))
+            }
+            Asserted::Eventually(e) => {
+                let later = |c| Formula::Finally(Box::new(now(c)));
+                condition(e).map(|c| TemporalKind::Ltl(Vec::new(), later(c)))
+            }
+            Asserted::Leads(from, to) => {
+                let both = condition(from).zip(condition(to));
+                both.map(|(from, to)| TemporalKind::LeadsTo(from, to.expr))
+            }
+            Asserted::Progress => Some(TemporalKind::Progress),
+        };
+        temporal.extend(kind.map(|kind| Temporal { kind, span: *span }));
     }
     (!families.is_empty()).then(|| Program {
         regions: shared.into_values().collect(),
         families,
         properties,
-        temporal: Vec::new(),
+        temporal,
         predicates: Vec::new(),
     })
 }

@@ -8,7 +8,7 @@
 //! around them are one, with all their labels. A condition is true if its value is 1.
 //!
 //! The thesis states properties beside the program. Here they stand after the processes, as
-//! `never P0@5 and P1@11;` or `always EXPR;`. `fence;` is read as well, so that a repaired program
+//! `never P0@5 and P1@11;`, `always EXPR;`, or `assert(leads(EXPR, EXPR));` and the like. `fence;` is read as well, so that a repaired program
 //! can be written down.
 
 mod ast;

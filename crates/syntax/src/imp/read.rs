@@ -3,11 +3,11 @@
 
 use super::ast::{Basic, File, Labelled, Leaf, Process};
 use crate::diagnostics::{Diagnostic, did_you_mean};
-use crate::infix::{self, LEXIS};
+use crate::infix::{self, Asserted, LEXIS};
 use crate::tokens::{Kind, Reader, Reported};
 use wattle_model::{Expr, PropertyKind, Span};
 
-const RESERVED: [&str; 23] = [
+const RESERVED: [&str; 24] = [
     "program",
     "variables",
     "process",
@@ -30,6 +30,7 @@ const RESERVED: [&str; 23] = [
     "mod",
     "never",
     "always",
+    "assert",
     "fence",
 ];
 
@@ -38,7 +39,7 @@ const STATEMENTS: [&str; 4] = ["skip", "if", "while", "fence"];
 type Result<T> = std::result::Result<T, Reported>;
 
 /// What starts a part of a file.
-const PARTS: [&str; 4] = ["process", "proc", "never", "always"];
+const PARTS: [&str; 5] = ["process", "proc", "never", "always", "assert"];
 
 pub(super) fn file(text: &str) -> (File, Vec<Diagnostic>) {
     let mut c = Reader::new(&LEXIS, &RESERVED, text);
@@ -56,11 +57,13 @@ fn parts(c: &mut Reader<'_>, file: &mut File) {
             process(c, file);
         } else if c.at("never") || c.at("always") {
             property(c, file);
+        } else if c.at("assert") {
+            assertion(c, file);
         } else if c.at("end") && closes_program(c) {
             // Fig. 2.2 closes the program as well.
             c.take();
         } else {
-            c.unexpected("`process`, `never`, `always` or the end of the file");
+            c.unexpected("`process`, `never`, `always`, `assert` or the end of the file");
             c.take();
             c.skip_to(&PARTS);
         }
@@ -72,7 +75,7 @@ fn parts(c: &mut Reader<'_>, file: &mut File) {
 
 fn closes_program(c: &Reader<'_>) -> bool {
     let next = c.ahead(1);
-    next.kind == Kind::End || next.text == "never" || next.text == "always"
+    next.kind == Kind::End || ["never", "always", "assert"].contains(&next.text)
 }
 
 /// `program NAME variables x = y = 0, z = 1`; `indivisible` may stand before `variables`.
@@ -115,7 +118,7 @@ fn process(c: &mut Reader<'_>, file: &mut File) {
     let keyword = c.take();
     let name = c.named("a name for the process");
     if name.is_ok() && c.expect("begin").is_err() || name.is_err() {
-        c.skip_to(&["begin", "process", "proc", "never", "always"]);
+        c.skip_to(&["begin", "process", "proc", "never", "always", "assert"]);
         c.eat("begin");
     }
     let mut body = Vec::new();
@@ -132,7 +135,7 @@ fn process(c: &mut Reader<'_>, file: &mut File) {
 
 fn at_list_end(c: &Reader<'_>) -> bool {
     let ends = [
-        "end", "od", "fi", "else", "process", "proc", "never", "always",
+        "end", "od", "fi", "else", "process", "proc", "never", "always", "assert",
     ];
     c.at_end() || c.at_any(&ends)
 }
@@ -243,6 +246,24 @@ fn property(c: &mut Reader<'_>, file: &mut File) {
         Ok(e) => {
             let span = keyword.span.to(c.last_span());
             file.properties.push((kind, e, span));
+            c.eat(";");
+        }
+        Err(Reported) => {
+            c.skip_to(&PARTS);
+        }
+    }
+}
+
+/// `assert(eventually(e));` and so on.
+fn assertion(c: &mut Reader<'_>, file: &mut File) {
+    let start = c.take().span;
+    match infix::asserted(c, &mut leaf) {
+        Ok(asserted) => {
+            let span = start.to(c.last_span());
+            match asserted {
+                Asserted::Always(e) => file.properties.push((PropertyKind::Always, e, span)),
+                other => file.demands.push((other, span)),
+            }
             c.eat(";");
         }
         Err(Reported) => {

@@ -257,7 +257,7 @@ fn broken_statements_are_all_reported() {
                |
              7 | end end process
                |     ^^^
-               = expected: `process`, `never`, `always` or the end of the file
+               = expected: `process`, `never`, `always`, `assert` or the end of the file
 
             error: the file ends too early
               --> a.imp:7:16
@@ -291,4 +291,40 @@ fn nesting_is_limited() {
         "{}",
         parsed.render("a.imp", "")
     );
+}
+
+#[test]
+fn assertions_about_whole_runs() {
+    use wattle_model::TemporalKind;
+    let process = "program A variables x = 0 process P begin 1: x := 1; 2: x := 0 end\n";
+    let text = format!(
+        "{process}assert(eventually(x = 1)); assert(leads(P@1, P@2));\nassert(progress); assert(always(x <= 1));"
+    );
+    let parsed = parse(&text);
+    assert!(
+        parsed.diagnostics.is_empty(),
+        "{}",
+        parsed.render("a.imp", &text)
+    );
+    let program = parsed.program.expect("a program");
+    assert_eq!(program.properties.len(), 1);
+    let [later, leads, progress] = program.temporal.as_slice() else {
+        panic!("{:?}", program.temporal);
+    };
+    assert!(matches!(&later.kind, TemporalKind::Ltl(..)));
+    assert!(matches!(&leads.kind, TemporalKind::LeadsTo(..)));
+    assert_eq!(progress.kind, TemporalKind::Progress);
+    for (wrong, message) in [
+        ("assert(leads(x = 1));", "expected: `,`"),
+        ("assert(eventually(y = 1));", "unknown variable `y`"),
+        ("assert(leads(P@1, P@9));", "process `P` has no label `9`"),
+        (
+            "assert(x = 1);",
+            "expected: `always`, `eventually`, `leads` or `progress`",
+        ),
+    ] {
+        let text = format!("{process}{wrong}");
+        let shown = parse(&text).render("a.imp", &text);
+        assert!(shown.contains(message), "{wrong}: {shown}");
+    }
 }

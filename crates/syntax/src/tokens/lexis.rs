@@ -1,6 +1,7 @@
 //! Text to tokens. Every character belongs to a token, a comment or white space; what is none of
 //! these is reported once per run of such characters and skipped.
 
+use super::escapes::escape;
 use super::{Kind, Token};
 use crate::diagnostics::Diagnostic;
 use wattle_model::Span;
@@ -257,42 +258,6 @@ impl<'t> Scanner<'t> {
         let text = &rest[start..n];
         Token { kind, text, span }
     }
-}
-
-/// What stands after a backslash — `n`, `t`, a quote, a backslash or `u{hex}` — and how many bytes it
-/// takes.
-fn escape(rest: &str) -> (Option<char>, usize) {
-    let Some(c) = rest.chars().next().filter(|c| *c != '\n') else {
-        return (None, 0);
-    };
-    match c {
-        'n' => (Some('\n'), 1),
-        't' => (Some('\t'), 1),
-        '"' | '`' | '\\' => (Some(c), 1),
-        'u' if rest[1..].starts_with('{') => {
-            let hex = &rest[2..];
-            let n = run(hex, |c| c.is_ascii_hexdigit());
-            let closed = hex[n..].starts_with('}');
-            let value = u32::from_str_radix(&hex[..n], 16).ok();
-            let value = value.filter(|_| closed).and_then(char::from_u32);
-            (value, 2 + n + usize::from(closed))
-        }
-        _ => (None, c.len_utf8()),
-    }
-}
-
-/// A quoted text with its escapes replaced; those without a meaning are left out.
-pub(crate) fn unescape(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let (c, n) = escape(&rest[at + 1..]);
-        out.extend(c);
-        rest = &rest[at + 1 + n..];
-    }
-    out.push_str(rest);
-    out
 }
 
 /// How many bytes from the start are such characters.

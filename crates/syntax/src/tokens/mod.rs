@@ -3,11 +3,13 @@
 //! `.trench` line stand between blanks and need none of it.)
 
 mod cursor;
+mod escapes;
 mod lexis;
 mod reader;
 
 pub(crate) use cursor::{Cursor, lines};
-pub(crate) use lexis::{Comment, Lexis, Scanner, digits, is_word, run, unescape, word};
+pub(crate) use escapes::unescape;
+pub(crate) use lexis::{Comment, Lexis, Scanner, digits, is_word, run, word};
 pub(crate) use reader::{Labelled, Named, Reader, Reported, note};
 
 use wattle_model::Span;

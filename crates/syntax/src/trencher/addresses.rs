@@ -20,7 +20,8 @@ const KEPT: usize = 1_000_000;
 
 #[derive(Clone, PartialEq, Eq)]
 enum Values {
-    Some(BTreeSet<i64>),
+    /// Sorted, none twice.
+    Some(Vec<i64>),
     Any,
 }
 
@@ -34,11 +35,21 @@ pub(super) struct Addresses {
 
 impl Values {
     fn one(v: i64) -> Self {
-        Values::Some(BTreeSet::from([v]))
+        Values::Some(vec![v])
     }
 
     fn none() -> Self {
-        Values::Some(BTreeSet::new())
+        Values::Some(Vec::new())
+    }
+
+    /// These, in any order.
+    fn all(mut values: Vec<i64>) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        match values.len() > LIMIT {
+            true => Values::Any,
+            false => Values::Some(values),
+        }
     }
 
     fn is_none(&self) -> bool {
@@ -55,7 +66,13 @@ impl Values {
             return true;
         };
         let before = mine.len();
-        mine.extend(theirs);
+        let is_new = |v: &&i64| mine.binary_search(v).is_err();
+        let more: Vec<i64> = theirs.iter().filter(is_new).copied().collect();
+        if more.is_empty() {
+            return false;
+        }
+        mine.extend(more);
+        mine.sort_unstable();
         let changed = mine.len() != before;
         if mine.len() > LIMIT {
             *self = Values::Any;
@@ -64,56 +81,55 @@ impl Values {
     }
 }
 
-#[derive(Default)]
 struct Memory {
-    cells: BTreeMap<i64, BTreeSet<i64>>,
-    /// Values stored at addresses that could be anything, or any value stored anywhere.
-    everywhere: BTreeSet<i64>,
+    cells: BTreeMap<i64, Values>,
+    /// Values stored at addresses that could be anything.
+    everywhere: Values,
+    /// Any value may be stored anywhere.
     any: bool,
 }
 
 impl Memory {
+    fn new() -> Self {
+        Memory {
+            cells: BTreeMap::new(),
+            everywhere: Values::none(),
+            any: false,
+        }
+    }
+
     fn load(&self, addresses: &Values) -> Values {
         if self.any {
             return Values::Any;
         }
         let mut out = Values::one(0);
-        out.join(&Values::Some(self.everywhere.clone()));
+        out.join(&self.everywhere);
         for (a, values) in &self.cells {
             let hit = match addresses {
                 Values::Any => true,
-                Values::Some(s) => s.contains(a),
+                Values::Some(s) => s.binary_search(a).is_ok(),
             };
             if hit {
-                out.join(&Values::Some(values.clone()));
+                out.join(values);
             }
         }
         out
     }
 
     fn store(&mut self, addresses: &Values, values: &Values) -> bool {
-        let Values::Some(values) = values else {
-            return !std::mem::replace(&mut self.any, true);
-        };
         let mut changed = false;
+        let mut put = |cell: &mut Values| {
+            changed |= cell.join(values);
+            self.any |= *cell == Values::Any;
+        };
         match addresses {
-            Values::Any => {
-                let before = self.everywhere.len();
-                self.everywhere.extend(values);
-                changed |= self.everywhere.len() != before;
-            }
+            _ if *values == Values::Any => return !std::mem::replace(&mut self.any, true),
+            Values::Any => put(&mut self.everywhere),
             Values::Some(addresses) => {
                 for a in addresses {
-                    let cell = self.cells.entry(*a).or_default();
-                    let before = cell.len();
-                    cell.extend(values);
-                    changed |= cell.len() != before;
+                    put(self.cells.entry(*a).or_insert_with(Values::none));
                 }
             }
-        }
-        let size = self.cells.values().map(BTreeSet::len).max().unwrap_or(0);
-        if size > LIMIT || self.everywhere.len() > LIMIT {
-            changed |= !std::mem::replace(&mut self.any, true);
         }
         changed
     }
@@ -128,7 +144,7 @@ pub(super) fn address(i: &Instruction) -> Option<&Expr<Local>> {
 }
 
 pub(super) fn analyse(threads: &[Thread]) -> Addresses {
-    let mut memory = Memory::default();
+    let mut memory = Memory::new();
     let sizes = threads.iter().map(|t| t.states.len() * t.registers.len());
     let kept = sizes.fold(0, usize::saturating_add);
     // Per thread and control state: the registers' values, once the state can be reached.
@@ -242,34 +258,44 @@ impl Work {
     fn evaluate(&self, e: &Expr<Local>, env: &[Values]) -> Values {
         let of = |e: &Expr<Local>| self.evaluate(e, env);
         self.spend(1);
-        let mut out = Values::none();
-        let mut add = |r: Result<i64, wattle_model::ArithmeticError>| {
-            out.join(&r.map_or(Values::Any, Values::one));
+        // No value at all is a fault: what comes after it does not matter, but nothing is known of it.
+        let all = |values: Result<Vec<i64>, wattle_model::ArithmeticError>| {
+            values.map_or(Values::Any, Values::all)
         };
         match e {
-            Expr::Const(c) => return Values::one(*c),
-            Expr::Atom(Local::Register(r)) => return env[r.index()].clone(),
-            Expr::Atom(_) => return Values::Any,
+            Expr::Const(c) => Values::one(*c),
+            Expr::Atom(Local::Register(r)) => env[r.index()].clone(),
+            Expr::Atom(_) => Values::Any,
             Expr::Unary(op, a) => match of(a) {
-                Values::Some(s) => s.iter().for_each(|v| add(op.apply(*v))),
-                Values::Any => return if e.is_logical() { truth() } else { Values::Any },
+                Values::Some(s) => all(s.iter().map(|v| op.apply(*v)).collect()),
+                Values::Any => {
+                    if e.is_logical() {
+                        truth()
+                    } else {
+                        Values::Any
+                    }
+                }
             },
             Expr::Binary(op, a, b) => match (of(a), of(b)) {
                 (Values::Some(s), Values::Some(t)) => {
                     self.spend(s.len() * t.len());
-                    for v in &s {
-                        t.iter().for_each(|w| add(op.apply(*v, *w)));
+                    let pairs = s.iter().flat_map(|v| t.iter().map(|w| op.apply(*v, *w)));
+                    all(pairs.collect())
+                }
+                _ => {
+                    if e.is_logical() {
+                        truth()
+                    } else {
+                        Values::Any
                     }
                 }
-                _ => return if e.is_logical() { truth() } else { Values::Any },
             },
             Expr::Ite(_, a, b) => {
-                let (a, b) = (of(a), of(b));
-                out.join(&a);
-                out.join(&b);
+                let mut out = of(a);
+                out.join(&of(b));
+                out
             }
         }
-        out
     }
 
     /// Keeps the values that can pass the check; false if none can.
@@ -293,7 +319,7 @@ impl Work {
                 one[r.index()] = Values::one(*v);
                 passes(condition, &one)
             });
-            let kept: BTreeSet<i64> = kept.collect();
+            let kept: Vec<i64> = kept.collect();
             env[r.index()] = Values::Some(kept);
             return !env[r.index()].is_none();
         }
@@ -302,5 +328,5 @@ impl Work {
 }
 
 fn truth() -> Values {
-    Values::Some(BTreeSet::from([0, 1]))
+    Values::Some(vec![0, 1])
 }

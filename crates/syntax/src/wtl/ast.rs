@@ -14,6 +14,8 @@ pub(super) struct Ex {
     pub span: Span,
     /// Height of the tree; limited by the parser.
     pub depth: u32,
+    /// How many pairs are around it.
+    pub parentheses: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -201,8 +203,24 @@ pub(super) enum TemporalEx {
     Progress,
 }
 
+/// What a declaration belongs to; there it is the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Item {
+    /// One or more.
+    Shared,
+    Let,
+    Thread,
+    Property,
+    Temporal,
+    /// None or more.
+    Predicates,
+    Object,
+    Skipped,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
+    pub order: Vec<Item>,
     pub lets: Vec<Let>,
     pub shared: Vec<Declared>,
     pub threads: Vec<ThreadEx>,

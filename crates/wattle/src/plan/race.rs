@@ -10,9 +10,9 @@
 //! A proof whose audit did not end, or that takes something for granted, counts as decided only after the
 //! same time once more: who has a better one by then is preferred.
 //!
-//! The first of the plan gets a head start, because most programs are small and need no race. If it
-//! has a proof by then, its audit may go on alone for a while. Whoever has a proof is waited for while
-//! it is audited, up to three times as long as it was searched for.
+//! The first of the plan gets a head start, because most programs are small and need no race: against some a
+//! longer one than against others. If it has a proof by then, its audit may go on alone for a while. Whoever
+//! has a proof is waited for while it is audited, up to eight times as long as it was searched for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Runner<E> {
     pub audit: u64,
     /// How much faster than others' its clock runs: it gets one part in so many.
     pub handicap: u64,
-    /// Polls it has for itself if it is the first: those of a search that has just begun are short.
+    /// Polls the first has before this one begins: those of a search that has just begun are short.
     pub head_start: u64,
 }
 
@@ -47,7 +47,7 @@ pub trait Ended {
 const HEAD_START_AUDIT: u64 = 100_000;
 /// So many times the search may an audit take while the others wait: who has a proof is likely to be
 /// done before them, and what they do meanwhile would be in vain.
-const AUDIT_SHARE: u64 = 3;
+const AUDIT_SHARE: u64 = 8;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
 /// Between two looks at the outside world while waiting.
@@ -103,12 +103,11 @@ pub fn race<E: Sync, T: Ended + Send>(
         control,
     };
     let ended: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
-    let one = |i: usize, launch: Option<&(dyn Fn() + Sync)>| {
+    let one = |i: usize, launch: Option<&(dyn Fn(u64) + Sync)>| {
         let Runner {
             tick,
             audit,
             handicap,
-            head_start,
             ..
         } = runners[i];
         let clock = Clock {
@@ -119,7 +118,7 @@ pub fn race<E: Sync, T: Ended + Send>(
             handicap,
             alone: Mutex::new(launch.map(|launch| Alone {
                 launch,
-                polls: head_start,
+                polls: 0,
                 audit: HEAD_START_AUDIT,
             })),
         };
@@ -142,18 +141,23 @@ pub fn race<E: Sync, T: Ended + Send>(
         ended.push((i, outcome));
     };
     std::thread::scope(|scope| {
-        let launch = || {
+        let launch = |polls: u64| {
             // Not one by one: the first would run ahead of those still to come.
             let mut lanes = track.lock();
             let now = lanes.first().map_or(0, |l| l.clock);
-            for (lane, runner) in lanes.iter_mut().zip(runners).skip(1) {
+            let mut begin = Vec::new();
+            for (i, (lane, runner)) in lanes.iter_mut().zip(runners).enumerate().skip(1) {
+                if lane.state != State::Waiting || runner.head_start > polls {
+                    continue;
+                }
                 // Getting ready may take as long as the first poll: who has a handicap pays before.
                 let pays = if runner.handicap > 1 { runner.tick } else { 0 };
                 lane.clock = now + pays * runner.handicap;
                 lane.state = State::Running;
+                begin.push(i);
             }
             drop(lanes);
-            for i in 1..runners.len() {
+            for i in begin {
                 scope.spawn(move || one(i, None));
             }
         };
@@ -162,7 +166,7 @@ pub fn race<E: Sync, T: Ended + Send>(
         }
         one(0, Some(&launch));
         if track.needs_the_others() {
-            launch();
+            launch(u64::MAX);
         }
     });
     let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -182,11 +186,10 @@ impl Track<'_> {
         winner(&self.lock())
     }
 
-    /// Whether the first has ended without a decision and nobody else has begun.
+    /// Whether the first has ended without a decision.
     fn needs_the_others(&self) -> bool {
         let lanes = self.lock();
-        let alone = lanes.iter().skip(1).all(|l| l.state == State::Waiting);
-        alone && lanes.first().is_some_and(|l| l.state == State::Gone)
+        lanes.first().is_some_and(|l| l.state == State::Gone)
     }
 }
 
@@ -215,16 +218,21 @@ struct Clock<'t> {
     tick: u64,
     audit: u64,
     handicap: u64,
-    /// Present while nobody else runs.
+    /// Present while somebody has not begun, at the first one.
     alone: Mutex<Option<Alone<'t>>>,
 }
 
-/// What the first one may yet do alone.
+/// What the first one has done before all others have begun.
 struct Alone<'t> {
-    launch: &'t (dyn Fn() + Sync),
+    /// Starts those that begin after so many polls.
+    launch: &'t (dyn Fn(u64) + Sync),
     polls: u64,
+    /// Microseconds left to its audit.
     audit: u64,
 }
+
+/// What starts those that begin after so many polls, and the polls.
+type Launch<'t> = (&'t (dyn Fn(u64) + Sync), u64);
 
 impl Pace for Clock<'_> {
     fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
@@ -249,9 +257,9 @@ impl Pace for Clock<'_> {
         lanes[self.i].clock = now;
         lanes[self.i].memory = progress.memory;
         self.track.moved.notify_all();
-        if let Some(launch) = self.over(audits, spent) {
+        if let Some((launch, polls)) = self.over(audits, spent, &lanes) {
             drop(lanes);
-            launch();
+            launch(polls);
             lanes = self.track.lock();
         }
         self.wait(lanes)
@@ -296,16 +304,23 @@ impl<'t> Clock<'t> {
         }
     }
 
-    /// What starts the others, if it is time.
-    fn over(&self, audits: bool, spent: u64) -> Option<&'t (dyn Fn() + Sync)> {
+    /// What starts others, and how many polls are over; not once all have begun.
+    fn over(&self, audits: bool, spent: u64, lanes: &[Lane]) -> Option<Launch<'t>> {
         let mut slot = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = slot.as_mut()?;
         match audits {
             true => alone.audit = alone.audit.saturating_sub(spent),
-            false => alone.polls = alone.polls.saturating_sub(u64::from(spent > 0)),
+            false => alone.polls += u64::from(spent > 0),
         }
-        let over = alone.polls == 0 || alone.audit == 0;
-        over.then(|| slot.take()).flatten().map(|a| a.launch)
+        if alone.audit == 0 {
+            alone.polls = u64::MAX;
+        }
+        let (launch, polls) = (alone.launch, alone.polls);
+        if !lanes.iter().skip(1).any(|l| l.state == State::Waiting) {
+            *slot = None;
+            return None;
+        }
+        Some((launch, polls))
     }
 
     /// Together they use more than there is: the last of the plan makes room.
@@ -516,6 +531,39 @@ mod tests {
                 let all: u64 = polls.iter().sum();
                 assert!(all <= 3 * until + MORE, "{polls:?}");
             }
+        }
+    }
+
+    #[test]
+    fn who_has_a_shorter_head_start_against_it_begins_sooner() {
+        let begun: Vec<AtomicU64> = (0..3).map(|_| AtomicU64::new(0)).collect();
+        let runners: Vec<Runner<usize>> = [0, 2, 24]
+            .iter()
+            .enumerate()
+            .map(|(engine, head_start)| Runner {
+                engine,
+                tick: 1000,
+                audit: 1000,
+                handicap: 1,
+                head_start: *head_start,
+            })
+            .collect();
+        for (until, wins) in [(1, 0), (10, 1), (60, 1)] {
+            begun.iter().for_each(|b| b.store(0, Ordering::Relaxed));
+            let ended = race(&runners, &Control::unlimited(), |runner, control| {
+                begun[runner.engine].store(1, Ordering::Relaxed);
+                // The second needs five polls, the first as many as is said, the third never decides.
+                let wanted = [until, 5, u64::MAX][runner.engine];
+                for _ in 0..wanted {
+                    if control.poll("fake", Progress::default()).is_err() {
+                        return Over(false);
+                    }
+                }
+                Over(true)
+            });
+            assert_eq!(ended.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [wins]);
+            let begun: Vec<u64> = begun.iter().map(|b| b.load(Ordering::Relaxed)).collect();
+            assert_eq!(begun, [1, u64::from(until > 2), 0], "{until}");
         }
     }
 

@@ -56,6 +56,9 @@ impl Engine for Multiset {
 }
 
 fn decide(task: &Task<'_>, control: &Control<'_>) -> Result<Answer, Reason> {
+    control
+        .poll(NAME, Progress::default())
+        .map_err(|stop| Reason::stopped(stop, NAME))?;
     let automata = task.unfold(NAME, false, control)?;
     let bad = targets(task, &Roles::fixed(task.instance), &automata, control)?;
     let only_final = task.question().is_some_and(|q| q.only_final);

@@ -1,6 +1,5 @@
 //! What lies ahead of a thread, read off its graph.
 
-use super::super::local::extent;
 use std::collections::BTreeSet;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Thread};
@@ -43,26 +42,13 @@ impl Ahead {
             changed = false;
             for step in thread.steps.iter().rev() {
                 let (from, to) = (step.source.index(), step.target.index());
-                let (cells, write, load) = match &step.action {
-                    Action::Load { place, .. } => (extent(place), false, true),
-                    Action::Store { place, .. } => (extent(place), true, false),
-                    Action::Skip
-                    | Action::Assign { .. }
-                    | Action::Havoc { .. }
-                    | Action::Assume(_)
-                    | Action::Assert { .. }
-                    | Action::Fence(_)
-                    | Action::AtomicBegin(_)
-                    | Action::AtomicEnd
-                    | Action::Lock
-                    | Action::Unlock => (0..0, false, false),
-                };
+                let cells = |place: Option<&Address>| place.map_or(0..0, Address::extent);
+                let load = step.action.loaded().is_some();
                 let overtakes = load || !waits(&step.action) && ahead.overtakes[to];
                 changed |= overtakes && !ahead.overtakes[from];
                 ahead.overtakes[from] |= overtakes;
-                changed |= join(&mut ahead.touched, from, to, cells.clone());
-                let written = if write { cells } else { 0..0 };
-                changed |= join(&mut ahead.written, from, to, written);
+                changed |= join(&mut ahead.touched, from, to, cells(step.action.place()));
+                changed |= join(&mut ahead.written, from, to, cells(step.action.stored()));
             }
         }
         ahead

@@ -129,14 +129,14 @@ impl Resolver<'_> {
                     );
                 }
             }
-            if c.indices.len() > 2 {
-                self.error(c.name.span, "arrays have at most two indices");
+            if c.indices.len() > 3 {
+                self.error(c.name.span, "arrays have at most three indices");
             }
             let ty = self.cell_type(&c.ty);
             self.names.add_cell(&c.name.text, self.system.cells.len());
             self.system.cells.push(CellDecl {
                 name: c.name.text.clone(),
-                arity: c.indices.len().min(2) as u8,
+                arity: c.indices.len().min(3) as u8,
                 ty,
                 weak: c.weak,
                 constant: c.constant,

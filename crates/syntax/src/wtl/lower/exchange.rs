@@ -17,9 +17,7 @@ impl Body<'_, '_> {
             _ => return None,
         };
         let place = self.place(place);
-        let values: Vec<Option<Value>> = operands.iter().map(|o| self.value(o)).collect();
-        let values: Option<Vec<Expr<Local>>> =
-            values.into_iter().map(|v| v.map(|v| v.expr)).collect();
+        let values = self.values(operands);
         let (place, values) = (place?, values?);
         let ty = self.place_type(&place);
         let direct = wanted.filter(|r| {

@@ -3,9 +3,9 @@
 //! would not read.
 
 use super::super::ast::{Ex, ExKind, Name};
-use super::names::{Value, constant, nearest_sorted};
+use super::names::{Value, computed, constant};
+use super::refuse;
 use super::statements::Body;
-use crate::Diagnostic;
 use wattle_model::program::Action;
 use wattle_model::{Expr, Length, Local, Op1, Op2, Place, RegionId, RegisterId, Span, Type};
 
@@ -30,32 +30,16 @@ impl Body<'_, '_> {
             return Meaning::Region(r, array);
         }
         match self.lowering.names.constants.get(name) {
-            Some(c) => Meaning::Constant(Value {
-                expr: Expr::Const(*c),
-                named: true,
-            }),
+            Some(c) => Meaning::Constant(Value::named(*c)),
             None => Meaning::Unknown,
         }
     }
 
-    pub(super) fn unknown(&mut self, name: &Name) {
-        let text = &name.text;
-        let mut d = if self.lowering.names.families.contains_key(text) {
-            Diagnostic::error(name.span, format!("`{text}` is a family of threads"))
-                .hint("a thread cannot look into another; share memory instead")
-        } else {
-            Diagnostic::error(name.span, format!("unknown name `{text}`"))
-                .expected("a shared name, a register or a constant")
-        };
-        if d.hint.is_none() && !self.lowering.report.full() {
-            let mut known: Vec<String> = self.lowering.names.known().map(str::to_string).collect();
-            known.extend(self.register_ids.keys().cloned());
-            known.extend(self.constants.keys().cloned());
-            if let Some(n) = nearest_sorted(text, &known) {
-                d = d.hint(format!("did you mean `{n}`?"));
-            }
-        }
-        self.lowering.error(d);
+    fn unknown<T>(&mut self, name: &Name) -> Option<T> {
+        let own = self.register_ids.keys().chain(self.constants.keys());
+        let own = own.map(String::as_str);
+        let d = refuse::unknown(&self.lowering.names, name, own, self.lowering.report);
+        self.refuse(d)
     }
 
     /// Whether evaluating takes steps.
@@ -93,113 +77,62 @@ impl Body<'_, '_> {
         if !self.lowering.spend(1) {
             return None;
         }
-        Some(match &e.kind {
-            ExKind::Number(n) => Value::spelled(Expr::Const(*n)),
-            ExKind::SelfIndex => Value::spelled(Expr::Atom(Local::SelfIndex)),
-            ExKind::Count(f) => {
-                let family = self.lowering.names.family(f, self.lowering.report)?;
-                Value::spelled(Expr::Atom(Local::Count(family)))
+        match &e.kind {
+            ExKind::SelfIndex => Some(Value::spelled(Expr::Atom(Local::SelfIndex))),
+            ExKind::AddressOf(_, Some(i)) => {
+                let i = self.value(i);
+                let lowering = &mut *self.lowering;
+                lowering.names.outside(e, lowering.report, |_, _| i)
             }
-            ExKind::AddressOf(name, index) => {
-                let names = &self.lowering.names;
-                let base = names.address(name, index.is_some(), self.lowering.report);
-                match index {
-                    None => base?,
-                    Some(i) => {
-                        let i = self.value(i);
-                        Value::binary(Op2::Add, base?, i?)
-                    }
-                }
+            ExKind::Count(_) | ExKind::AddressOf(_, None) => {
+                let lowering = &mut *self.lowering;
+                lowering.names.outside(e, lowering.report, |_, _| None)
             }
             ExKind::Name(name, None) => match self.meaning(&name.text) {
                 Meaning::Constant(v) => {
                     self.lowering.spend(u64::from(v.named));
-                    v
+                    Some(v)
                 }
-                Meaning::Register(r) => Value::spelled(Expr::Atom(Local::Register(r))),
-                Meaning::Region(..) => self.load(e)?,
-                Meaning::Unknown => {
-                    self.unknown(name);
-                    return None;
-                }
+                Meaning::Register(r) => Some(Value::spelled(Expr::Atom(Local::Register(r)))),
+                Meaning::Region(..) => self.load(e),
+                Meaning::Unknown => self.unknown(name),
             },
-            ExKind::Name(_, Some(_)) | ExKind::Memory(_) => self.load(e)?,
-            ExKind::Unary(Op1::Not, a) if self.branches(a) => self.truth(e)?,
-            ExKind::Unary(op, a) => Value::unary(*op, self.value(a)?),
-            ExKind::Binary(Op2::And | Op2::Or, _, b) if self.reads(b) => self.truth(e)?,
-            ExKind::Binary(op, a, b) => {
-                let a = self.value(a);
-                let b = self.value(b);
-                Value::binary(*op, a?, b?)
-            }
+            ExKind::Name(_, Some(_)) | ExKind::Memory(_) => self.load(e),
+            ExKind::Unary(Op1::Not, a) if self.branches(a) => self.truth(e),
+            ExKind::Binary(Op2::And | Op2::Or, _, b) if self.reads(b) => self.truth(e),
             ExKind::Ite(c, a, b) if self.reads(a) || self.reads(b) => {
-                self.alternative(e.span, c, a, b)?
+                self.alternative(e.span, c, a, b)
             }
-            ExKind::Ite(c, a, b) => {
-                let c = self.value(c);
-                let a = self.value(a);
-                let b = self.value(b);
-                Value::ite(c?, a?, b?)
+            ExKind::Number(_) | ExKind::Unary(..) | ExKind::Binary(..) | ExKind::Ite(..) => {
+                computed(e, |e| self.value(e))
             }
-            ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..) => self.exchange(e, None)?,
+            ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..) => self.exchange(e, None),
             // Not read outside of formulas.
-            ExKind::Later(..) | ExKind::Between(..) => return None,
+            ExKind::Later(..) | ExKind::Between(..) => self.refuse(refuse::speaks_of_runs(e)),
             ExKind::Field(name, ..) | ExKind::At(name, ..) => {
-                self.lowering.error(
-                    Diagnostic::error(e.span, format!("a thread cannot look into `{}`", name.text))
-                        .hint("only properties can; share memory instead"),
-                );
-                return None;
+                self.refuse(refuse::looks_into(e, name))
             }
-        })
+        }
     }
 
     /// A place in memory, after the steps its index takes. Reports what is none.
     pub(super) fn place(&mut self, e: &Ex) -> Option<Place> {
-        match &e.kind {
-            ExKind::Memory(address) => Some(Place::Memory(self.value(address)?.expr)),
-            ExKind::Name(name, index) => {
-                let wrong = match (self.meaning(&name.text), index) {
-                    (Meaning::Region(r, true), Some(i)) => {
-                        return Some(Place::Region(r, self.value(i)?.expr));
-                    }
-                    (Meaning::Region(r, false), None) => {
-                        return Some(Place::Region(r, Expr::Const(0)));
-                    }
-                    (Meaning::Unknown, _) => {
-                        self.unknown(name);
-                        return None;
-                    }
-                    (Meaning::Region(_, true), None) => Diagnostic::error(
-                        e.span,
-                        format!("`{}` is an array; which element?", name.text),
-                    )
-                    .hint(format!("write `{}[0]`", name.text)),
-                    (Meaning::Region(_, false), Some(_)) => {
-                        Diagnostic::error(e.span, format!("`{}` is not an array", name.text))
-                    }
-                    (Meaning::Register(_), Some(_)) => Diagnostic::error(
-                        e.span,
-                        format!(
-                            "`{}` is a register; only shared memory has arrays",
-                            name.text
-                        ),
-                    ),
-                    (_, _) => {
-                        Diagnostic::error(e.span, format!("`{}` is not shared memory", name.text))
-                    }
-                };
-                self.lowering.error(wrong);
-                None
+        let (name, index) = match &e.kind {
+            ExKind::Memory(address) => return Some(Place::Memory(self.value(address)?.expr)),
+            ExKind::Name(name, index) => (name, index),
+            _ => return self.refuse(refuse::no_place(e)),
+        };
+        let wrong = match (self.meaning(&name.text), index) {
+            (Meaning::Region(r, true), Some(i)) => {
+                return Some(Place::Region(r, self.value(i)?.expr));
             }
-            _ => {
-                self.lowering.error(
-                    Diagnostic::error(e.span, "this is not a place in memory")
-                        .expected("a shared name, an element of a shared array, or `*(address)`"),
-                );
-                None
-            }
-        }
+            (Meaning::Region(r, false), None) => return Some(Place::Region(r, Expr::Const(0))),
+            (Meaning::Unknown, _) => return self.unknown(name),
+            (Meaning::Region(_, array), _) => refuse::element(e.span, name, array),
+            (Meaning::Register(_), Some(_)) => refuse::register_element(e.span, name),
+            (Meaning::Register(_) | Meaning::Constant(_), _) => refuse::not_shared(e.span, name),
+        };
+        self.refuse(wrong)
     }
 
     pub(super) fn place_type(&self, place: &Place) -> Type {

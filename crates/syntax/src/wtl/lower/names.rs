@@ -2,11 +2,11 @@
 //! initial values.
 
 use super::super::ast::{Ex, ExKind, Name};
+use super::refuse;
 use crate::Diagnostic;
-use crate::diagnostics::nearest;
 use crate::wtl::Collector;
 use std::collections::HashMap;
-use wattle_model::{Count, Expr, FamilyId, Length, Local, Op1, Op2, RegionId, Type};
+use wattle_model::{Count, Expr, FamilyId, Length, Local, Observation, Op1, Op2, RegionId, Type};
 
 /// A register expression, and whether a named constant went into it. Only those are folded: what
 /// the author spelled out stays as it is.
@@ -21,14 +21,18 @@ impl<A> Value<A> {
         Value { expr, named: false }
     }
 
+    pub fn named(value: i64) -> Self {
+        Value {
+            expr: Expr::Const(value),
+            named: true,
+        }
+    }
+
     pub fn unary(op: Op1, a: Self) -> Self {
         if let (true, Some(c)) = (a.named, a.expr.as_const())
             && let Ok(v) = op.apply(c)
         {
-            return Value {
-                expr: Expr::Const(v),
-                named: true,
-            };
+            return Value::named(v);
         }
         Value {
             named: a.named,
@@ -41,10 +45,7 @@ impl<A> Value<A> {
         if let (true, Some(x), Some(y)) = (named, a.expr.as_const(), b.expr.as_const())
             && let Ok(v) = op.apply(x, y)
         {
-            return Value {
-                expr: Expr::Const(v),
-                named,
-            };
+            return Value::named(v);
         }
         Value {
             expr: Expr::binary(op, a.expr, b.expr),
@@ -55,13 +56,8 @@ impl<A> Value<A> {
     pub fn ite(c: Self, a: Self, b: Self) -> Self {
         let named = c.named || a.named || b.named;
         match c.expr.as_const() {
-            Some(v) if c.named => {
-                if v != 0 {
-                    a
-                } else {
-                    b
-                }
-            }
+            Some(0) if c.named => b,
+            Some(_) if c.named => a,
             _ => Value {
                 expr: Expr::ite(c.expr, a.expr, b.expr),
                 named,
@@ -69,6 +65,9 @@ impl<A> Value<A> {
         }
     }
 }
+
+/// The constants of a thread that are in scope.
+pub(super) type Constants = HashMap<String, Value>;
 
 /// Names declared outside of threads.
 #[derive(Default)]
@@ -86,31 +85,14 @@ impl Names {
     /// The region, with whether it is an array.
     pub fn region(&self, name: &str) -> Option<(RegionId, bool)> {
         let id = *self.regions.get(name)?;
-        let array = self
-            .shapes
-            .get(id.index())
-            .is_some_and(|s| s.0 != Length::Scalar);
-        Some((id, array))
-    }
-
-    pub fn known(&self) -> impl Iterator<Item = &str> {
-        let regions = self.regions.keys().map(String::as_str);
-        let constants = self.constants.keys().map(String::as_str);
-        regions.chain(constants)
+        let shape = self.shapes.get(id.index());
+        Some((id, shape.is_some_and(|s| s.0 != Length::Scalar)))
     }
 
     pub fn family(&self, name: &Name, report: &mut Collector) -> Option<FamilyId> {
         let found = self.families.get(&name.text).copied();
         if found.is_none() {
-            let mut d = Diagnostic::error(
-                name.span,
-                format!("there is no family of threads called `{}`", name.text),
-            );
-            if !report.full()
-                && let Some(n) = nearest_sorted(&name.text, self.families.keys())
-            {
-                d = d.hint(format!("did you mean `{n}`?"));
-            }
+            let d = refuse::no_family(self, name, report);
             report.push(d);
         }
         found
@@ -118,137 +100,123 @@ impl Names {
 
     /// An expression of constants, `self`, counts and addresses. `inner` knows constants of the
     /// thread.
-    pub fn fixed(
+    pub fn fixed(&self, e: &Ex, inner: &Constants, report: &mut Collector) -> Option<Value> {
+        let wrong = |report: &mut Collector, d: Diagnostic| {
+            report.push(d);
+            None
+        };
+        match &e.kind {
+            ExKind::SelfIndex => Some(Value::spelled(Expr::Atom(Local::SelfIndex))),
+            ExKind::Name(name, None) => {
+                let global = || self.constants.get(&name.text).map(|c| Value::named(*c));
+                let found = inner.get(&name.text).cloned().or_else(global);
+                found.or_else(|| wrong(report, refuse::not_constant(self, name, report)))
+            }
+            ExKind::Name(_, Some(_))
+            | ExKind::Memory(_)
+            | ExKind::Field(..)
+            | ExKind::At(..)
+            | ExKind::Cas(..)
+            | ExKind::Swap(..)
+            | ExKind::FetchAdd(..)
+            | ExKind::Later(..)
+            | ExKind::Between(..) => wrong(report, refuse::reads(e)),
+            ExKind::Count(_) | ExKind::AddressOf(..) => {
+                self.outside(e, report, |report, e| self.fixed(e, inner, report))
+            }
+            ExKind::Number(_) | ExKind::Unary(..) | ExKind::Binary(..) | ExKind::Ite(..) => {
+                computed(e, |e| self.fixed(e, inner, report))
+            }
+        }
+    }
+
+    /// What means the same everywhere: how many threads, where memory lies.
+    pub fn outside<A: Outside>(
         &self,
         e: &Ex,
-        inner: &HashMap<String, Value>,
         report: &mut Collector,
-    ) -> Option<Value> {
-        Some(match &e.kind {
-            ExKind::Number(n) => Value::spelled(Expr::Const(*n)),
-            ExKind::SelfIndex => Value::spelled(Expr::Atom(Local::SelfIndex)),
-            ExKind::Count(f) => Value::spelled(Expr::Atom(Local::Count(self.family(f, report)?))),
-            ExKind::AddressOf(name, index) => {
-                let base = self.address(name, index.is_some(), report)?;
-                match index {
-                    None => base,
-                    Some(i) => Value::binary(Op2::Add, base, self.fixed(i, inner, report)?),
-                }
-            }
-            ExKind::Name(name, None) => {
-                if let Some(v) = inner.get(&name.text) {
-                    return Some(v.clone());
-                }
-                match self.constants.get(&name.text) {
-                    Some(c) => Value {
-                        expr: Expr::Const(*c),
-                        named: true,
-                    },
-                    None => {
-                        self.not_constant(name, report);
-                        return None;
-                    }
-                }
-            }
-            ExKind::Unary(op, a) => Value::unary(*op, self.fixed(a, inner, report)?),
-            ExKind::Binary(op, a, b) => {
-                let a = self.fixed(a, inner, report);
-                let b = self.fixed(b, inner, report);
-                Value::binary(*op, a?, b?)
-            }
-            ExKind::Ite(c, a, b) => Value::ite(
-                self.fixed(c, inner, report)?,
-                self.fixed(a, inner, report)?,
-                self.fixed(b, inner, report)?,
-            ),
-            _ => {
-                report.push(Diagnostic::error(
-                    e.span,
-                    "this must be a constant, but it reads memory or a thread",
-                ));
-                return None;
-            }
-        })
-    }
-
-    fn not_constant(&self, name: &Name, report: &mut Collector) {
-        let text = &name.text;
-        let d = if self.regions.contains_key(text) {
-            Diagnostic::error(
-                name.span,
-                format!("`{text}` is shared memory; a constant is needed here"),
-            )
-        } else if self.families.contains_key(text) {
-            Diagnostic::error(
-                name.span,
-                format!("`{text}` is a family of threads; a constant is needed here"),
-            )
-            .hint(format!("the number of its threads is `count({text})`"))
-        } else {
-            let d = Diagnostic::error(name.span, format!("unknown constant `{text}`"));
-            match nearest_sorted(text, self.constants.keys()).filter(|_| !report.full()) {
-                Some(n) => d.hint(format!("did you mean `{n}`?")),
-                None => d.hint("constants are declared with `let`"),
-            }
+        part: impl FnOnce(&mut Collector, &Ex) -> Option<Value<A>>,
+    ) -> Option<Value<A>> {
+        let atom = |a| Some(Value::spelled(Expr::Atom(a)));
+        let (name, index) = match &e.kind {
+            ExKind::Count(f) => return atom(A::count(self.family(f, report)?)),
+            ExKind::AddressOf(name, index) => (name, index),
+            _ => return None,
         };
-        report.push(d);
-    }
-
-    /// The address of a region's first element.
-    pub fn address<A>(&self, name: &Name, indexed: bool, report: &mut Collector) -> Option<Value<A>>
-    where
-        A: FromRegion,
-    {
-        let Some((region, array)) = self.region(&name.text) else {
-            report.push(
-                Diagnostic::error(name.span, format!("`{}` is not shared memory", name.text))
-                    .expected("a shared name after `&`"),
-            );
-            return None;
+        let base = match self.region(&name.text) {
+            None => Err(refuse::no_address(name)),
+            Some((_, false)) if index.is_some() => Err(refuse::element(name.span, name, false)),
+            Some((region, _)) => Ok(A::address_of(region)),
         };
-        if indexed && !array {
-            report.push(Diagnostic::error(
-                name.span,
-                format!("`{}` is not an array", name.text),
-            ));
-            return None;
+        let base = base.map_or_else(
+            |d| {
+                report.push(d);
+                None
+            },
+            atom,
+        );
+        match index {
+            None => base,
+            Some(i) => {
+                let i = part(report, i);
+                Some(Value::binary(Op2::Add, base?, i?))
+            }
         }
-        Some(Value::spelled(Expr::Atom(A::address_of(region))))
     }
 
     /// A number known now.
-    pub fn number(
-        &self,
-        e: &Ex,
-        inner: &HashMap<String, Value>,
-        report: &mut Collector,
-    ) -> Option<i64> {
-        let value = self.fixed(e, inner, report)?;
-        let known = constant(&value.expr);
+    pub fn number(&self, e: &Ex, inner: &Constants, report: &mut Collector) -> Option<i64> {
+        let known = constant(&self.fixed(e, inner, report)?.expr);
         if known.is_none() {
-            report.push(Diagnostic::error(
-                e.span,
-                "this must be a number that is known before the program runs",
-            ));
+            report.push(refuse::not_known(e));
         }
         known
     }
 }
 
-/// Leaves that can be an address.
-pub(super) trait FromRegion {
-    fn address_of(region: RegionId) -> Self;
+/// An operator, after its operands, all of which are looked at.
+pub(super) fn computed<A>(
+    e: &Ex,
+    mut part: impl FnMut(&Ex) -> Option<Value<A>>,
+) -> Option<Value<A>> {
+    Some(match &e.kind {
+        ExKind::Number(n) => Value::spelled(Expr::Const(*n)),
+        ExKind::Unary(op, a) => Value::unary(*op, part(a)?),
+        ExKind::Binary(op, a, b) => {
+            let (a, b) = (part(a), part(b));
+            Value::binary(*op, a?, b?)
+        }
+        ExKind::Ite(c, a, b) => {
+            let (c, a, b) = (part(c), part(a), part(b));
+            Value::ite(c?, a?, b?)
+        }
+        _ => return None,
+    })
 }
 
-impl FromRegion for Local {
+/// Leaves that mean the same everywhere.
+pub(super) trait Outside {
+    fn address_of(region: RegionId) -> Self;
+    fn count(family: FamilyId) -> Self;
+}
+
+impl Outside for Local {
     fn address_of(region: RegionId) -> Self {
         Local::AddressOf(region)
     }
+
+    fn count(family: FamilyId) -> Self {
+        Local::Count(family)
+    }
 }
 
-impl FromRegion for wattle_model::Observation {
+impl Outside for Observation {
     fn address_of(region: RegionId) -> Self {
-        wattle_model::Observation::AddressOf(region)
+        Observation::AddressOf(region)
+    }
+
+    fn count(family: FamilyId) -> Self {
+        Observation::Count(family)
     }
 }
 
@@ -260,14 +228,4 @@ pub(super) fn constant<A>(e: &Expr<A>) -> Option<i64> {
         return None;
     }
     e.eval(&|_: &A| 0).ok()
-}
-
-/// [`nearest`] over a hash table: ties must not depend on its order.
-pub(super) fn nearest_sorted<'a>(
-    given: &str,
-    names: impl IntoIterator<Item = &'a String>,
-) -> Option<&'a str> {
-    let mut names: Vec<&str> = names.into_iter().map(String::as_str).collect();
-    names.sort_unstable();
-    nearest(given, names)
 }

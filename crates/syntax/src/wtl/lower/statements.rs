@@ -1,18 +1,18 @@
 //! Statements of a thread to its graph.
 
-use super::super::ast::{Block, Ex, ExKind, Label, Let, Name, Statement, StatementKind, ThreadEx};
+use super::super::ast::{
+    Block, Ex, ExKind, Label, LengthEx, Let, Name, Statement, StatementKind, ThreadEx,
+};
 use super::Lowering;
 use super::expressions::Meaning;
 use super::graph::{Graph, Place};
-use super::names::{Value, constant, nearest_sorted};
+use super::names::{Constants, Value, constant};
+use super::refuse;
 use super::temporaries::Temporaries;
 use crate::Diagnostic;
 use std::collections::HashMap;
-use wattle_model::program::{Action, Register, Step};
-use wattle_model::{Expr, Fence, Local, Location, LocationId, RegisterId, Section, Span};
-
-/// Constants are put in wherever they are used: large ones would multiply.
-const MAX_CONSTANT: usize = 64;
+use wattle_model::program::{Action, Register};
+use wattle_model::{Count, Expr, Family, Fence, Local, RegisterId, Section, Span};
 
 /// A thread in the making.
 pub(super) struct Body<'b, 'r> {
@@ -24,7 +24,7 @@ pub(super) struct Body<'b, 'r> {
     pub register_ids: HashMap<String, RegisterId>,
     pub temporaries: Temporaries,
     /// `let` and `for` in scope.
-    pub constants: HashMap<String, Value>,
+    pub constants: Constants,
     /// Depth of atomic blocks around us.
     pub atomic: u32,
     /// Where `break` and `continue` go.
@@ -52,10 +52,7 @@ fn key(label: &Label) -> Key {
     }
 }
 
-pub(super) fn body(
-    lowering: &mut Lowering<'_>,
-    t: &ThreadEx,
-) -> (Vec<Register>, Vec<Location>, Vec<Step>, LocationId) {
+pub(super) fn family(lowering: &mut Lowering<'_>, t: &ThreadEx, count: Count) -> Family {
     let mut graph = Graph::default();
     let entry = graph.fresh();
     let mut body = Body {
@@ -73,30 +70,35 @@ pub(super) fn body(
     body.locals(t);
     body.enter_labels(&t.body.statements);
     body.statements(&t.body.statements);
-    let end = body.at;
-    let close = t.body.close;
-    body.graph.set_span(
-        end,
-        Span {
-            end: close.start,
-            ..close
-        },
-    );
+    let end = Span {
+        end: t.body.close.start,
+        ..t.body.close
+    };
+    body.graph.set_span(body.at, end);
     let (locations, steps, entry) = body.graph.finish(entry);
-    (body.registers, locations, steps, entry)
+    Family {
+        name: t.name.text.clone(),
+        count,
+        registers: body.registers,
+        locations,
+        steps,
+        entry,
+        span: t.span,
+    }
 }
 
 impl Body<'_, '_> {
+    pub(super) fn refuse<T>(&mut self, d: Diagnostic) -> Option<T> {
+        self.lowering.refuse(d)
+    }
+
     fn locals(&mut self, t: &ThreadEx) {
         for d in &t.locals {
             let name = &d.name;
-            if !matches!(d.length, super::super::ast::LengthEx::Scalar) {
-                self.lowering.error(
-                    Diagnostic::error(name.span, "registers are no arrays")
-                        .hint("use a shared array, or several registers"),
-                );
+            if !matches!(d.length, LengthEx::Scalar) {
+                self.lowering.report.push(refuse::register_array(name));
             }
-            self.fresh_name(name);
+            self.fresh_name(name, false);
             let register = Register {
                 name: name.text.clone(),
                 ty: self.lowering.ty(&d.ty),
@@ -109,20 +111,17 @@ impl Body<'_, '_> {
         }
     }
 
-    fn fresh_name(&mut self, name: &Name) {
+    /// `counter`: of a `for`.
+    fn fresh_name(&mut self, name: &Name, counter: bool) {
         let what = match self.meaning(&name.text) {
             Meaning::Unknown => return,
             Meaning::Constant(_) => "a constant",
             Meaning::Register(_) => "a register",
             Meaning::Region(..) => "shared memory",
         };
-        self.lowering.error(
-            Diagnostic::error(
-                name.span,
-                format!("`{}` is already the name of {what}", name.text),
-            )
-            .hint("choose another name: nothing is shadowed"),
-        );
+        self.lowering
+            .report
+            .push(refuse::shadows(name, what, counter));
     }
 
     /// One step to a new place.
@@ -189,62 +188,38 @@ impl Body<'_, '_> {
             target.placed = true;
             let place = target.place;
             self.graph.identify(place, self.at);
-        } else if let Label::Numbered(n, span) = label {
-            let d = Diagnostic::error(*span, format!("the label {n} appears twice"));
-            self.lowering.error(d);
+        } else if matches!(label, Label::Numbered(..)) {
+            self.lowering.report.push(refuse::label_twice(label));
         }
     }
 
-    fn goto(&mut self, label: &Label, span: Span) {
+    fn goto(&mut self, label: &Label, span: Span) -> Option<()> {
         let wanted = key(label);
         let found = self.labels.iter().rev().find_map(|l| l.get(&wanted));
-        let (name, at) = match label {
-            Label::Named(n) => (n.text.clone(), n.span),
-            Label::Numbered(n, at) => (n.to_string(), *at),
-        };
-        match found {
+        let d = match found {
             Some(t) if t.times == 1 => {
                 let place = t.place;
                 self.jump(place, span);
+                return Some(());
             }
-            Some(_) => self.lowering.error(Diagnostic::error(
-                at,
-                format!("several places are called `{name}`"),
-            )),
+            Some(_) => refuse::label_ambiguous(label),
             None => {
-                let mut d = Diagnostic::error(at, format!("there is no label `{name}` to go to"));
-                if !self.lowering.report.full() {
-                    let known: Vec<String> = self
-                        .labels
-                        .iter()
-                        .flat_map(|l| l.keys())
-                        .filter_map(|k| match k {
-                            Key::Named(n) => Some(n.clone()),
-                            Key::Numbered(_) => None,
-                        })
-                        .collect();
-                    d = match nearest_sorted(&name, &known) {
-                        Some(n) => d.hint(format!("did you mean `{n}`?")),
-                        None => {
-                            d.hint("labels of other threads and inside `for` cannot be reached")
-                        }
-                    };
-                }
-                self.lowering.error(d);
+                let known = self.labels.iter().flat_map(HashMap::keys);
+                let known = known.filter_map(|k| match k {
+                    Key::Named(n) => Some(&n[..]),
+                    Key::Numbered(_) => None,
+                });
+                refuse::no_label(label, known, self.lowering.report)
             }
-        }
+        };
+        self.refuse(d)
     }
 
     fn block(&mut self, b: &Block) {
-        let before: Option<HashMap<String, Value>> = b
-            .statements
-            .iter()
-            .any(|s| matches!(s.kind, StatementKind::Let(_)))
-            .then(|| self.constants.clone());
+        let lets = |s: &Statement| matches!(s.kind, StatementKind::Let(_));
+        let before = (b.statements.iter().any(lets)).then(|| self.constants.clone());
         self.statements(&b.statements);
-        if let Some(before) = before {
-            self.constants = before;
-        }
+        self.constants = before.unwrap_or_else(|| std::mem::take(&mut self.constants));
     }
 
     fn statements(&mut self, statements: &[Statement]) {
@@ -257,7 +232,7 @@ impl Body<'_, '_> {
             }
             let mark = self.temporaries.mark();
             // A wrong statement was reported; go on after it.
-            let _ = self.statement(s);
+            self.lowering.lost |= self.statement(s).is_none();
             self.temporaries.release(mark);
         }
     }
@@ -274,8 +249,8 @@ impl Body<'_, '_> {
             StatementKind::While(c, body) => self.while_loop(c, body)?,
             StatementKind::Loop(body) => self.endless(body),
             StatementKind::For(name, lo, hi, body) => self.unroll(name, lo, hi, body)?,
-            StatementKind::Break | StatementKind::Continue => self.leave(s),
-            StatementKind::Goto(label) => self.goto(label, s.span),
+            StatementKind::Break | StatementKind::Continue => self.leave(s)?,
+            StatementKind::Goto(label) => self.goto(label, s.span)?,
             StatementKind::Await(e) => {
                 let head = self.at;
                 let after = self.graph.fresh();
@@ -334,78 +309,28 @@ impl Body<'_, '_> {
         Some(())
     }
 
-    /// A hole in the graph; whoever knows the code fills it.
-    fn call(&mut self, to: Option<&Ex>, f: &Name, arguments: &[Ex], span: Span) -> Option<()> {
-        if !self.lowering.linked {
-            self.lowering.error(
-                Diagnostic::error(f.span, "there is no compiled code to call")
-                    .hint("name the file first: `object \"lock.o\";`"),
-            );
-            return None;
-        }
-        if self.atomic > 0 {
-            let d = Diagnostic::error(span, "compiled code cannot be called in an atomic block");
-            self.lowering.error(d);
-            return None;
-        }
-        if arguments.len() > 6 {
-            let d = Diagnostic::error(span, "a call has at most 6 arguments");
-            self.lowering.error(d);
-            return None;
-        }
-        let values: Vec<Option<Value>> = arguments.iter().map(|a| self.value(a)).collect();
-        let arguments: Option<Vec<Expr<Local>>> =
-            values.into_iter().map(|v| v.map(|v| v.expr)).collect();
-        let result = match to {
-            None => None,
-            Some(Ex {
-                kind: ExKind::Name(n, None),
-                ..
-            }) if self.register_ids.contains_key(&n.text) => Some(self.register_ids[&n.text]),
-            Some(e) => {
-                self.lowering.error(
-                    Diagnostic::error(e.span, "the result of a call goes into a register")
-                        .hint("declare one with `local`"),
-                );
-                return None;
-            }
-        };
-        let calls = &mut self.lowering.link.calls;
-        let hole = super::super::hole(calls.len());
-        calls.push(super::super::Call {
-            function: f.text.clone(),
-            function_span: f.span,
-            arguments: arguments?,
-            result,
-            span,
-        });
-        self.emit(hole, span);
-        Some(())
+    /// The values of all, which are looked at from left to right.
+    pub(super) fn values<'e>(
+        &mut self,
+        all: impl IntoIterator<Item = &'e Ex>,
+    ) -> Option<Vec<Expr<Local>>> {
+        let values: Vec<Option<Value>> = all.into_iter().map(|e| self.value(e)).collect();
+        values.into_iter().map(|v| Some(v?.expr)).collect()
     }
 
     fn constant(&mut self, l: &Let) {
-        self.fresh_name(&l.name);
-        let value = if let Some(name) = self.register_in(&l.value) {
-            self.lowering.error(
-                Diagnostic::error(
-                    name.span,
-                    format!("`{}` is a register; a constant is needed here", name.text),
-                )
-                .hint("declare a register with `local` and assign it"),
-            );
-            None
-        } else {
-            let lowering = &mut *self.lowering;
-            lowering
-                .names
-                .fixed(&l.value, &self.constants, lowering.report)
+        self.fresh_name(&l.name, false);
+        let value = match self.register_in(&l.value) {
+            Some(name) => self.refuse(refuse::register_as_constant(name)),
+            None => {
+                let lowering = &mut *self.lowering;
+                let names = &lowering.names;
+                names.fixed(&l.value, &self.constants, lowering.report)
+            }
         };
         let mut value = value.unwrap_or(Value::spelled(Expr::Const(0)));
-        if nodes(&value.expr) > MAX_CONSTANT {
-            self.lowering.error(Diagnostic::error(
-                l.value.span,
-                format!("this constant has more than {MAX_CONSTANT} operands once put in"),
-            ));
+        if let Some(d) = refuse::too_many_operands(&value.expr, l.value.span) {
+            self.lowering.report.push(d);
             value.expr = Expr::Const(0);
         }
         value.named = true;
@@ -428,11 +353,7 @@ impl Body<'_, '_> {
             ExKind::Name(n, None) => match self.meaning(&n.text) {
                 Meaning::Register(r) => Some(r),
                 Meaning::Constant(_) => {
-                    self.lowering.error(
-                        Diagnostic::error(place.span, format!("`{}` is a constant", n.text))
-                            .hint("declare it with `local` to assign it"),
-                    );
-                    return None;
+                    return self.refuse(refuse::constant_assigned(place.span, n));
                 }
                 _ => None,
             },
@@ -471,23 +392,7 @@ impl Body<'_, '_> {
     fn any(&mut self, place: &Ex, range: Option<&(Ex, Ex)>, span: Span) -> Option<()> {
         let range = match range {
             None => None,
-            Some((lo, hi)) => {
-                let lowering = &mut *self.lowering;
-                let low = lowering.names.number(lo, &self.constants, lowering.report);
-                let high = lowering.names.number(hi, &self.constants, lowering.report);
-                let (low, high) = (low?, high?);
-                if low > high {
-                    self.lowering.error(
-                        Diagnostic::error(
-                            lo.span.to(hi.span),
-                            format!("the range {low}..{high} is empty"),
-                        )
-                        .hint("both ends belong to a range, the smaller one first"),
-                    );
-                    return None;
-                }
-                Some((low, high))
-            }
+            Some((lo, hi)) => Some(self.lowering.range(lo, hi, &self.constants)?),
         };
         if let ExKind::Name(n, None) = &place.kind
             && let Meaning::Register(register) = self.meaning(&n.text)
@@ -505,16 +410,13 @@ impl Body<'_, '_> {
 
     /// A condition that is decided before the program runs.
     fn decided(&mut self, e: &Ex) -> Option<bool> {
-        let mut quiet = super::Collector::default();
         if self.register_in(e).is_some() {
             return None;
         }
-        let value = self
-            .lowering
-            .names
-            .fixed(e, &self.constants, &mut quiet)?
-            .expr;
-        constant(&value).map(|c| c != 0)
+        let mut quiet = super::Collector::default();
+        let names = &self.lowering.names;
+        let value = names.fixed(e, &self.constants, &mut quiet)?;
+        constant(&value.expr).map(|c| c != 0)
     }
 
     fn if_statement(&mut self, c: &Ex, yes: &Block, no: Option<&Block>) -> Option<()> {
@@ -577,7 +479,7 @@ impl Body<'_, '_> {
     }
 
     fn unroll(&mut self, name: &Name, lo: &Ex, hi: &Ex, body: &Block) -> Option<()> {
-        self.fresh_name(name);
+        self.fresh_name(name, true);
         let lowering = &mut *self.lowering;
         let low = lowering.names.number(lo, &self.constants, lowering.report);
         let high = lowering.names.number(hi, &self.constants, lowering.report);
@@ -588,11 +490,7 @@ impl Body<'_, '_> {
             if !self.lowering.spend(1) {
                 break;
             }
-            let value = Value {
-                expr: Expr::Const(i),
-                named: true,
-            };
-            self.constants.insert(name.text.clone(), value);
+            self.constants.insert(name.text.clone(), Value::named(i));
             let next = self.graph.fresh();
             self.loops.push((after, next));
             self.enter_labels(&body.statements);
@@ -611,27 +509,13 @@ impl Body<'_, '_> {
         Some(())
     }
 
-    fn leave(&mut self, s: &Statement) {
+    fn leave(&mut self, s: &Statement) -> Option<()> {
         let breaks = matches!(s.kind, StatementKind::Break);
         match self.loops.last() {
             Some((after, _)) if breaks => self.jump(*after, s.span),
             Some((_, again)) => self.jump(*again, s.span),
-            None => {
-                let word = if breaks { "break" } else { "continue" };
-                self.lowering.error(Diagnostic::error(
-                    s.span,
-                    format!("`{word}` outside of a loop"),
-                ));
-            }
+            None => return self.refuse(refuse::outside_loop(s.span, breaks)),
         }
-    }
-}
-
-fn nodes(e: &Expr<Local>) -> usize {
-    match e {
-        Expr::Const(_) | Expr::Atom(_) => 1,
-        Expr::Unary(_, a) => 1 + nodes(a),
-        Expr::Binary(_, a, b) => 1 + nodes(a) + nodes(b),
-        Expr::Ite(c, a, b) => 1 + nodes(c) + nodes(a) + nodes(b),
+        Some(())
     }
 }

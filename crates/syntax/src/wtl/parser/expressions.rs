@@ -63,7 +63,12 @@ impl Parser<'_, '_> {
         if depth > MAX_DEPTH {
             return Err(self.too_deep());
         }
-        Ok(Ex { kind, span, depth })
+        Ok(Ex {
+            kind,
+            span,
+            depth,
+            parentheses: 0,
+        })
     }
 
     fn binary(&mut self, weakest: u8) -> Result<Ex> {
@@ -231,6 +236,7 @@ impl Parser<'_, '_> {
                 self.advance();
                 let mut inner = self.expression()?;
                 inner.span = start.to(self.expect(")")?);
+                inner.parentheses += 1;
                 Ok(inner)
             }
             (Kind::Name, w) => self.word(w, start),
@@ -318,10 +324,12 @@ impl Parser<'_, '_> {
                     span,
                 )
             }
-            _ if call && !super::RESERVED.contains(&word) => Err(self.report(
-                Diagnostic::error(start, format!("there is no function `{word}`"))
-                    .expected("`cas`, `swap`, `fetch_add`, `count` or a cast such as `u8`"),
-            )),
+            _ if call && !super::RESERVED.contains(&word) => {
+                let mut d = Diagnostic::error(start, format!("there is no function `{word}`"))
+                    .expected("`cas`, `swap`, `fetch_add`, `count` or a cast such as `u8`");
+                d.hint = Self::c_function(word);
+                Err(self.report(d))
+            }
             _ => self.named(),
         }
     }

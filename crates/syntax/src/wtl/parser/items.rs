@@ -1,8 +1,8 @@
 //! Declarations: shared memory, constants, threads, properties, hints.
 
 use super::super::ast::{
-    Block, ConditionEx, CountEx, Declared, File, InitEx, LengthEx, Let, PropertyEx, TemporalEx,
-    ThreadEx, TypeEx,
+    Block, ConditionEx, CountEx, Declared, File, InitEx, Item, LengthEx, Let, PropertyEx,
+    TemporalEx, ThreadEx, TypeEx,
 };
 use super::{Parser, Result};
 use crate::Diagnostic;
@@ -55,18 +55,21 @@ impl Parser<'_, '_> {
         let property = match word {
             "shared" => {
                 self.advance();
+                file.order.push(Item::Shared);
                 return self.declared(&mut file.shared);
             }
             "let" => {
                 self.advance();
                 let constant = self.constant()?;
                 file.lets.push(constant);
+                file.order.push(Item::Let);
                 return Ok(());
             }
             "thread" => {
                 self.advance();
                 let thread = self.thread()?;
                 file.threads.push(thread);
+                file.order.push(Item::Thread);
                 return Ok(());
             }
             "object" if self.cursor.ahead(1).kind == Kind::Text => {
@@ -74,6 +77,7 @@ impl Parser<'_, '_> {
                 let span = self.span();
                 let text = unescape(self.advance().text);
                 file.objects.push(super::super::ast::Name { text, span });
+                file.order.push(Item::Object);
                 self.expect(";")?;
                 return Ok(());
             }
@@ -81,11 +85,13 @@ impl Parser<'_, '_> {
                 self.advance();
                 let name = self.name("the name of a function")?;
                 file.skipped.push((name, word == "havoc"));
+                file.order.push(Item::Skipped);
                 self.expect(";")?;
                 return Ok(());
             }
             "predicates" => {
                 self.advance();
+                file.order.push(Item::Predicates);
                 return self.predicates(&mut file.predicates);
             }
             "ltl" => {
@@ -94,12 +100,14 @@ impl Parser<'_, '_> {
                 let formula = self.condition();
                 self.formula = false;
                 let span = start.to(self.expect_after(formula.is_err())?);
+                file.order.push(Item::Temporal);
                 file.temporal.push((TemporalEx::Ltl(formula?), span));
                 return Ok(());
             }
             "progress" => {
                 self.advance();
                 let span = start.to(self.expect(";")?);
+                file.order.push(Item::Temporal);
                 file.temporal.push((TemporalEx::Progress, span));
                 return Ok(());
             }
@@ -117,13 +125,21 @@ impl Parser<'_, '_> {
                     .chain(["let", "predicates", "progress"]);
                 let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
                     .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)");
-                d.hint = did_you_mean(word, known);
+                d.hint = match word {
+                    "assert" => Some(
+                        "`assert` is a statement of a thread; of the whole program say `always …;`, or \
+                         `finally …;` of its end"
+                            .into(),
+                    ),
+                    _ => did_you_mean(word, known),
+                };
                 return Err(self.report(d));
             }
         };
         self.advance();
         let condition = self.condition()?;
         let span = start.to(self.expect(";")?);
+        file.order.push(Item::Property);
         file.properties.push(PropertyEx {
             kind: property,
             condition,
@@ -159,6 +175,7 @@ impl Parser<'_, '_> {
         self.expect("~>")?;
         let to = self.expression()?;
         let span = start.to(self.expect(";")?);
+        file.order.push(Item::Temporal);
         file.temporal.push((TemporalEx::LeadsTo(from, to), span));
         Ok(())
     }

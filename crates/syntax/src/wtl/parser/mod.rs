@@ -174,7 +174,12 @@ impl<'t> Parser<'t, '_> {
                 true => "this number does not fit 64 bits",
                 false => "this is neither a number nor a name",
             };
-            self.report(Diagnostic::error(t.span, message));
+            let mut d = Diagnostic::error(t.span, message);
+            let plain = digits.trim_end_matches(['u', 'U', 'l', 'L']);
+            if !valid && plain.bytes().all(|b| b.is_ascii_digit()) {
+                d = d.hint(format!("numbers have no suffix: `{plain}`"));
+            }
+            self.report(d);
             0
         })
     }
@@ -225,6 +230,15 @@ impl<'t> Parser<'t, '_> {
                 _ => {}
             }
             self.advance();
+        }
+    }
+}
+
+impl Collector {
+    /// Adds a hint to the latest diagnostic, unless it has one.
+    pub(super) fn hint_last(&mut self, hint: &str) {
+        if let Some(d) = self.list.last_mut() {
+            d.hint.get_or_insert_with(|| hint.to_string());
         }
     }
 }

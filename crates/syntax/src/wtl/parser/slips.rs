@@ -32,7 +32,9 @@ impl Parser<'_, '_> {
         let next = self.cursor.ahead(1);
         let is_type = t.kind == Kind::Name && C_TYPES.contains(&t.text);
         let named = next.kind == Kind::Name || next.is("*");
+        let constant = t.is("const") && self.cursor.ahead(2).is("=");
         let hint = match inside {
+            _ if constant => "constants are declared with `let N = 3;`",
             true => "registers are declared with `local x;` at the top of the thread",
             false => {
                 "shared memory is declared with `shared x;` or `shared x: 0..3 = 0;`, a thread with \
@@ -100,6 +102,78 @@ impl Parser<'_, '_> {
         )
     }
 
+    /// `do { … } while (…);` and `switch (…) { … }`: skips to behind the braces.
+    pub(super) fn c_statement(&mut self) -> Option<Diagnostic> {
+        let (t, next) = (self.token(), self.cursor.ahead(1));
+        let (message, hint) = match t.text {
+            "do" if next.is("{") => ("there is no `do`", "write `loop { …; if … { break; } }`"),
+            "switch" if next.is("(") => {
+                ("there is no `switch`", "write `if … { … } else if … { … }`")
+            }
+            _ => return None,
+        };
+        self.advance();
+        while !self.at_end() && !self.at("{") && !self.at(";") {
+            self.advance();
+        }
+        if self.at("{") {
+            self.skip_braces();
+        }
+        if t.text == "do" && self.eat("while") {
+            while !self.at_end() && !self.at("}") && !self.eat(";") {
+                self.advance();
+            }
+        }
+        Some(Diagnostic::error(t.span, message).hint(hint))
+    }
+
+    fn skip_braces(&mut self) {
+        let mut open = 0usize;
+        while !self.at_end() {
+            let t = self.advance();
+            if t.is("{") {
+                open += 1;
+            } else if t.is("}") {
+                open -= 1;
+            }
+            if open == 0 {
+                return;
+            }
+        }
+    }
+
+    /// A function that is none here: what it is called, or what is written instead.
+    pub(super) fn c_function(word: &str) -> Option<String> {
+        let lower = word.to_ascii_lowercase();
+        let known = ["cas", "swap", "fetch_add"];
+        if let Some(same) = known.iter().find(|k| **k == lower) {
+            return Some(format!("did you mean `{same}`?"));
+        }
+        // As C11, C++, Rust and the kernel call them.
+        let has = |part: &str| lower.contains(part);
+        let hint = match () {
+            () if has("compare_exchange") || has("cmpxchg") || has("compare_and_swap") => {
+                "compare and exchange is `cas(x, old, new)`, true if it took place"
+            }
+            () if has("exchange") || has("xchg") || has("test_and_set") => {
+                "an exchange is `swap(x, 1)`, which gives the old value"
+            }
+            () if has("fetch_sub") => "write `fetch_add(x, -1)`",
+            () if has("fetch_add") || has("xadd") => "write `fetch_add(x, 1)`",
+            () if has("fence") || lower.ends_with("_mb") => "write `fence;`",
+            () if has("load") || has("read_once") => "a load is written `r = x;`",
+            () if has("store") || has("write_once") => "a store is written `x = 1;`",
+            () if has("lock") => {
+                "a lock is a cell that is taken with `while swap(l, 1) == 1 { }` and given back with `l = 0;`"
+            }
+            () if has("print") => {
+                "there is no output: `wattle check` shows the run, `wattle final` the end"
+            }
+            () => return None,
+        };
+        Some(hint.to_string())
+    }
+
     /// What to do where `sign` was expected and something else came.
     pub(super) fn slip(&self, sign: &str) -> Option<&'static str> {
         let t = self.token();
@@ -108,7 +182,18 @@ impl Parser<'_, '_> {
         match sign {
             _ if word("and") => Some("and is `&&`"),
             _ if word("or") => Some("or is `||`"),
+            ";" if self.at("=") && self.cursor.ahead(2).is(";") => {
+                Some("one assignment in a statement; equality is `==`")
+            }
             "{" | ")" | ";" if self.at("=") => Some("equality is `==`"),
+            ";" if self.at(",") => Some("statements are separated by `;`"),
+            ";" if self.at("}") => Some("every statement ends with `;`"),
+            "{" if self.at("(") && self.cursor.ahead(1).is(")") => {
+                Some("a thread has no parameters: `thread p { … }`")
+            }
+            ";" if t.kind == Kind::Name && C_TYPES.contains(&before) => Some(
+                "a type comes behind the name: `shared x: bool;`, and integers need none: `shared x;`",
+            ),
             ";" if self.at("(") && before == "fence" => Some("write `fence;`, without parentheses"),
             "{" if self.starts_statement(t) => {
                 Some("braces are always needed: `while … { x = 1; }`, `if … { x = 1; }`")

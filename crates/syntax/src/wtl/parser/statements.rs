@@ -112,6 +112,11 @@ impl Parser<'_, '_> {
                         .hint("remove the `;`, or write `skip;` for a step that does nothing"),
                 ));
             }
+            (Kind::Symbol, "=") if self.cursor.last().is(":") => {
+                return Err(self.report(
+                    Diagnostic::error(t.span, "unexpected `=`").hint("an assignment is `x = 1;`"),
+                ));
+            }
             _ => {
                 if let Some(d) = self.increment() {
                     return Err(self.report(d));
@@ -250,7 +255,12 @@ impl Parser<'_, '_> {
                 StatementKind::Assert(condition, message)
             }
             _ => {
+                if let Some(d) = self.c_statement() {
+                    self.report(d);
+                    return Ok(StatementKind::Skip);
+                }
                 if let Some(d) = self.c_declaration(true).or_else(|| self.increment()) {
+                    self.broken_declaration = true;
                     return Err(self.report(d));
                 }
                 return self.assignment();

@@ -86,13 +86,14 @@ fn missing_and_unexpected() {
     check(
         "thread p { skip }",
         expect![[r#"
-        error: unexpected `}`
-          --> a.wtl:1:17
-           |
-         1 | thread p { skip }
-           |                 ^
-           = expected: `;`
-    "#]],
+            error: unexpected `}`
+              --> a.wtl:1:17
+               |
+             1 | thread p { skip }
+               |                 ^
+               = expected: `;`
+               = hint: every statement ends with `;`
+        "#]],
     );
     check(
         "thread p { x == 1; }",

@@ -4,6 +4,7 @@ mod errors;
 mod formulas;
 mod hostile;
 mod lowering;
+mod spelling;
 
 use super::parse;
 use wattle_model::print::to_wtl;

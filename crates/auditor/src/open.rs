@@ -1,0 +1,91 @@
+//! Certificates about any number of threads: which auditor, and of what.
+
+use super::cubes::audit_cubes;
+use super::views::audit_views;
+use super::{AuditError, Audited, Solvers, audit_counting, audit_crowd};
+use wattle_evidence::certificate::{Certificate, Corrupt};
+use wattle_evidence::control::Control;
+use wattle_evidence::related::Translated;
+use wattle_evidence::{AnyNumber, OpenTask};
+use wattle_memory::MemoryModel;
+use wattle_model::array::ArraySystem;
+
+/// The memory model that a certificate for any number of threads is to be read with, if it is about the
+/// system at all.
+pub fn model_of(
+    system: &ArraySystem,
+    asked: MemoryModel,
+    certified: MemoryModel,
+    cells: &[String],
+) -> Result<MemoryModel, AuditError> {
+    if certified != asked {
+        return Err(AuditError::WrongModel(certified));
+    }
+    if !system.cells.iter().map(|c| &c.name).eq(cells) {
+        return Err(Corrupt("its cells are not those of the program").into());
+    }
+    // Without weak cells there is no memory model to speak of.
+    if !system.has_weak_cells() {
+        return Ok(MemoryModel::Sc);
+    }
+    Ok(match asked {
+        MemoryModel::Pso if system.stores_in_order() => MemoryModel::Tso,
+        model @ (MemoryModel::Sc | MemoryModel::Tso | MemoryModel::Pso) => model,
+    })
+}
+
+/// The same for any number of threads; `translated` is what the certificate is about, where that is not
+/// the program itself.
+pub fn audit_open(
+    solvers: &Solvers,
+    task: &OpenTask<'_>,
+    certificate: &Certificate,
+    translated: Option<&Translated>,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    let model = task.model;
+    match (certificate, task.of, translated) {
+        (Certificate::LoadBuffers(basis), AnyNumber::Program(program), _) => {
+            audit_crowd(program, model, task.question, basis, control)
+        }
+        (Certificate::Counting(facts), AnyNumber::Program(program), _) => {
+            audit_counting(solvers, program, model, task.question, facts, control)
+        }
+        (_, AnyNumber::System(system), _) => {
+            audit_system(solvers, system, model, certificate, control)
+        }
+        (_, AnyNumber::Program(_), Some(t)) => {
+            audit_system(solvers, &t.system, model, certificate, control)
+        }
+        (_, AnyNumber::Program(_), None) => Err(AuditError::Refused(
+            "it is not about any number of threads".into(),
+        )),
+    }
+}
+
+/// The same for what is told about any number of threads of an array-based system.
+pub fn audit_system(
+    solvers: &Solvers,
+    system: &ArraySystem,
+    model: MemoryModel,
+    certificate: &Certificate,
+    control: &Control<'_>,
+) -> Result<Audited, AuditError> {
+    match certificate {
+        Certificate::Cubes(c) => audit_cubes(solvers, system, model, c, control),
+        Certificate::Views(c) => audit_views(system, model, c, control),
+        Certificate::ClosedStates(_)
+        | Certificate::Explored(_)
+        | Certificate::Coherent(_)
+        | Certificate::LoadBuffers(_)
+        | Certificate::Multisets(_)
+        | Certificate::Robust(_)
+        | Certificate::Components(_)
+        | Certificate::Counting(_)
+        | Certificate::Traces(_)
+        | Certificate::Parts(_)
+        | Certificate::Inductive(_) => Err(AuditError::Refused(
+            "it is not about an array-based system".into(),
+        )),
+    }
+}

@@ -1,0 +1,21 @@
+//! What a program has, by name.
+
+use super::{Count, Program};
+use crate::ids::{FamilyId, RegionId};
+
+impl Program {
+    pub fn family_named(&self, name: &str) -> Option<FamilyId> {
+        let found = self.families.iter().position(|f| f.name == name)?;
+        Some(FamilyId::new(found))
+    }
+
+    pub fn region_named(&self, name: &str) -> Option<RegionId> {
+        let found = self.regions.iter().position(|r| r.name == name)?;
+        Some(RegionId::new(found))
+    }
+
+    /// Whether some family may have any number of threads.
+    pub fn is_parameterised(&self) -> bool {
+        self.families.iter().any(|f| f.count == Count::Any)
+    }
+}
