@@ -24,6 +24,8 @@ const SILENCE: Duration = Duration::from_secs(6);
 /// How often one says that one is there.
 const BEAT: Duration = Duration::from_millis(400);
 const SHORT: Duration = Duration::from_millis(200);
+/// Of two links to a process that ends, the one that says why is heard within this time.
+const WORD: Duration = Duration::from_secs(1);
 
 /// Words that are said first. The last one is what is searched for; who accepts a link reads it later than the others.
 const GREETING: usize = 6;
@@ -31,6 +33,7 @@ const GREETING: usize = 6;
 /// What is said on the link that stays.
 const BEATS: u8 = 0;
 const STOPS: u8 = 1;
+/// With a number: 0, or one more than the process that is lost and that this one therefore ends.
 const ENDS: u8 = 2;
 
 /// What a link is for.
@@ -121,17 +124,30 @@ struct Known {
     /// All shall stop, and why.
     stop: AtomicU8,
     is_lost: AtomicBool,
-    lost: Mutex<Option<String>>,
+    /// Who was lost first, and how.
+    lost: Mutex<Option<(usize, String)>>,
     over: AtomicBool,
 }
 
 impl Known {
-    fn lose(&self, why: String) {
+    fn lose(&self, process: usize, why: String) {
         let mut lost = lock(&self.lost);
         if !self.over.load(Ordering::SeqCst) {
-            lost.get_or_insert(why);
+            lost.get_or_insert((process, why));
             self.is_lost.store(true, Ordering::SeqCst);
         }
+    }
+
+    /// A link of a search is broken. The link that stays knows better who is to blame: its word is waited for.
+    fn lose_link(&self, process: usize, why: String) {
+        let end = Instant::now() + WORD;
+        while !self.is_lost.load(Ordering::SeqCst)
+            && !self.over.load(Ordering::SeqCst)
+            && Instant::now() < end
+        {
+            std::thread::sleep(SHORT / 20);
+        }
+        self.lose(process, why);
     }
 }
 
@@ -216,7 +232,9 @@ impl Mesh {
                 .map_err(failed)?;
             let reader = socket.try_clone().map_err(failed)?;
             let known = mesh.known.clone();
-            let listen = move || listen(reader, process, &name, &known);
+            let all = 0..mesh.hosts.processes();
+            let names: Vec<String> = all.map(|p| mesh.hosts.name(p)).collect();
+            let listen = move || listen(reader, process, &names, &known);
             std::thread::Builder::new()
                 .spawn(listen)
                 .map_err(|e| Lost(e.to_string()))?;
@@ -244,7 +262,12 @@ impl Mesh {
     pub fn go_on(&self) -> Result<(), Lost> {
         match self.known.is_lost.load(Ordering::Relaxed) {
             false => Ok(()),
-            true => Err(Lost(lock(&self.known.lost).clone().unwrap_or_default())),
+            true => Err(Lost(
+                lock(&self.known.lost)
+                    .as_ref()
+                    .map(|(_, why)| why.clone())
+                    .unwrap_or_default(),
+            )),
         }
     }
 
@@ -290,6 +313,7 @@ impl Mesh {
         let link = |(process, socket): (usize, Option<TcpStream>)| {
             socket.map(|socket| Link {
                 socket,
+                process,
                 name: self.hosts.name(process),
                 known: self.known.clone(),
                 ending: ending.clone(),
@@ -338,11 +362,22 @@ impl Mesh {
             let Some(socket) = socket else { continue };
             let who = self.hosts.name(process);
             let answer = match process < me {
-                true => hear(socket, GREETING, || go_on(&who))?,
-                false => {
-                    let said = self.greet(socket, purpose, name);
-                    said.map_err(|e| Lost(format!("{who}: {e}")))?;
-                    hear(socket, 1, || go_on(&who))?
+                true => hear(socket, GREETING, || go_on(&who)),
+                false => self
+                    .greet(socket, purpose, name)
+                    .map_err(Unheard::Broken)
+                    .and_then(|()| hear(socket, 1, || go_on(&who))),
+            };
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(Unheard::Lost(lost)) => return Err(lost),
+                Err(Unheard::Broken(e)) => {
+                    let why = format!("{who} ended as its link began: {e}");
+                    if purpose != Purpose::Watch {
+                        self.known.lose_link(process, why.clone());
+                        self.go_on()?;
+                    }
+                    return Err(Lost(why));
                 }
             };
             if answer != name {
@@ -419,8 +454,15 @@ impl Mesh {
 impl Drop for Mesh {
     fn drop(&mut self) {
         self.known.over.store(true, Ordering::SeqCst);
-        say(&self.links, ENDS, 0);
+        let lost = lock(&self.known.lost).as_ref().map(|(who, _)| *who as u64);
+        say(&self.links, ENDS, lost.map_or(0, |who| who + 1));
     }
+}
+
+/// Why somebody's greeting was not heard to its end.
+enum Unheard {
+    Lost(Lost),
+    Broken(io::Error),
 }
 
 /// Reads so many words and gives the last one: what is searched for.
@@ -428,13 +470,13 @@ fn hear(
     socket: &mut TcpStream,
     words: usize,
     go_on: impl Fn() -> Result<(), Lost>,
-) -> Result<u64, Lost> {
-    let failed = |e: io::Error| Lost(format!("a link ended as it began: {e}"));
+) -> Result<u64, Unheard> {
+    let failed = Unheard::Broken;
     socket.set_read_timeout(Some(SHORT)).map_err(failed)?;
     let mut bytes = vec![0; 8 * words];
     let mut read = 0;
     while read < bytes.len() {
-        go_on()?;
+        go_on().map_err(Unheard::Lost)?;
         match socket.read(&mut bytes[read..]) {
             Ok(0) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
             Ok(n) => read += n,
@@ -464,23 +506,24 @@ fn say(links: &[(usize, Mutex<TcpStream>)], what: u8, number: u64) {
 }
 
 /// Listens to one of the others until it or this process ends.
-fn listen(mut socket: TcpStream, process: usize, name: &str, known: &Known) {
+fn listen(mut socket: TcpStream, process: usize, names: &[String], known: &Known) {
+    let name = &names[process];
     let mut heard = Instant::now();
     let mut bytes = Vec::new();
     let mut buffer = [0; 256];
     while !known.over.load(Ordering::SeqCst) {
         match socket.read(&mut buffer) {
-            Ok(0) => return known.lose(format!("{name} has ended")),
+            Ok(0) => return known.lose(process, format!("{name} has ended")),
             Ok(n) => {
                 heard = Instant::now();
                 bytes.extend(&buffer[..n]);
             }
             Err(e) if is_late(&e) => {
                 if heard.elapsed() > SILENCE {
-                    return known.lose(format!("{name} is not heard of any more"));
+                    return known.lose(process, format!("{name} is not heard of any more"));
                 }
             }
-            Err(e) => return known.lose(format!("{name}: {e}")),
+            Err(e) => return known.lose(process, format!("{name}: {e}")),
         }
         while let Some((message, rest)) = bytes.split_first_chunk::<9>() {
             let number = message[1..].first_chunk::<8>();
@@ -496,7 +539,14 @@ fn listen(mut socket: TcpStream, process: usize, name: &str, known: &Known) {
                             .stop
                             .compare_exchange(0, stop, Ordering::SeqCst, Ordering::SeqCst);
                 }
-                _ => return known.lose(format!("{name} has ended")),
+                _ => {
+                    let lost = (number as usize).wrapping_sub(1);
+                    let (who, why) = match names.get(lost) {
+                        Some(missing) => (lost, format!("{missing} is lost, says {name}")),
+                        None => (process, format!("{name} has ended")),
+                    };
+                    return known.lose(who, why);
+                }
             }
             bytes = rest.to_vec();
         }
@@ -507,6 +557,7 @@ fn listen(mut socket: TcpStream, process: usize, name: &str, known: &Known) {
 /// waits for the end.
 pub struct Link {
     socket: TcpStream,
+    process: usize,
     name: String,
     known: Arc<Known>,
     /// The search is at its end: links may end too.
@@ -533,7 +584,8 @@ impl Read for Link {
             Err(_) if self.is_ending() => return Ok(0),
             Err(e) => e.to_string(),
         };
-        self.known.lose(format!("{}: {why}", self.name));
+        self.known
+            .lose_link(self.process, format!("{}: {why}", self.name));
         loop {
             std::thread::park();
         }
@@ -544,7 +596,8 @@ impl Write for Link {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self.socket.write(buffer) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => {
-                self.known.lose(format!("{}: {e}", self.name));
+                self.known
+                    .lose_link(self.process, format!("{}: {e}", self.name));
                 Ok(buffer.len())
             }
             written => written,
@@ -560,6 +613,7 @@ impl Stream for Link {
     fn try_clone(&self) -> io::Result<Self> {
         Ok(Link {
             socket: self.socket.try_clone()?,
+            process: self.process,
             name: self.name.clone(),
             known: self.known.clone(),
             ending: self.ending.clone(),
