@@ -10,18 +10,20 @@
 
 mod assume;
 mod facts;
+mod guess;
 mod inside;
 mod local;
 mod order;
 mod query;
 mod read;
+mod sound;
 mod step;
 
 use super::{AuditError, Audited, Solvers, model_of};
-pub use assume::greatest_constant;
 use assume::{Draft, Rules};
 use facts::{Facts, Value};
-use inside::{Known, inside};
+use guess::Known;
+use inside::inside;
 use query::Query;
 use step::{drains, finished, join_constants, may_join, predecessors};
 use wattle_evidence::certificate::{Corrupt, Cubes};
@@ -43,6 +45,9 @@ pub fn audit_cubes(
     let mut known = Vec::new();
     for cube in &certificate.cubes {
         let facts = read::facts(system, cube)?;
+        if !facts.is_sound(system) {
+            return Err(Corrupt("a cube names something that is not there").into());
+        }
         let mut memory = false;
         facts.for_each_value(&mut |v| memory |= matches!(v, Value::Cell(p) if rules.weak(p.cell)));
         if memory {

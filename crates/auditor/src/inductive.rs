@@ -15,26 +15,29 @@
 //! ranges, be in some part. Every "unsatisfiable" of the solver is taken only with a proof
 //! that checks.
 
-mod buffer;
+mod blurred;
 mod exact;
 pub(super) mod machine;
 mod parts;
 mod ranges;
-mod small;
+mod relevant;
+mod stores;
+mod viewed;
 mod views;
 
 use super::symbols::Value;
 use super::{AuditError, Audited, Solvers};
 use machine::{Machine, Pending, Runs, State, control as control_of, number, predicate};
+use relevant::relevant;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use wattle_evidence::certificate::{
     ControlState, Corrupt, Inductive, Invariant, PendingStores, Predicate, Quantity,
 };
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::task::Task;
-use wattle_logic::{Formula, Var, and, eq, not, or};
+use wattle_logic::{Formula, and, eq, not, or};
 use wattle_memory::{Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::instance::{Fact, Initial};
 use wattle_model::{CellId, Expr, ThreadId, Type};
@@ -65,7 +68,9 @@ pub fn audit(
             ));
         }
     }
-    let plain = certificate.blur.is_none() && certificate.views.is_empty();
+    if certificate.blur.is_some() && !certificate.views.is_empty() {
+        return Err(corrupt("buffers both blurred and known by views"));
+    }
     let about = match certificate.parts.is_empty() {
         true => vec![About::everything(task, certificate)],
         false => parts::divided(task, certificate)?,
@@ -77,18 +82,17 @@ pub fn audit(
             control,
             asked: 0,
         };
-        checked += match (plain, task.model) {
-            (true, MemoryModel::Sc) => exact::<Sc>(queries, task, certificate, about)?,
-            (true, MemoryModel::Tso) => exact::<Tso>(queries, task, certificate, about)?,
-            (true, MemoryModel::Pso) => exact::<Pso>(queries, task, certificate, about)?,
-            (false, _) => small::audit(queries, task, certificate, about)?,
+        checked += match task.model {
+            MemoryModel::Sc => with::<Sc, 0>(queries, task, certificate, about)?,
+            MemoryModel::Tso => with::<Tso, 1>(queries, task, certificate, about)?,
+            MemoryModel::Pso => with::<Pso, 2>(queries, task, certificate, about)?,
         };
     }
     Ok(Audited { checked })
 }
 
-/// With buffers that forget nothing.
-fn exact<L: Layout>(
+/// With the buffers that the certificate speaks of: those that forget nothing, or others.
+fn with<L: Layout, const MODEL: usize>(
     queries: Queries<'_>,
     task: &Task<'_>,
     certificate: &Inductive,
@@ -97,6 +101,12 @@ fn exact<L: Layout>(
 where
     L::Buffer<Exact<Value>>: Pending<Bound = ()>,
 {
+    if let Some(blur) = &certificate.blur {
+        return blurred::audit::<MODEL>(queries, task, (certificate, blur), about);
+    }
+    if !certificate.views.is_empty() {
+        return viewed::audit::<MODEL>(queries, task, certificate, about);
+    }
     let bounds = vec![(); task.instance.threads.len()];
     let machine = Machine::<L, Exact<Value>>::new(task.instance, bounds, &certificate.ranges)?;
     run(queries, task, certificate, machine, about)
@@ -467,24 +477,9 @@ impl<R: Runs> Auditor<'_, R> {
     }
 }
 
-/// The goal with those of the facts that share variables with it, directly or through others. Leaving
-/// out the rest only weakens what is known.
+/// The goal with those of the facts that matter to it. Leaving out the rest only weakens what is known.
 fn connected(facts: &[Formula], mut goal: Vec<Formula>) -> Vec<Formula> {
-    let mut vars = BTreeSet::new();
-    goal.iter().for_each(|f| f.collect_vars(&mut vars));
-    let mut left: Vec<(&Formula, BTreeSet<Var>)> = facts.iter().map(|f| (f, f.vars())).collect();
-    loop {
-        let before = left.len();
-        left.retain(|(f, theirs)| {
-            let apart = theirs.is_disjoint(&vars);
-            if !apart {
-                vars.extend(theirs);
-                goal.push((*f).clone());
-            }
-            apart
-        });
-        if left.len() == before {
-            return goal;
-        }
-    }
+    let kept = relevant(facts, &goal).into_iter();
+    goal.extend(kept.map(|i| facts[i].clone()));
+    goal
 }

@@ -4,16 +4,14 @@
 mod live;
 mod open;
 mod replayed;
+mod states;
 
 pub use live::judge_live;
 pub use open::{after_validation, judge_open};
+pub use states::judge;
 
-use crate::{AuditError, audit};
-use replayed::{fault_on_the_way, reached};
-use wattle_evidence::{
-    Answer, Broken, Control, Judged, Proof, Reason, Scope, Task, Unchecked, Unsound, Verdict,
-};
-use wattle_model::PropertyKind;
+use crate::AuditError;
+use wattle_evidence::{Reason, Unchecked, Unsound};
 
 /// What the result of an audit makes of a proof: it counts (checked or not), or it does not, for a
 /// reason, or it is wrong.
@@ -33,12 +31,6 @@ pub fn after_audit(
     }
 }
 
-/// Whether the state that is looked for is wanted.
-fn is_good(task: &Task<'_>) -> bool {
-    let question = task.question();
-    question.is_some_and(|q| q.kind == PropertyKind::Reachable)
-}
-
 fn unsound(engine: &'static str, e: impl ToString) -> Unsound {
     let what = e.to_string();
     Unsound { engine, what }
@@ -51,46 +43,4 @@ pub enum AuditPolicy {
     Always,
     /// The verdict says that it was not audited.
     Never,
-}
-
-pub fn judge(
-    task: &Task<'_>,
-    engine: &'static str,
-    answer: Answer,
-    policy: AuditPolicy,
-    control: &Control<'_>,
-) -> Result<Judged, Unsound> {
-    let reaching_is_good = is_good(task);
-    let (so_far, settled) = (answer.effort(), answer.settles(task).is_some());
-    let (verdict, unchecked) = match answer {
-        Answer::Reached { trace, effort } if !settled => {
-            (fault_on_the_way(engine, &trace, effort), None)
-        }
-        Answer::Reached { trace, effort } => {
-            (reached(task, engine, (trace, effort), control)?, None)
-        }
-        Answer::Unreachable { certificate, .. } => {
-            let audited = match policy {
-                AuditPolicy::Never => Ok(Some(Unchecked::Off)),
-                AuditPolicy::Always => {
-                    let result = audit(task, &certificate, control).map(|_| ());
-                    after_audit(engine, result)?
-                }
-            };
-            match audited {
-                Ok(unchecked) if reaching_is_good => {
-                    let because = Broken::NeverReached(certificate);
-                    (Verdict::Violated { because }, unchecked)
-                }
-                Ok(unchecked) => {
-                    let (scope, proof) = (Scope::of(task), Proof::Certificate(certificate));
-                    (Verdict::Holds { scope, proof }, unchecked)
-                }
-                Err(reason) => (Verdict::Undecided { reason, so_far }, None),
-            }
-        }
-        Answer::Bounded { limits, .. } => (Verdict::Bounded { limits }, None),
-        Answer::Undecided { reason, .. } => (Verdict::Undecided { reason, so_far }, None),
-    };
-    Ok(Judged { verdict, unchecked })
 }

@@ -6,7 +6,6 @@
 //! as it should; a state that this says does not stand was met though the certificate excludes it, so
 //! the certificate, or its audit, is wrong.
 
-use super::cubes::greatest_constant;
 use super::views::Looks;
 use super::{AuditError, model_of};
 use wattle_evidence::certificate::cubes::{Cube, Number, OTHER, Place, Relation, Value};
@@ -35,7 +34,7 @@ impl<'a> Meaning<'a> {
         match certificate {
             Certificate::Cubes(certificate) => {
                 model_of(system, model, certificate.model, &certificate.cells)?;
-                let constants = greatest_constant(system);
+                let constants = system.greatest_constant();
                 Ok(Some(Meaning::Cubes {
                     system,
                     constants,

@@ -35,6 +35,7 @@
 //! stops everybody and is looked at by nobody.
 
 mod chain;
+mod guess;
 mod property;
 mod start;
 mod system;

@@ -19,6 +19,7 @@ mod act;
 mod assume;
 mod join;
 mod looks;
+mod read;
 mod witness;
 mod world;
 
@@ -29,12 +30,10 @@ use join::join;
 pub use looks::Looks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
-use wattle_evidence::certificate::Views;
+use wattle_evidence::certificate::{Corrupt, Views};
 use wattle_evidence::control::{Control, Progress};
 use wattle_memory::MemoryModel;
-use wattle_model::array::{
-    Access, ArraySystem, Comparison, Literal, Quantified, Term, ThreadTerm, UpdateIndex, Value,
-};
+use wattle_model::array::{ArraySystem, Comparison, Quantified, Term, ThreadTerm, UpdateIndex};
 use world::{ANY, Frame, NONE, Pos, Sort, World};
 
 /// Most states of one thread that are gone through.
@@ -79,7 +78,11 @@ pub fn audit_views(
         checked,
     };
     for bytes in certificate.each()? {
-        audit.take(frame.read(bytes)?);
+        let view = frame.read(bytes)?;
+        if !frame.is_sound(&view) {
+            return Err(Corrupt("a value that the cell cannot have").into());
+        }
+        audit.take(view);
     }
     for w in initial(&logic, 2) {
         // Nobody is a witness at first.
@@ -104,33 +107,7 @@ pub fn audit_views(
 /// Systems that views say nothing about.
 fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
     let refused = |what: &str| Err(AuditError::Refused(what.into()));
-    let mut constants = false;
-    let mut thread = |t: &ThreadTerm| constants |= matches!(t, ThreadTerm::Constant(_));
-    for_each_literal(&frame.system, &mut |l| {
-        for side in [&l.left, &l.right] {
-            if let Term::Thread(t) = side {
-                thread(t);
-            }
-        }
-    });
-    let mut access = |a: &Access| a.args.iter().chain(&a.reader).for_each(&mut thread);
-    for_each_literal(&frame.system, &mut |l| l.for_each_access(&mut access));
-    for t in &frame.system.transitions {
-        t.for_each_access(&mut access);
-    }
-    for u in frame.system.transitions.iter().flat_map(|t| &t.updates) {
-        for i in &u.index {
-            if let UpdateIndex::At(t) = i {
-                thread(t);
-            }
-        }
-        for b in &u.branches {
-            if let Value::Term(Term::Thread(t)) = &b.value {
-                thread(t);
-            }
-        }
-    }
-    if constants {
+    if frame.system.greatest_constant() > 0 {
         return refused("views do not treat thread constants");
     }
     if frame.system.cells.iter().any(|c| c.arity > 2) {
@@ -151,37 +128,12 @@ fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
     Ok(())
 }
 
-fn for_each_literal(system: &ArraySystem, visit: &mut dyn FnMut(&Literal)) {
-    system.init.body.for_each_literal(visit);
-    for q in system.bad.iter().chain(&system.assumed) {
-        q.body.for_each_literal(visit);
-    }
-    for t in &system.transitions {
-        t.guard.for_each_literal(visit);
-        for b in t.updates.iter().flat_map(|u| &u.branches) {
-            b.condition.for_each_literal(visit);
-        }
-    }
-}
-
 /// Whether threads are compared by order somewhere.
 fn orders_threads(system: &ArraySystem) -> bool {
     let mut found = false;
-    for_each_literal(system, &mut |l| {
+    system.for_each_literal(&mut |l| {
         let threads = matches!((&l.left, &l.right), (Term::Thread(_), Term::Thread(_)));
         found |= threads && matches!(l.op, Comparison::Lt | Comparison::Le);
-    });
-    found
-}
-
-/// Whether a cell may hold no thread: if `init` excludes all of them.
-fn may_be_nobody(system: &ArraySystem) -> bool {
-    let mut found = false;
-    system.init.body.for_each_literal(&mut |l| {
-        let thread = |t: &Term| matches!(t, Term::Thread(_));
-        let cell = |t: &Term| matches!(t, Term::Read(_));
-        let both = thread(&l.left) && cell(&l.right) || cell(&l.left) && thread(&l.right);
-        found |= both && l.op == Comparison::Ne;
     });
     found
 }

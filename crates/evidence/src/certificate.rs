@@ -23,7 +23,7 @@ pub use coherent::Coherent;
 pub use components::Components;
 pub use counting::Counting;
 pub use cubes::Cubes;
-pub use encoding::Coded;
+pub use encoding::{Coded, Decoded};
 pub use explored::{Explored, Unreached};
 pub use inductive::{
     Blur, Comparison, ControlState, Inductive, Invariant, Part, PendingStores, Predicate, Quantity,

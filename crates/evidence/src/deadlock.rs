@@ -7,14 +7,18 @@
 //! which such an end can be reached is not called a deadlock. Inside an atomic block a false
 //! assumption means that the block cannot be entered yet, which is waiting like any other.
 
+mod discarded;
+
+pub use discarded::{is_discarded, may_be_discarded};
+
 use crate::control::{Control, Meter, Stop};
 use crate::task::Task;
 use crate::trace::TraceError;
 use rustc_hash::FxHashSet;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Start, Tso};
+use wattle_model::Instance;
 use wattle_model::graph::Action;
-use wattle_model::{Instance, LocationId, RegisterId};
 
 /// Whether the event changes what the rest of the world can see: a store reaches memory, or a
 /// thread ends.
@@ -28,39 +32,6 @@ pub fn is_progress(instance: &Instance, model: MemoryModel, event: &Event) -> bo
             thread.ended(step.target) || matches!(step.action, Action::Store { .. }) && direct
         }
     }
-}
-
-/// Whether some thread stands before nothing but false assumptions, outside atomic blocks: its
-/// registers will never change, so the run is to be discarded.
-pub fn is_discarded<B>(instance: &Instance, state: &State<B>) -> bool {
-    let inside = |(t, at): (&wattle_model::instance::Thread, &LocationId)| t.atomic[at.index()];
-    if instance.threads.iter().zip(&state.locations).any(inside) {
-        return false;
-    }
-    let mut threads = instance.thread_ids();
-    threads.any(|t| {
-        let (thread, registers) = (instance.thread(t), &state.registers[t.index()]);
-        let out = thread.outgoing(state.locations[t.index()]);
-        !out.is_empty()
-            && out.iter().all(|s| {
-                let at = |r: &RegisterId| registers[r.index()];
-                matches!(&thread.step(*s).action, Action::Assume(e) if e.eval(&at) == Ok(0))
-            })
-    })
-}
-
-/// Whether a thread may ever be [discarded](is_discarded) at the location: all its steps are assumptions, and
-/// no two of them are each other's negation.
-pub fn may_be_discarded(thread: &wattle_model::instance::Thread, at: LocationId) -> bool {
-    let mut guards = Vec::new();
-    for s in thread.outgoing(at) {
-        let Action::Assume(e) = &thread.step(*s).action else {
-            return false;
-        };
-        guards.push(e);
-    }
-    let negated = |e: &wattle_model::Expr<RegisterId>| guards.contains(&&e.clone().negate());
-    !guards.is_empty() && !guards.iter().any(|e| negated(e)) && !thread.atomic[at.index()]
 }
 
 /// More states than this after the last one of a trace are not looked at.

@@ -66,7 +66,7 @@ impl Atom {
         if let Some(c) = term.as_constant() {
             return Formula::from(holds(&rel, c));
         }
-        let g = term.content();
+        let g = divisor(&term, term.content());
         let term = if rel == Rel::Le {
             if g.is_one() {
                 term
@@ -92,13 +92,23 @@ impl Atom {
     }
 }
 
+/// The number, if it divides all coefficients; how it was found does not matter.
+fn divisor(term: &Term, guess: Int) -> Int {
+    let divides = |guess: &Int| term.coeffs().iter().all(|(_, a)| guess.divides(a));
+    match guess.is_one() || guess.is_positive() && divides(&guess) {
+        true => guess,
+        false => Int::ONE,
+    }
+}
+
 fn divisibility(m: &Int, term: &Term, positive: bool) -> Formula {
     let m = m.abs();
     if m.is_zero() {
         return Atom::normal(term.clone(), if positive { Rel::Eq } else { Rel::Ne });
     }
     let term = term.map_parts(|a| a.mod_floor(&m), |c| c.mod_floor(&m));
-    let g = term.content().gcd(&m);
+    let g = divisor(&term, term.content().gcd(&m));
+    let g = if g.divides(&m) { g } else { Int::ONE };
     if !g.divides(term.constant_part()) {
         return Formula::from(!positive);
     }

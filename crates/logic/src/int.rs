@@ -72,12 +72,6 @@ impl Int {
         matches!(self.0, Small(1))
     }
 
-    /// Whether the value is 1 or −1.
-    #[inline]
-    pub fn is_unit(&self) -> bool {
-        matches!(self.0, Small(1 | -1))
-    }
-
     /// Whether the value is above 0.
     #[inline]
     pub fn is_positive(&self) -> bool {
@@ -103,23 +97,6 @@ impl Int {
         } else {
             self.clone()
         }
-    }
-
-    /// The greatest common divisor, never negative; `gcd(0, 0) = 0`.
-    pub fn gcd(&self, other: &Int) -> Int {
-        let word = |v: u64| i64::try_from(v).map_or_else(|_| Int::from_big(v.into()), Int::new);
-        if let (Small(a), Small(b)) = (&self.0, &other.0) {
-            return word(word_gcd(a.unsigned_abs(), b.unsigned_abs()));
-        }
-        // Euclid until words are left: the library's binary method is slower here.
-        let (mut a, mut b) = (self.to_big().abs(), other.to_big().abs());
-        while !b.is_zero() {
-            if let (Some(x), Some(y)) = (a.to_u64(), b.to_u64()) {
-                return word(word_gcd(x, y));
-            }
-            (a, b) = (b.clone(), a % b);
-        }
-        Int::from_big(a)
     }
 
     /// Division rounding down. Dividing by zero gives zero.
@@ -169,23 +146,6 @@ impl Int {
         }
         other.mod_floor(self).is_zero()
     }
-}
-
-/// Stein's binary method.
-fn word_gcd(mut a: u64, mut b: u64) -> u64 {
-    if a == 0 || b == 0 {
-        return a | b;
-    }
-    let shift = (a | b).trailing_zeros();
-    a >>= a.trailing_zeros();
-    while b != 0 {
-        b >>= b.trailing_zeros();
-        if a > b {
-            std::mem::swap(&mut a, &mut b);
-        }
-        b -= a;
-    }
-    a << shift
 }
 
 impl Default for Int {

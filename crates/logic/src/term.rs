@@ -73,18 +73,6 @@ impl Term {
         self.coeffs.is_empty().then_some(&self.constant)
     }
 
-    /// The greatest common divisor of the coefficients (not the constant).
-    pub fn content(&self) -> Int {
-        let mut g = Int::ZERO;
-        for (_, a) in &self.coeffs {
-            if a.is_unit() {
-                return Int::ONE;
-            }
-            g = g.gcd(a);
-        }
-        g
-    }
-
     /// `self · k`.
     pub fn scaled(&self, k: &Int) -> Term {
         if k.is_zero() {

@@ -6,6 +6,7 @@
 //! `&&`, `||` and `?:` evaluate only what they need, so a guarded division is no error.
 
 mod shown;
+mod substitute;
 
 use crate::domain::{Domain, NoValue, Numbers};
 use serde::Serialize;
@@ -319,65 +320,6 @@ impl<A> Expr<A> {
             | Expr::Unary(..)
             | Expr::Binary(..)
             | Expr::Ite(..)) => other.evaluate(d, leaf),
-        }
-    }
-
-    /// Replaces every leaf by an expression and folds constants on the way.
-    pub fn substitute<B, E, F>(&self, leaf: &mut F) -> Result<Expr<B>, E>
-    where
-        F: FnMut(&A) -> Result<Expr<B>, E>,
-    {
-        Ok(match self {
-            Expr::Const(c) => Expr::Const(*c),
-            Expr::Atom(a) => leaf(a)?,
-            Expr::Unary(op, a) => Expr::unary(*op, a.substitute(leaf)?).fold_top(),
-            Expr::Binary(op, a, b) => {
-                Expr::binary(*op, a.substitute(leaf)?, b.substitute(leaf)?).fold_top()
-            }
-            Expr::Ite(c, a, b) => Expr::ite(
-                c.substitute(leaf)?,
-                a.substitute(leaf)?,
-                b.substitute(leaf)?,
-            )
-            .fold_top(),
-        })
-    }
-
-    /// Folds the top node if its operands are constants and the value exists.
-    fn fold_top(self) -> Self {
-        match self {
-            Expr::Unary(op, a) => match *a {
-                Expr::Const(c) => match op.apply(c) {
-                    Ok(v) => Expr::Const(v),
-                    Err(_) => Expr::unary(op, Expr::Const(c)),
-                },
-                a @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
-                    Expr::unary(op, a)
-                }
-            },
-            Expr::Binary(op, a, b) => match (op, *a, *b) {
-                (_, Expr::Const(x), Expr::Const(y)) => match op.apply(x, y) {
-                    Ok(v) => Expr::Const(v),
-                    Err(_) => Expr::binary(op, Expr::Const(x), Expr::Const(y)),
-                },
-                (Op2::And, Expr::Const(0), _) => Expr::Const(0),
-                (Op2::Or, Expr::Const(x), _) if x != 0 => Expr::Const(1),
-                (Op2::And, Expr::Const(_), e) if e.is_logical() => e,
-                (Op2::Or, Expr::Const(0), e) if e.is_logical() => e,
-                (Op2::And, e, Expr::Const(x)) if x != 0 && e.is_logical() => e,
-                (Op2::Or, e, Expr::Const(0)) if e.is_logical() => e,
-                (Op2::Add | Op2::Sub, e, Expr::Const(0)) => e,
-                (Op2::Add, Expr::Const(0), e) => e,
-                (op, a, b) => Expr::binary(op, a, b),
-            },
-            Expr::Ite(c, a, b) => match *c {
-                Expr::Const(0) => *b,
-                Expr::Const(_) => *a,
-                c @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
-                    Expr::ite(c, *a, *b)
-                }
-            },
-            e @ (Expr::Const(_) | Expr::Atom(_)) => e,
         }
     }
 

@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
+mod accesses;
 pub mod array;
 pub mod canonical;
 mod casts;
@@ -19,6 +20,7 @@ pub mod expr;
 pub mod graph;
 pub mod ids;
 pub mod instance;
+mod liveness;
 pub mod print;
 pub mod program;
 pub mod property;

@@ -4,6 +4,8 @@
 //! repeats its last state. Without *next* nobody can tell how often a state is repeated, so that
 //! reductions keep what a formula says.
 
+mod asked;
+
 use crate::expr::Expr;
 use crate::property::{Condition, IndexVariable, Observation};
 use crate::span::Span;
@@ -89,29 +91,10 @@ impl<A> Formula<A> {
         })
     }
 
-    /// How deep it is nested, conditions not counted.
-    pub fn depth(&self) -> usize {
-        1 + self.parts().iter().map(|p| p.depth()).max().unwrap_or(0)
-    }
-
     /// `G(p -> F q)`.
     pub fn leads_to(p: A, q: A) -> Self {
         let later = Formula::Finally(Box::new(Formula::Now(q)));
         let whenever = Formula::Implies(Box::new(Formula::Now(p)), Box::new(later));
         Formula::Globally(Box::new(whenever))
-    }
-}
-
-impl Temporal {
-    /// Every condition it speaks of.
-    pub fn for_each_condition<'t>(&'t self, visit: &mut dyn FnMut(&'t Expr<Observation>)) {
-        match &self.kind {
-            TemporalKind::Ltl(_, formula) => formula.for_each_now(visit),
-            TemporalKind::LeadsTo(from, to) => {
-                visit(&from.expr);
-                visit(to);
-            }
-            TemporalKind::Progress => {}
-        }
     }
 }

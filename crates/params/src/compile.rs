@@ -124,7 +124,7 @@ impl<'a> Compiled<'a> {
             kinds,
             transitions: Vec::new(),
             init: Vec::new(),
-            constants: greatest_constant(system),
+            constants: system.greatest_constant(),
             nobody: false,
         };
         if model != MemoryModel::Sc {
@@ -486,53 +486,4 @@ fn excludes_all_threads(init: &Quantified) -> bool {
         found |= l.op == Comparison::Ne && cell_thread;
     });
     found
-}
-
-pub fn greatest_constant(system: &ArraySystem) -> u16 {
-    let mut greatest = 0;
-    let mut thread = |t: &ThreadTerm| {
-        if let ThreadTerm::Constant(k) = t {
-            greatest = greatest.max(*k);
-        }
-    };
-    let mut formula = |f: &Formula| {
-        f.for_each_literal(&mut |l| {
-            for side in [&l.left, &l.right] {
-                if let Term::Thread(t) = side {
-                    thread(t);
-                }
-            }
-            l.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(&mut thread));
-        });
-    };
-    formula(&system.init.body);
-    system
-        .bad
-        .iter()
-        .chain(&system.assumed)
-        .for_each(|q| formula(&q.body));
-    for t in &system.transitions {
-        formula(&t.guard);
-        for b in t.updates.iter().flat_map(|u| &u.branches) {
-            formula(&b.condition);
-        }
-    }
-    for t in &system.transitions {
-        for u in &t.updates {
-            for i in &u.index {
-                if let UpdateIndex::At(t) = i {
-                    thread(t);
-                }
-            }
-            for b in &u.branches {
-                if let Value::Term(term) = &b.value {
-                    if let Term::Thread(t) = term {
-                        thread(t);
-                    }
-                    term.for_each_access(&mut |a| a.args.iter().for_each(&mut thread));
-                }
-            }
-        }
-    }
-    greatest
 }

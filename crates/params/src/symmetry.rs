@@ -48,7 +48,7 @@ impl Machine<'_> {
 }
 
 fn alike(system: &wattle_model::array::ArraySystem) -> bool {
-    let mut alike = crate::compile::greatest_constant(system) == 0;
+    let mut alike = system.greatest_constant() == 0;
     let formulas = system.transitions.iter().map(|t| &t.guard);
     let conditions = system.transitions.iter().flat_map(|t| &t.updates);
     let conditions = conditions.flat_map(|u| u.branches.iter().map(|b| &b.condition));

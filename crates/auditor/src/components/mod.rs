@@ -9,17 +9,19 @@
 //! never moves, its second numbers go on in the same way.
 
 mod automaton;
+mod given;
 mod numbers;
 mod reduced;
 
 use super::space::local::registers_alive;
 use super::{AuditError, Audited};
 use automaton::follows;
+use given::Given;
 use numbers::{Step, is_numbered};
-use reduced::{Arrival, Part, Reduced};
+use reduced::{Arrival, Reduced};
 use rustc_hash::FxHashMap;
-use wattle_evidence::certificate::components::{Components, Edge, Harmless, take};
-use wattle_evidence::certificate::{Coded, Corrupt};
+use wattle_evidence::certificate::components::{Components, Edge, Harmless};
+use wattle_evidence::certificate::{Corrupt, Decoded};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::live::big::Big;
 use wattle_evidence::live::{LiveTask, MOST_MOVERS, Trap, loop_in_block};
@@ -55,20 +57,26 @@ pub fn audit_components(
     }
 }
 
-fn other(why: &str) -> AuditError {
-    AuditError::Other(why.to_string())
+fn poll(states: usize, memory: u64, control: &Control<'_>) -> Result<(), AuditError> {
+    if (states as u64).is_multiple_of(POLL) {
+        let progress = Progress {
+            states: states as u64,
+            memory,
+            ..Progress::default()
+        };
+        control.poll("audit", progress)?;
+    }
+    Ok(())
 }
 
-/// A pair of a state and one of the automaton.
-struct Node {
-    /// Trap by trap; empty outside the trap.
-    numbers: Vec<Vec<u32>>,
+fn other(why: &str) -> AuditError {
+    AuditError::Other(why.to_string())
 }
 
 /// States between two polls.
 const POLL: u64 = 1 << 10;
 
-fn nodes<L: Coded>(
+fn nodes<L: Decoded>(
     task: &LiveTask<'_>,
     certificate: &Components,
     control: &Control<'_>,
@@ -87,17 +95,14 @@ fn nodes<L: Coded>(
         traps: task.traps(),
         atoms,
         alive,
-        rows: Vec::new(),
+        given: Given::default(),
         index: FxHashMap::default(),
-        nodes: Vec::new(),
-        parts: Vec::new(),
-        memory: 0,
     };
     set.audit(control)
 }
 
 /// The nodes of a certificate.
-struct Nodes<'a, 'i, L: Coded> {
+struct Nodes<'a, 'i, L: Decoded> {
     task: &'a LiveTask<'i>,
     certificate: &'a Components,
     big: Big<'i, L>,
@@ -105,17 +110,14 @@ struct Nodes<'a, 'i, L: Coded> {
     atoms: Vec<&'i Expr<Fact>>,
     /// Per thread, location and register: what it holds may be read.
     alive: Vec<Vec<Vec<bool>>>,
-    rows: Vec<Box<[i64]>>,
+    /// What was read, whatever that is: the audit is about this.
+    given: Given,
     index: FxHashMap<Box<[i64]>, u32>,
-    nodes: Vec<FxHashMap<u32, Node>>,
-    /// Whose moves are enough, state by state; none if everybody is needed.
-    parts: Vec<Option<Part>>,
-    memory: u64,
 }
 
 type StateOf<L> = State<<L as wattle_memory::Layout>::Buffer<Exact>>;
 
-impl<L: Coded> Nodes<'_, '_, L> {
+impl<L: Decoded> Nodes<'_, '_, L> {
     /// A state with zero in dead registers.
     fn row_of(&self, state: &StateOf<L>) -> Box<[i64]> {
         let mut state = state.clone();
@@ -145,91 +147,43 @@ impl<L: Coded> Nodes<'_, '_, L> {
         }
     }
 
-    fn poll(&self, states: usize, control: &Control<'_>) -> Result<(), AuditError> {
-        if (states as u64).is_multiple_of(POLL) {
-            let progress = Progress {
-                states: states as u64,
-                frontier: 0,
-                memory: self.memory,
-                ..Progress::default()
-            };
-            control.poll("audit", progress)?;
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, control: &Control<'_>) -> Result<(), AuditError> {
-        let certificate = self.certificate;
-        let mut rest = certificate.nodes.as_slice();
-        certificate.states.for_each_row(|row| {
-            let state = L::decode(self.task.instance, row)?;
-            let row = self.row_of(&state);
-            self.memory += 64 + 16 * row.len() as u64;
-            let number = self.rows.len() as u32;
-            if self.index.insert(row.clone(), number).is_some() {
-                return Err(Corrupt("a state is there twice").into());
-            }
-            let held = self.held(&state);
-            let part = Part::read(&mut rest, self.task.instance.threads.len())?;
-            self.parts.push(part);
-            let mut here = FxHashMap::default();
-            for _ in 0..take(&mut rest)? {
-                let q = take(&mut rest)?;
-                if q as usize >= certificate.automaton.states.len() {
-                    return Err(Corrupt("a node names no state of the automaton").into());
-                }
-                let mut numbers = Vec::new();
-                for held in &held {
-                    let mut mine = Vec::new();
-                    if *held {
-                        for _ in 0..take(&mut rest)? {
-                            let n = take(&mut rest)?;
-                            if n >= certificate.count {
-                                return Err(Corrupt("a number means nothing").into());
-                            }
-                            mine.push(n);
-                        }
-                    }
-                    numbers.push(mine);
-                }
-                here.insert(q, Node { numbers });
-            }
-            self.nodes.push(here);
-            self.rows.push(row);
-            self.poll(self.rows.len(), control)
-        })?;
-        match rest.is_empty() {
-            true => Ok(()),
-            false => Err(Corrupt("there are nodes of no state").into()),
-        }
-    }
-
     fn audit(mut self, control: &Control<'_>) -> Result<Audited, AuditError> {
-        self.read(control)?;
+        self.given = Given::read(&self, control)?;
+        let rows = self.given.rows.iter().cloned();
+        self.index = rows.zip(0..).collect();
+        if self.index.len() != self.given.rows.len() {
+            return Err(Corrupt("a state is there twice").into());
+        }
         let mut reduced = Reduced::new(self.task);
         let refused = |r: wattle_memory::reference::Refusal| AuditError::Refused(r.to_string());
         for start in self.big.machine.starts().map_err(refused)? {
             let initial = self.big.machine.initial(&start);
             let found = reduced.begin(&self.big, initial, &|s| self.find(s))?;
-            let there = found.and_then(|i| self.nodes.get(i as usize));
+            let there = found.and_then(|i| self.given.nodes.get(i as usize));
             let first = self.certificate.automaton.initial;
             if !there.is_some_and(|nodes| nodes.contains_key(&first)) {
                 return Err(AuditError::MissesInitial);
             }
         }
-        for i in 0..self.rows.len() {
-            self.poll(i, control)?;
+        for i in 0..self.given.rows.len() {
+            poll(i, self.given.memory, control)?;
             self.state(i, &mut reduced)?;
         }
         Ok(Audited {
-            checked: self.rows.len() as u64,
+            checked: self.given.rows.len() as u64,
         })
     }
 
     /// All that is to be said about the nodes of one state.
     fn state(&self, i: usize, reduced: &mut Reduced<'_>) -> Result<(), AuditError> {
         let (task, a) = (self.task, &self.certificate.automaton);
-        let state = L::decode(task.instance, &self.rows[i])?;
+        let state = L::decode(task.instance, &self.given.rows[i])?;
+        let held = self.held(&state);
+        let mut nodes = self.given.nodes[i].values();
+        if self.row_of(&state) != self.given.rows[i] || nodes.any(|n| n.numbers.len() != held.len())
+        {
+            return Err(Corrupt("a state is not what stands there").into());
+        }
         if self.big.machine.inside_atomic(&state).is_some() {
             return Err(Corrupt("a state is inside an atomic block").into());
         }
@@ -241,7 +195,7 @@ impl<L: Coded> Nodes<'_, '_, L> {
         })?;
         let nothing = || other(&format!("state {i}: no moves are followed"));
         if moves.discarded {
-            return match self.parts[i] {
+            return match self.given.parts[i] {
                 None => Ok(()),
                 Some(_) => Err(nothing()),
             };
@@ -259,11 +213,13 @@ impl<L: Coded> Nodes<'_, '_, L> {
             let mut now = edge.now.iter();
             now.all(|(l, positive)| truth.get(*l as usize) == Some(positive))
         };
-        let mut automaton = self.nodes[i].keys().map(|q| &a.states[*q as usize].edges);
+        let mut automaton = self.given.nodes[i]
+            .keys()
+            .map(|q| &a.states[*q as usize].edges);
         // Where nothing can move the state is repeated. What the moves lead to matters only if the
         // automaton goes on.
         let goes_on = automaton.any(|edges| edges.iter().any(|e| applies(&e)));
-        let part = self.parts[i].as_ref();
+        let part = self.given.parts[i].as_ref();
         let mut targets: Vec<Arrival> = Vec::new();
         for m in moves.moves {
             if !goes_on || part.is_some_and(|p| !p.has(&m.events)) {
@@ -287,10 +243,10 @@ impl<L: Coded> Nodes<'_, '_, L> {
         if able == 0 {
             targets.push(Arrival::nowhere(i as u32));
         }
-        for (q, node) in &self.nodes[i] {
+        for (q, node) in &self.given.nodes[i] {
             for edge in a.states[*q as usize].edges.iter().filter(applies) {
                 for arrival in &targets {
-                    let after = arrival.row.map(|t| &self.nodes[t as usize]);
+                    let after = arrival.row.map(|t| &self.given.nodes[t as usize]);
                     let after = after.and_then(|nodes| nodes.get(&edge.target));
                     let after = after.ok_or(AuditError::NotClosed {
                         state: number,
@@ -315,8 +271,7 @@ impl<L: Coded> Nodes<'_, '_, L> {
             }
         }
         // Every node in a trap has a number there; what it says of the state is true of it.
-        let held = self.held(&state);
-        for node in self.nodes[i].values() {
+        for node in self.given.nodes[i].values() {
             for (held, mine) in held.iter().zip(&node.numbers) {
                 let components = &self.certificate.components;
                 if *held && !is_numbered(&self.big, components, mine, able) {

@@ -46,8 +46,7 @@ use crate::space::accessed::accessed;
 use crate::space::enough::{Enough, Set as Processes};
 use crate::space::local::{Local, OfRuns, Reduction, for_each_fact, of_runs};
 use std::collections::BTreeSet;
-use wattle_evidence::certificate::components::take;
-use wattle_evidence::certificate::{Coded, Corrupt};
+use wattle_evidence::certificate::Coded;
 use wattle_evidence::deadlock::may_be_discarded;
 use wattle_evidence::live::big::{Big, Move};
 use wattle_evidence::live::{Fairness, LiveTask, Set, Trap};
@@ -62,27 +61,10 @@ type MoveOf<L> = Move<<L as Layout>::Buffer<Exact>>;
 
 /// Processes whose moves are enough in a state.
 pub struct Part {
-    set: Processes,
+    pub set: Processes,
 }
 
 impl Part {
-    pub fn read(rest: &mut &[u8], threads: usize) -> Result<Option<Self>, Corrupt> {
-        let count = take(rest)?;
-        if count == 0 {
-            return Ok(None);
-        }
-        let mut set = Processes::default();
-        for _ in 0..count {
-            let process = take(rest)? as usize;
-            let t = process / 2;
-            if t >= threads || t >= Enough::MOST_THREADS {
-                return Err(Corrupt("a process is none"));
-            }
-            set.put(t, process % 2 == 1);
-        }
-        Ok(Some(Part { set }))
-    }
-
     /// The move is one of its processes'.
     pub fn has(&self, events: &[Event]) -> bool {
         process(events).is_some_and(|(t, drain)| self.set.has(t.index(), drain))

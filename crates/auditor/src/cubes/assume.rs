@@ -3,9 +3,7 @@
 use super::facts::{Facts, Impossible, NOBODY, Open, Part, Place, Possible, Relation, Set, Value};
 use std::cell::Cell;
 use wattle_memory::MemoryModel;
-use wattle_model::array::{
-    Access, ArraySystem, Comparison, Formula, Literal, Quantified, Term, ThreadTerm, UpdateIndex,
-};
+use wattle_model::array::{Access, ArraySystem, Comparison, Formula, Literal, Term, ThreadTerm};
 
 /// The system and what is fixed about it.
 pub struct Rules<'a> {
@@ -32,8 +30,8 @@ impl<'a> Rules<'a> {
         Rules {
             system,
             model,
-            constants: greatest_constant(system),
-            nobody: may_be_nobody(&system.init),
+            constants: system.greatest_constant(),
+            nobody: system.may_be_nobody(),
             work: Cell::new(0),
         }
     }
@@ -283,58 +281,4 @@ impl<'a> Rules<'a> {
             }
         }
     }
-}
-
-/// `init (p) { X <> p }`: X starts as no thread at all.
-fn may_be_nobody(init: &Quantified) -> bool {
-    let mut found = false;
-    init.body.for_each_literal(&mut |l| {
-        let reads = |t: &Term| matches!(t, Term::Read(_));
-        let thread = |t: &Term| matches!(t, Term::Thread(_));
-        let pair = reads(&l.left) && thread(&l.right) || thread(&l.left) && reads(&l.right);
-        found |= pair && l.op == Comparison::Ne;
-    });
-    found
-}
-
-/// The greatest `#k` the system names.
-pub fn greatest_constant(system: &ArraySystem) -> u16 {
-    let greatest = Cell::new(0);
-    let thread = |t: &ThreadTerm| {
-        if let ThreadTerm::Constant(k) = t {
-            greatest.set(greatest.get().max(*k));
-        }
-    };
-    let term = |t: &Term| {
-        if let Term::Thread(t) = t {
-            thread(t);
-        }
-        t.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(thread));
-    };
-    let formula = |f: &Formula| {
-        f.for_each_literal(&mut |l| {
-            term(&l.left);
-            term(&l.right);
-        });
-    };
-    formula(&system.init.body);
-    let conditions = system.bad.iter().chain(&system.assumed);
-    conditions.for_each(|q| formula(&q.body));
-    for t in &system.transitions {
-        formula(&t.guard);
-        for u in &t.updates {
-            for i in &u.index {
-                if let UpdateIndex::At(t) = i {
-                    thread(t);
-                }
-            }
-            for b in &u.branches {
-                formula(&b.condition);
-                if let wattle_model::array::Value::Term(t) = &b.value {
-                    term(t);
-                }
-            }
-        }
-    }
-    greatest.get()
 }

@@ -2,34 +2,29 @@
 //!
 //! A cube describes it if its threads and moments can be chosen among those of the facts so that
 //! everything the cube says is known. Most often one cube does, seen by comparing; else the solver is
-//! asked whether the values can be such that none of the fitting cubes does.
+//! asked whether the values can be such that none of the fitting cubes does. Which cubes and choices are
+//! looked at is for [`guess`](super::guess).
 
 use super::assume::Rules;
 use super::facts::{
-    Facts, Moments, NOBODY, Number, OTHER, Pending, Place, Relation, Set, Value, bits,
+    Facts, Moments, NOBODY, Number, OTHER, Part, Pending, Place, Relation, Set, Value, bits,
 };
+use super::guess::{self, Known};
 use super::query::Query;
 use crate::AuditError;
-use std::collections::BTreeMap;
 use wattle_memory::MemoryModel;
 
-/// A cube to look up, with what it asks for first.
-pub struct Known {
-    pub facts: Facts,
-    needs: Vec<(u16, Set)>,
-}
-
 /// How a cube's threads and moments are chosen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Choice {
-    threads: Vec<u8>,
+    pub threads: Vec<u8>,
     /// For each moment one of the facts', and for its parts theirs.
-    moments: Vec<(u8, Vec<u8>)>,
+    pub moments: Vec<(u8, Vec<u8>)>,
 }
 
 /// What is known about the values under a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fit {
+pub enum Fit {
     Yes,
     /// All but the numbers.
     Numbers,
@@ -40,17 +35,6 @@ enum Fit {
 /// More choices than this and the solver is not asked.
 const CHOICES: usize = 4000;
 
-impl Known {
-    pub fn new(rules: &Rules<'_>, facts: Facts) -> Known {
-        let needs = facts.among.iter().filter_map(|(v, s)| match v {
-            Value::Cell(p) if !facts.holds_thread(rules.system, *v) => Some((p.cell, *s)),
-            Value::Cell(_) | Value::Read(..) | Value::Pending(_) | Value::Any(..) => None,
-        });
-        let needs = needs.collect();
-        Known { facts, needs }
-    }
-}
-
 /// Whether the cubes describe everything the facts describe.
 pub fn inside(
     rules: &Rules<'_>,
@@ -58,62 +42,46 @@ pub fn inside(
     facts: &Facts,
     query: &mut Query<'_>,
 ) -> Result<bool, AuditError> {
-    let mut sets: BTreeMap<u16, Vec<Set>> = BTreeMap::new();
-    for (v, s) in &facts.among {
-        if let Value::Cell(p) = v {
-            sets.entry(p.cell).or_default().push(*s);
+    let look = |i: usize, choice: &Choice, perhaps: bool| {
+        let cube = &known[i].facts;
+        let chosen = Chosen {
+            rules,
+            cube,
+            facts,
+            choice,
+        };
+        match chosen.fits() {
+            true => chosen.values_fit(perhaps),
+            false => Fit::No,
         }
-    }
-    let mut numeric = Vec::new();
-    let offers = |need: &(u16, Set), fits: &dyn Fn(Set) -> bool| {
-        sets.get(&need.0)
-            .is_some_and(|list| list.iter().any(|s| fits(*s)))
     };
-    for (i, k) in known.iter().enumerate() {
-        if !k.needs.iter().all(|n| offers(n, &|s| s & !n.1 == 0)) {
-            continue;
+    let (mut found, mut numeric) = (false, Vec::new());
+    guess::each(rules, known, facts, false, &mut |i, choice| {
+        let fit = look(i, choice, false);
+        if fit == Fit::Numbers {
+            numeric.push((i, choice.clone()));
         }
-        let mut found = false;
-        Search::new(rules, &k.facts, facts).each(&mut |choice, fit| {
-            if fit == Fit::Numbers {
-                numeric.push((i, choice.clone()));
-            }
-            found = fit == Fit::Yes;
-            !found && numeric.len() < CHOICES
-        });
-        if found {
-            return Ok(true);
-        }
+        found = fit == Fit::Yes;
+        !found && numeric.len() < CHOICES
+    });
+    if found {
+        return Ok(true);
     }
     for (i, choice) in &numeric {
-        let numbers: Vec<Number> = choice.numbers(&known[*i].facts);
-        if query.numbers_follow(rules, facts, &numbers)? {
+        if query.covered(rules, facts, &[(&known[*i].facts, choice)])? {
             return Ok(true);
         }
     }
     let mut choices = Vec::new();
-    for (i, k) in known.iter().enumerate() {
-        if !k.needs.iter().all(|n| offers_some(&sets, n)) {
-            continue;
+    guess::each(rules, known, facts, true, &mut |i, choice| {
+        if look(i, choice, true) != Fit::No {
+            choices.push((i, choice.clone()));
         }
-        Search::new(rules, &k.facts, facts)
-            .perhaps()
-            .each(&mut |choice, fit| {
-                if fit != Fit::No {
-                    choices.push((i, choice.clone()));
-                }
-                choices.len() < CHOICES
-            });
-    }
+        choices.len() < CHOICES
+    });
     let cubes: Vec<(&Facts, &Choice)> =
         choices.iter().map(|(i, c)| (&known[*i].facts, c)).collect();
     query.covered(rules, facts, &cubes)
-}
-
-/// Cells that the facts do not speak of at all may hold anything.
-fn offers_some(sets: &BTreeMap<u16, Vec<Set>>, need: &(u16, Set)) -> bool {
-    sets.get(&need.0)
-        .is_none_or(|list| list.iter().any(|s| s & need.1 != 0))
 }
 
 impl Choice {
@@ -150,96 +118,58 @@ impl Choice {
     }
 }
 
-struct Search<'s, 'a> {
-    rules: &'s Rules<'a>,
-    cube: &'s Facts,
-    facts: &'s Facts,
-    choice: Choice,
-    /// Values may be undecided.
-    perhaps: bool,
-    /// A cube that takes longer to compare does not count.
-    steps: u32,
+/// A cube with a choice of threads and moments, of all or of the first of them.
+pub struct Chosen<'s, 'a> {
+    pub rules: &'s Rules<'a>,
+    pub cube: &'s Facts,
+    pub facts: &'s Facts,
+    pub choice: &'s Choice,
 }
 
-impl<'s, 'a> Search<'s, 'a> {
-    fn new(rules: &'s Rules<'a>, cube: &'s Facts, facts: &'s Facts) -> Self {
-        let choice = Choice {
-            threads: Vec::new(),
-            moments: Vec::new(),
-        };
-        Search {
-            rules,
-            cube,
-            facts,
-            choice,
-            perhaps: false,
-            steps: 20_000,
-        }
+impl Chosen<'_, '_> {
+    /// Whether everything is chosen and the order fits.
+    fn fits(&self) -> bool {
+        let (cube, choice) = (self.cube, self.choice);
+        let mut moments = choice.moments.iter().zip(&cube.reads);
+        choice.threads.len() == cube.threads.len()
+            && choice.moments.len() == cube.reads.len()
+            && (0..cube.threads.len()).all(|t| self.thread_fits(t))
+            && moments.all(|((f, parts), open)| {
+                let there = self.facts.reads.get(usize::from(*f));
+                let chosen = |i: &u8| there?.parts.get(usize::from(*i));
+                let mut both = parts.iter().map(chosen).zip(&open.parts);
+                parts.len() == open.parts.len()
+                    && both.all(|(q, p)| q.is_some_and(|q| self.part_fits(p, q)))
+            })
+            && self.pending_fits()
+            && self.order_fits()
     }
 
-    fn perhaps(mut self) -> Self {
-        self.perhaps = true;
-        self
-    }
-
-    /// Visits every choice whose order fits, until the visitor has seen enough.
-    fn each(&mut self, visit: &mut dyn FnMut(&Choice, Fit) -> bool) -> bool {
-        if self.steps == 0 {
-            return false;
-        }
-        self.steps -= 1;
-        let t = self.choice.threads.len();
-        if t == self.cube.threads.len() {
-            return !self.pending_fits() || self.moment(visit);
-        }
-        for u in 0..self.facts.threads.len() as u8 {
-            let constant = self.cube.threads[t] == self.facts.threads[usize::from(u)];
-            if self.choice.threads.contains(&u) || !constant {
-                continue;
-            }
-            self.choice.threads.push(u);
-            let go_on = !self.thread_fits(t) || self.each(visit);
-            self.choice.threads.pop();
-            if !go_on {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// What can be said as soon as thread `t` is chosen.
-    fn thread_fits(&self, t: usize) -> bool {
+    /// Whether a thread is another one than those before it, and comes after whom it should.
+    pub fn thread_fits(&self, t: usize) -> bool {
         let chosen = |i: usize| usize::from(self.choice.threads[i]);
         let u = chosen(t);
-        let ordered = (0..t).all(|i| {
-            let holds = |a: usize, b: usize| self.facts.later[a] & 1 << b != 0;
-            (self.cube.later[t] & 1 << i == 0 || holds(u, chosen(i)))
-                && (self.cube.later[i] & 1 << t == 0 || holds(chosen(i), u))
-        });
-        ordered
-            && self.cube.among.iter().all(|(v, s)| {
-                let Value::Cell(p) = v else { return true };
-                let mine = p.args().any(|a| usize::from(a) == t);
-                let ready = p.args().all(|a| usize::from(a) <= t);
-                if !mine || !ready || self.cube.holds_thread(self.rules.system, *v) {
-                    return true;
-                }
-                let there = Value::Cell(p.renamed(&self.choice.threads));
-                self.set_fits(*s, self.facts.among.get(&there).copied()) != Fit::No
+        self.facts.threads.get(u) == self.cube.threads.get(t)
+            && (0..t).all(|i| {
+                let holds = |a: usize, b: usize| self.facts.later[a] & 1 << b != 0;
+                chosen(i) != u
+                    && (self.cube.later[t] & 1 << i == 0 || holds(u, chosen(i)))
+                    && (self.cube.later[i] & 1 << t == 0 || holds(chosen(i), u))
             })
     }
 
-    fn set_fits(&self, wanted: Set, known: Option<Set>) -> Fit {
-        match known {
-            Some(k) if k & !wanted == 0 => Fit::Yes,
-            Some(k) if k & wanted == 0 => Fit::No,
-            _ if self.perhaps => Fit::Perhaps,
-            _ => Fit::No,
-        }
+    /// A part of the cube's open reads is known as this one of the facts.
+    pub fn part_fits(&self, p: &Part, q: &Part) -> bool {
+        let reader = match p.reader {
+            NOBODY => NOBODY,
+            r => self.choice.threads[usize::from(r)],
+        };
+        let place = p.place.renamed(&self.choice.threads);
+        q.reader == reader && q.place == place && (q.own || !p.own)
     }
 
     /// Stores yet to be met must be the same; a cube that speaks of none leaves them open.
-    fn pending_fits(&self) -> bool {
+    pub fn pending_fits(&self) -> bool {
         let (wanted, known) = (&self.cube.pending, &self.facts.pending);
         let threads = &self.choice.threads;
         let same = |(x, y): (&Pending, &Pending)| {
@@ -250,50 +180,8 @@ impl<'s, 'a> Search<'s, 'a> {
         wanted.is_empty() || wanted.len() == known.len() && wanted.iter().zip(known).all(same)
     }
 
-    fn moment(&mut self, visit: &mut dyn FnMut(&Choice, Fit) -> bool) -> bool {
-        if self.steps == 0 {
-            return false;
-        }
-        self.steps -= 1;
-        let e = self.choice.moments.len();
-        let Some(open) = self.cube.reads.get(e) else {
-            return match self.order_fits() {
-                true => {
-                    let fit = self.values_fit();
-                    fit == Fit::No || visit(&self.choice, fit)
-                }
-                false => true,
-            };
-        };
-        for (f, there) in self.facts.reads.iter().enumerate() {
-            let parts: Option<Vec<u8>> = open
-                .parts
-                .iter()
-                .map(|p| {
-                    let reader = match p.reader {
-                        NOBODY => NOBODY,
-                        r => self.choice.threads[usize::from(r)],
-                    };
-                    let place = p.place.renamed(&self.choice.threads);
-                    let same = |q: &super::facts::Part| {
-                        q.reader == reader && q.place == place && (q.own || !p.own)
-                    };
-                    there.parts.iter().position(same).map(|i| i as u8)
-                })
-                .collect();
-            let Some(parts) = parts else { continue };
-            self.choice.moments.push((f as u8, parts));
-            let go_on = self.moment(visit);
-            self.choice.moments.pop();
-            if !go_on {
-                return false;
-            }
-        }
-        true
-    }
-
     /// Everything the cube says about the order of moments is known.
-    fn order_fits(&self) -> bool {
+    pub fn order_fits(&self) -> bool {
         let (cube, facts) = (self.cube, self.facts);
         let image = |set: Moments| {
             let chosen = self.choice.moments.iter().enumerate();
@@ -330,7 +218,7 @@ impl<'s, 'a> Search<'s, 'a> {
             && within(cube.last, facts.last)
     }
 
-    fn values_fit(&self) -> Fit {
+    pub fn values_fit(&self, perhaps: bool) -> Fit {
         let mut fit = Fit::Yes;
         for (v, s) in &self.cube.among {
             let wanted = match self.cube.holds_thread(self.rules.system, *v) {
@@ -338,7 +226,7 @@ impl<'s, 'a> Search<'s, 'a> {
                 false => *s,
             };
             let there = self.choice.value(*v);
-            match self.set_fits(wanted, self.facts.among.get(&there).copied()) {
+            match set_fits(wanted, self.facts.among.get(&there).copied(), perhaps) {
                 Fit::Yes => {}
                 Fit::No => return Fit::No,
                 Fit::Numbers | Fit::Perhaps => fit = Fit::Perhaps,
@@ -354,7 +242,7 @@ impl<'s, 'a> Search<'s, 'a> {
             });
             match known || decided {
                 true => {}
-                false if self.perhaps => fit = Fit::Perhaps,
+                false if perhaps => fit = Fit::Perhaps,
                 false => return Fit::No,
             }
         }
@@ -372,5 +260,14 @@ impl<'s, 'a> Search<'s, 'a> {
             fit = Fit::Numbers;
         }
         fit
+    }
+}
+
+pub fn set_fits(wanted: Set, known: Option<Set>, perhaps: bool) -> Fit {
+    match known {
+        Some(k) if k & !wanted == 0 => Fit::Yes,
+        Some(k) if k & wanted == 0 => Fit::No,
+        _ if perhaps => Fit::Perhaps,
+        _ => Fit::No,
     }
 }

@@ -55,32 +55,6 @@ impl Query<'_> {
         self.covered(rules, facts, &[])
     }
 
-    /// Whether the facts' numbers imply all of these.
-    pub fn numbers_follow(
-        &self,
-        rules: &Rules<'_>,
-        facts: &Facts,
-        numbers: &[Number],
-    ) -> Result<bool, AuditError> {
-        let mut names = Names::default();
-        let known = facts.numbers.iter();
-        let mut query: Vec<Formula> = known
-            .filter_map(|n| number(rules, facts, &mut names, n))
-            .collect();
-        query.push(ge(DENOMINATOR, 1));
-        let wanted: Option<Vec<Formula>> = numbers
-            .iter()
-            .map(|n| number(rules, facts, &mut names, n))
-            .collect();
-        match wanted {
-            Some(wanted) => {
-                query.push(not(&and(wanted)));
-                self.impossible(&query)
-            }
-            None => Ok(false),
-        }
-    }
-
     /// Whether whatever values fit the facts, they fit one of the cubes too.
     pub fn covered(
         &self,

@@ -1,19 +1,14 @@
-//! From the certificate to facts. Numbers that name nothing make it corrupt.
+//! From the certificate to facts, which are looked at afterwards ([`sound`](super::sound)).
 
 use super::facts::{
-    Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Place, Relation, Set, Value,
+    Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Place, Relation, Set, THREADS, Value,
 };
 use wattle_evidence::certificate::{Corrupt, cubes};
-use wattle_model::array::{ArraySystem, CellType};
-
-/// Most threads a cube of a certificate may have: steps and constants add more.
-const MOST: usize = 12;
+use wattle_model::array::ArraySystem;
 
 pub fn facts(system: &ArraySystem, cube: &cubes::Cube) -> Result<Facts, Corrupt> {
-    let reader = Reader { system, cube };
-    reader
-        .facts()
-        .ok_or(Corrupt("a cube names something that is not there"))
+    let facts = Reader { system, cube }.facts();
+    facts.ok_or(Corrupt("a cube names something that is not there"))
 }
 
 struct Reader<'a> {
@@ -25,7 +20,7 @@ impl Reader<'_> {
     fn facts(&self) -> Option<Facts> {
         let cube = self.cube;
         let mut facts = Facts::default();
-        if cube.threads.len() > MOST || cube.reads.len() > MOMENTS / 2 || cube.pending.len() > 100 {
+        if cube.threads.len() >= THREADS || cube.reads.len() >= MOMENTS {
             return None;
         }
         for t in &cube.threads {
@@ -90,20 +85,12 @@ impl Reader<'_> {
         }
         for (a, b, equal) in &self.cube.same {
             let (a, b) = (self.value(facts, a)?, self.value(facts, b)?);
-            let ty = |v| self.system.cell(facts.cell_of(v)).ty;
-            if ty(a) != ty(b) || numeric(ty(a)) {
-                return None;
-            }
             facts.relate(a, b, *equal).ok()?;
         }
         for n in &self.cube.numbers {
             let mut terms = Vec::new();
             for (c, v) in &n.terms {
-                let v = self.value(facts, v)?;
-                if !numeric(self.system.cell(facts.cell_of(v)).ty) {
-                    return None;
-                }
-                terms.push((v, *c));
+                terms.push((self.value(facts, v)?, *c));
             }
             let relation = match n.relation {
                 cubes::Relation::AtMost => Relation::AtMost,
@@ -157,8 +144,4 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-fn numeric(ty: CellType) -> bool {
-    matches!(ty, CellType::Int | CellType::Real)
 }

@@ -1,6 +1,7 @@
 //! Runs are replayed, and made shorter.
 
-use super::{is_good, unsound};
+use super::states::is_good;
+use super::unsound;
 use wattle_evidence::{
     Broken, Control, End, Progress, Proof, Reason, Scope, Stop, Task, Trace, TraceError, Unsound,
     Verdict, minimise,

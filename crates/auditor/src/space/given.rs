@@ -3,7 +3,7 @@
 use super::local::terms::Terms;
 use super::local::{Local, Reduction, cut_cycles};
 use super::{AuditError, Audited, Buffer, Space, exact_bounds, moves};
-use wattle_evidence::certificate::{ClosedStates, Coded, Shortened};
+use wattle_evidence::certificate::{ClosedStates, Decoded, Shortened};
 use wattle_evidence::control::Control;
 use wattle_evidence::task::Task;
 use wattle_memory::content::Content;
@@ -11,7 +11,7 @@ use wattle_memory::reference::State;
 use wattle_memory::{Exact, Layout};
 
 /// Checks a given set of states.
-pub fn closed<L: Coded>(
+pub fn closed<L: Decoded>(
     task: &Task<'_>,
     set: &ClosedStates,
     control: &Control<'_>,

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wattle_logic::{Formula, Term, Var, and, eq, ge, le, lt, not};
 use wattle_memory::rules::{Stuck, enabled, perform};
-use wattle_model::array::{self, Comparison, FenceKind, Literal, ThreadTerm, Transition};
+use wattle_model::array::{self, Comparison, FenceKind, Literal, ThreadTerm};
 use wattle_model::graph::Action;
 use wattle_model::{FamilyId, Fence, LocationId, RegionId, RegisterId, Span, StepId, Type};
 
@@ -52,13 +52,13 @@ enum Matched {
 }
 
 /// A thread at a location, about to take a chain of steps.
-struct Chains<'t> {
-    family: FamilyId,
-    start: LocationId,
-    me: Term,
+pub struct Chains<'t> {
+    pub family: FamilyId,
+    pub start: LocationId,
+    pub me: Term,
     before: Vec<Term>,
-    d: Symbols,
-    table: Table<'t>,
+    pub d: Symbols,
+    pub table: Table<'t>,
     /// The value that a step chooses as the n-th of its list.
     chosen: BTreeMap<(usize, StepId), Var>,
     ends: BTreeSet<LocationId>,
@@ -66,8 +66,6 @@ struct Chains<'t> {
 
 /// A chain longer than this is not followed.
 const LONGEST: usize = 64;
-/// Ways to name a transition's threads.
-const NAMES: usize = 400;
 
 impl<'a> Validator<'a> {
     /// From every location at which a thread of the family may stop.
@@ -361,82 +359,20 @@ impl<'a> Validator<'a> {
         })
     }
 
-    /// The transitions that may act from the location.
-    fn transitions(&self, c: &Chains<'_>) -> Vec<&'a Transition> {
-        let cell = self.relation.locations[c.family.index()];
-        let elsewhere = |f: &array::Formula| match f {
-            array::Formula::Atom(Literal {
-                left: array::Term::Read(a),
-                op: Comparison::Eq,
-                right: array::Term::Constructor(_, l),
-            }) => {
-                a.cell == cell
-                    && a.args == [ThreadTerm::Param(0)]
-                    && usize::from(*l) != c.start.index()
-            }
-            array::Formula::And(_)
-            | array::Formula::Or(_)
-            | array::Formula::Atom(_)
-            | array::Formula::ForallOther { .. } => false,
-        };
-        let all = self.system.transitions.iter();
-        all.filter(|t| t.actor == Some(0))
-            .filter(|t| match &t.guard {
-                array::Formula::And(parts) => !parts.iter().any(elsewhere),
-                f @ (array::Formula::Or(_)
-                | array::Formula::Atom(_)
-                | array::Formula::ForallOther { .. }) => !elsewhere(f),
-            })
-            .collect()
-    }
-
-    /// Threads for so many parameters, of which the first acts. Where the guard says in which cell
-    /// of the acting thread a parameter is, it is that.
-    fn names(&self, c: &mut Chains<'a>, params: usize, guard: &array::Formula) -> Vec<Vec<Term>> {
-        let me = c.table.number(c.family, &c.me);
-        let mut all = vec![vec![me.clone()]];
-        for i in 1..params {
-            let held = self.named_by(c, &me, guard, ThreadTerm::Param(i as u8));
-            let candidates = match held {
-                Some(t) => vec![t],
-                None => c.table.candidates(orders(guard)),
-            };
-            let longer = all.iter().flat_map(|some| {
-                let others = candidates.iter().filter(|t| !some.contains(t));
-                others.map(|t| [&some[..], std::slice::from_ref(t)].concat())
-            });
-            all = longer.take(NAMES).collect();
-        }
-        all
-    }
-
-    fn named_by(
-        &self,
-        c: &mut Chains<'a>,
-        me: &Term,
-        guard: &array::Formula,
-        param: ThreadTerm,
-    ) -> Option<Term> {
-        let array::Formula::And(parts) = guard else {
-            return None;
-        };
-        let mut view = View {
+    /// The system with the chain's thread for the first parameter, and others.
+    fn view<'r>(
+        &'r self,
+        (family, me): (FamilyId, &Term),
+        (table, d): (&'r mut Table<'a>, &'r mut Symbols),
+        others: Vec<Term>,
+    ) -> View<'r, 'a, 'a> {
+        let me = table.number(family, me);
+        View {
             v: self,
-            table: &mut c.table,
-            d: &mut c.d,
-            threads: vec![me.clone()],
-        };
-        parts.iter().find_map(|part| match part {
-            array::Formula::Atom(Literal {
-                left: array::Term::Read(a),
-                op: Comparison::Eq,
-                right: array::Term::Thread(t),
-            }) if *t == param => view.held_thread(a),
-            array::Formula::Atom(_)
-            | array::Formula::And(_)
-            | array::Formula::Or(_)
-            | array::Formula::ForallOther { .. } => None,
-        })
+            table,
+            d,
+            threads: [vec![me], others].concat(),
+        }
     }
 
     /// Whether the chain's end is reached by a transition, wherever its condition holds.
@@ -450,13 +386,8 @@ impl<'a> Validator<'a> {
         let mut query = when.to_vec();
         for t in self.transitions(c) {
             self.go_on()?;
-            for threads in self.names(c, t.params.len(), &t.guard) {
-                let mut view = View {
-                    v: self,
-                    table: &mut c.table,
-                    d: &mut c.d,
-                    threads,
-                };
+            for others in self.names(c, t) {
+                let mut view = self.view((c.family, &c.me), (&mut c.table, &mut c.d), others);
                 let leads = view
                     .leads(t, c.family, &c.me, &c.before, end)
                     .and_then(|leads| match leads {
@@ -511,13 +442,8 @@ impl<'a> Validator<'a> {
             if !told || (empty && !needs_empty) {
                 continue;
             }
-            for threads in self.names(c, t.params.len(), &t.guard) {
-                let mut view = View {
-                    v: self,
-                    table: &mut c.table,
-                    d: &mut c.d,
-                    threads,
-                };
+            for others in self.names(c, t) {
+                let mut view = self.view((c.family, &c.me), (&mut c.table, &mut c.d), others);
                 // What cannot be read does not break anybody.
                 if let Ok(true) = view.breaks(t)
                     && let Ok(guard) = view.formula(&t.guard)
@@ -535,13 +461,7 @@ impl<'a> Validator<'a> {
             if sees || bad.params.len() > 1 {
                 continue;
             }
-            let threads = vec![c.table.number(c.family, &c.me)];
-            let mut view = View {
-                v: self,
-                table: &mut c.table,
-                d: &mut c.d,
-                threads,
-            };
+            let mut view = self.view((c.family, &c.me), (&mut c.table, &mut c.d), Vec::new());
             if let Ok(f) = view.formula(&bad.body) {
                 all.push(not(&f));
             }
@@ -567,23 +487,5 @@ impl<'a> Validator<'a> {
                     op: Comparison::Eq,
                     right: array::Term::Bool(true),
                 })
-    }
-}
-
-/// Whether the formula compares threads by their order.
-fn orders(f: &array::Formula) -> bool {
-    match f {
-        array::Formula::And(parts) | array::Formula::Or(parts) => parts.iter().any(orders),
-        array::Formula::ForallOther { body, .. } => orders(body),
-        array::Formula::Atom(Literal { left, op, right }) => {
-            let thread = |t: &array::Term| match t {
-                array::Term::Thread(_) => true,
-                array::Term::Bool(_)
-                | array::Term::Constructor(..)
-                | array::Term::Read(_)
-                | array::Term::Sum { .. } => false,
-            };
-            matches!(op, Comparison::Lt | Comparison::Le) && (thread(left) || thread(right))
-        }
     }
 }

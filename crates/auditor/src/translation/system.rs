@@ -15,7 +15,7 @@ pub type Unread = String;
 
 /// What a cell of the system says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Says {
+pub enum Says {
     Location(FamilyId),
     Family,
     Broken,
@@ -54,7 +54,7 @@ pub struct View<'r, 'v, 't> {
 }
 
 impl View<'_, '_, '_> {
-    fn says(&self, cell: u16) -> Result<Says, Unread> {
+    pub fn says(&self, cell: u16) -> Result<Says, Unread> {
         let r = self.v.relation;
         if let Some(f) = r.locations.iter().position(|c| *c == cell) {
             return Ok(Says::Location(FamilyId::new(f)));
@@ -94,7 +94,7 @@ impl View<'_, '_, '_> {
         ))
     }
 
-    fn thread(&self, t: ThreadTerm) -> Result<Term, Unread> {
+    pub fn thread(&self, t: ThreadTerm) -> Result<Term, Unread> {
         match t {
             ThreadTerm::Param(i) => {
                 let known = self.threads.get(usize::from(i)).cloned();
@@ -105,7 +105,7 @@ impl View<'_, '_, '_> {
     }
 
     /// The index in the program of what threads name.
-    fn index(&self, id: Variable, element: u32, threads: &[Term]) -> Result<Term, Unread> {
+    pub fn index(&self, id: Variable, element: u32, threads: &[Term]) -> Result<Term, Unread> {
         let family = match id {
             Variable::Register(f, _) => Some(f),
             Variable::Region(r) => match self.v.program.region(r).length {
@@ -152,21 +152,6 @@ impl View<'_, '_, '_> {
                 return Err("a cell with another number of indexes".into());
             }
         })
-    }
-
-    /// The number of the thread that the program's variable names.
-    pub fn held_thread(&mut self, access: &Access) -> Option<Term> {
-        let threads = access.args.iter().map(|t| self.thread(*t).ok());
-        let threads = threads.collect::<Option<Vec<Term>>>()?;
-        let Ok(Says::Value(id, element)) = self.says(access.cell) else {
-            return None;
-        };
-        let Held::Thread { family, .. } = self.v.held(id, element) else {
-            return None;
-        };
-        let index = self.index(id, element, &threads).ok()?;
-        let value = self.table.value(self.d, self.v, id, &index);
-        Some(self.table.number(*family, &value))
     }
 
     fn term(&mut self, term: &array::Term) -> Result<Seen, Unread> {
@@ -364,13 +349,18 @@ impl View<'_, '_, '_> {
         Ok(and([allowed, same]))
     }
 
+    /// Whether the first of the threads acts, and there is one for each parameter.
+    fn fits(&self, t: &Transition) -> bool {
+        t.actor == Some(0) && t.params.len() == self.threads.len()
+    }
+
     /// Whether the transition breaks the acting thread.
     pub fn breaks(&mut self, t: &Transition) -> Result<bool, Unread> {
         let actor = self.threads[0].clone();
         let broken = |(says, index, value): &(Says, Term, Seen)| {
             *says == Says::Broken && *index == actor && matches!(value, Seen::Truth(Formula::True))
         };
-        Ok(self.updates(t)?.cells.iter().any(broken))
+        Ok(self.fits(t) && self.updates(t)?.cells.iter().any(broken))
     }
 
     /// When the transition leads from the state to one that is related to where the chain leads.
@@ -382,7 +372,7 @@ impl View<'_, '_, '_> {
         before: &[Term],
         end: &Reached,
     ) -> Result<Formula, Unread> {
-        if !self.ordered(t, end) {
+        if !self.fits(t) || !self.ordered(t, end) {
             return Ok(Formula::False);
         }
         let Updates {

@@ -28,7 +28,7 @@ pub struct Table<'a> {
     witnesses: Vec<(Variable, Term)>,
     locations: Vec<(FamilyId, Term, Var)>,
     /// Thread numbers that have a name.
-    named: Vec<Term>,
+    pub named: Vec<Term>,
 }
 
 impl<'a> Table<'a> {
@@ -100,28 +100,6 @@ impl<'a> Table<'a> {
         if !self.named.contains(&number) {
             self.named.push(number);
         }
-    }
-
-    /// Threads that may be meant where none is named: those met, and where their order matters the ends
-    /// of families and the next ones.
-    pub fn candidates(&self, ordered: bool) -> Vec<Term> {
-        let mut all = self.named.clone();
-        if !ordered {
-            return all;
-        }
-        for (base, count) in self.bases.iter().zip(&self.counts) {
-            all.push(base.clone());
-            all.push(base + count - 1);
-        }
-        let next: Vec<Term> = self.named.iter().map(|n| n + 1).collect();
-        all.extend(next);
-        let mut found: Vec<Term> = Vec::new();
-        for t in all {
-            if !found.contains(&t) {
-                found.push(t);
-            }
-        }
-        found
     }
 
     /// What the variable holds at the index (of its thread, or of its element).

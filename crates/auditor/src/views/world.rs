@@ -151,7 +151,7 @@ impl<'a> Frame<'a> {
             sorts: sorts.collect(),
             layouts,
             ordered: super::orders_threads(&system),
-            nobody: super::may_be_nobody(&system),
+            nobody: system.may_be_nobody(),
             kept: certificate.kept.clone(),
             anchors: certificate.anchors.clone(),
             system,
@@ -191,91 +191,25 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A view as it is written in a certificate.
-    pub fn read(&self, bytes: &[u8]) -> Result<World, Corrupt> {
-        let mut rest = bytes.iter().copied();
-        let mut next = || rest.next().ok_or(Corrupt("a view is too short"));
-        let value = |b: u8, sort: Sort| match (b, sort) {
-            (255, _) => Ok(ANY),
-            (254, Sort::Thread) => Ok(NONE),
-            (b, Sort::Finite(n)) if u16::from(b) < n => Ok(Pos::from(b)),
-            (b, Sort::Thread | Sort::Number(_)) if b < 254 => Ok((Pos::from(b) + 1) * ROOM),
-            _ => Err(Corrupt("a value that the cell cannot have")),
+    /// Whether a view that somebody else wrote can be told from all others by its [`key`](Self::key). It is
+    /// audited whatever it says.
+    pub fn is_sound(&self, w: &World) -> bool {
+        let fits = |cell: u16, p: Pos| match self.sort(cell) {
+            Sort::Finite(n) => p == ANY || (0..Pos::from(n)).contains(&p),
+            Sort::Thread | Sort::Number(_) => true,
         };
-        let known = |p: Pos| match p {
-            ANY | NONE => Err(Corrupt("a thread or constant without a position")),
-            p => Ok(p),
+        let whole = |cell: u16, of: &[Pos]| {
+            let decl = self.system.cells.get(usize::from(cell));
+            decl.is_some_and(|c| usize::from(c.arity) == of.len())
         };
-        let mut w = self.blank(2);
-        for p in &mut w.me {
-            *p = known(value(next()?, Sort::Thread)?)?;
-        }
-        for p in &mut w.anchors {
-            *p = known(value(next()?, Sort::Number(true))?)?;
-        }
-        let apart = match self.ordered {
-            true => w.me[0] < w.me[1],
-            false => w.me[0] != w.me[1],
-        };
-        if !apart || w.anchors.windows(2).any(|a| a[0] >= a[1]) {
-            return Err(Corrupt("positions that are not in order"));
-        }
-        for (arity, element) in [(0, 0), (1, 0), (1, 1)] {
-            for (c, cell) in self.system.cells.iter().enumerate() {
-                if cell.arity == arity {
-                    w.memory[c][element] = value(next()?, self.sorts[c])?;
-                }
-            }
-        }
-        for (c, cell) in self.system.cells.iter().enumerate() {
-            if cell.arity == 2 {
-                for element in 0..4 {
-                    w.memory[c][element] = value(next()?, self.sorts[c])?;
-                }
-            }
-        }
-        if self.model != MemoryModel::Sc {
-            for t in 0..2 {
-                for _ in 0..next()? {
-                    let head = next()?;
-                    let mut stores = Vec::new();
-                    for _ in 0..head / 2 {
-                        let cell = u16::from(next()?);
-                        let decl = self.system.cells.get(usize::from(cell));
-                        let decl = decl
-                            .filter(|d| d.weak)
-                            .ok_or(Corrupt("no such weak cell"))?;
-                        let args = [next()?, next()?];
-                        let of = args[..usize::from(decl.arity)].iter();
-                        let of = of.map(|b| known(value(*b, Sort::Thread)?));
-                        stores.push(Store {
-                            cell,
-                            of: of.collect::<Result<_, _>>()?,
-                            value: value(next()?, self.sort(cell))?,
-                        });
-                    }
-                    w.pending[t].push(Pending {
-                        stores,
-                        repeated: head % 2 == 1,
-                    });
-                }
-            }
-        }
-        if !self.kept.is_empty() {
-            for _ in 0..next()? {
-                let cell = u16::from(next()?);
-                let of = known(value(next()?, Sort::Thread)?)?;
-                let value = match self.kept.contains(&cell) {
-                    true => value(next()?, self.sort(cell))?,
-                    false => return Err(Corrupt("it does not keep such cells")),
-                };
-                w.looked.push((cell, vec![of], value));
-            }
-        }
-        match next() {
-            Ok(_) => Err(Corrupt("a view is too long")),
-            Err(_) => Ok(w),
-        }
+        let mut stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
+        let mut looked = w.looked.iter();
+        w.me.len() == 2
+            && w.pending.len() == 2
+            && w.memory.starts == self.layouts[1]
+            && (w.memory.cells()).all(|(c, all)| all.iter().all(|p| fits(c as u16, *p)))
+            && stores.all(|s| whole(s.cell, &s.of) && fits(s.cell, s.value))
+            && looked.all(|(c, of, value)| whole(*c, of) && fits(*c, *value))
     }
 
     /// Calls for each position of a thread (or number) that is known; the whole threads' own first.

@@ -5,7 +5,7 @@ use crate::deadlock::is_discarded;
 use rustc_hash::FxHashSet;
 use wattle_memory::reference::{Machine, Outcome, Refusal, State};
 use wattle_memory::{Event, Exact, Fault, Layout};
-use wattle_model::{Instance, ThreadId};
+use wattle_model::Instance;
 
 type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
 
@@ -126,11 +126,4 @@ pub fn bit(movers: &[Mover], event: &Event) -> Set {
         (Mover::Thread(_), Event::Drain { .. }) | (Mover::Buffer(..), Event::Step { .. }) => false,
     };
     movers.iter().position(same).map_or(0, |i| 1 << i)
-}
-
-/// The thread whose move it is.
-pub fn thread_of(mover: Mover) -> ThreadId {
-    match mover {
-        Mover::Thread(t) | Mover::Buffer(t, _) => t,
-    }
 }

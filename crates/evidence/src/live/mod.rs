@@ -11,6 +11,7 @@
 
 pub mod big;
 pub mod lasso;
+mod shown;
 
 use crate::answer::{Limits, Reason};
 use crate::certificate::Components;
@@ -19,7 +20,6 @@ use crate::trace::Trace;
 use lasso::Lasso;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fmt;
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Demand, DemandKind, Fact};
@@ -36,16 +36,6 @@ pub enum Fairness {
     Weak,
     /// What can move again and again moves again and again.
     Strong,
-}
-
-impl fmt::Display for Fairness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Fairness::None => "without fairness",
-            Fairness::Weak => "under weak fairness",
-            Fairness::Strong => "under strong fairness",
-        })
-    }
 }
 
 /// One demand on the runs of one instance under one memory model.

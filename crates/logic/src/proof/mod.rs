@@ -7,9 +7,11 @@
 //! fits on three screens; it knows nothing of how proofs are found.
 
 mod check;
+mod error;
 mod size;
 
-pub use check::{ProofError, check};
+pub use check::check;
+pub use error::ProofError;
 
 use crate::formula::Formula;
 use crate::int::Int;

@@ -5,6 +5,18 @@ use crate::int::Int;
 use crate::model::Model;
 
 impl Term {
+    /// The greatest common divisor of the coefficients (not the constant).
+    pub fn content(&self) -> Int {
+        let mut g = Int::ZERO;
+        for (_, a) in &self.coeffs {
+            if a.is_unit() {
+                return Int::ONE;
+            }
+            g = g.gcd(a);
+        }
+        g
+    }
+
     /// The coefficient of `x`, zero if it does not occur.
     pub fn coeff(&self, x: Var) -> Int {
         match self.coeffs.binary_search_by_key(&x, |m| m.0) {

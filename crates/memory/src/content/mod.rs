@@ -4,12 +4,14 @@
 //! drains that are possible, and tell whether it is empty. Exact contents answer exactly; an
 //! abstract content may offer more drains than any exact buffer it stands for, never fewer.
 
+mod exact;
 mod keeps;
 mod kind;
 mod multiset;
 mod ordered;
 mod set;
 
+pub use exact::Exact;
 pub use keeps::Keeps;
 pub use kind::{ContentKind, Contents, EXACT};
 pub use multiset::Multiset;
@@ -77,49 +79,4 @@ pub trait Content: Clone + Debug + Eq + Ord + Hash {
 
     /// The entries known to be pending, oldest first where order is known; for display.
     fn entries(&self) -> Vec<Entry<Self::Value>>;
-}
-
-/// Everything, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Exact<V = i64>(pub Vec<Entry<V>>);
-
-impl<V: Clone + Debug + Eq + Ord + Hash> Content for Exact<V> {
-    type Bound = ();
-    type Value = V;
-
-    fn empty((): ()) -> Self {
-        Exact(Vec::new())
-    }
-
-    fn put<D: Domain<Value = V>>(
-        &mut self,
-        _: &mut D,
-        (): (),
-        entry: Entry<V>,
-    ) -> Result<(), Full> {
-        self.0.push(entry);
-        Ok(())
-    }
-
-    fn newest(&self, cell: CellId) -> Option<V> {
-        let newest = self.0.iter().rev().find(|(c, _)| *c == cell);
-        newest.map(|(_, value)| value.clone())
-    }
-
-    fn drains(&self) -> Vec<Drained<Self, V>> {
-        let oldest = self.0.first().map(|entry| Drained {
-            entry: entry.clone(),
-            keep: false,
-            rest: Exact(self.0[1..].to_vec()),
-        });
-        oldest.into_iter().collect()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn entries(&self) -> Vec<Entry<V>> {
-        self.0.clone()
-    }
 }

@@ -1,6 +1,9 @@
 //! Walking over the parts of formulas and transitions.
 
-use super::{Access, Formula, Literal, Term, Transition, Value};
+use super::{
+    Access, ArraySystem, Comparison, Formula, Literal, Term, ThreadTerm, Transition, UpdateIndex,
+    Value,
+};
 
 impl Term {
     pub fn for_each_access<'a>(&'a self, visit: &mut dyn FnMut(&'a Access)) {
@@ -45,5 +48,63 @@ impl Transition {
                 t.for_each_access(visit);
             }
         }
+    }
+}
+
+impl ArraySystem {
+    /// Every literal, of conditions and of guards and branches.
+    pub fn for_each_literal<'a>(&'a self, visit: &mut dyn FnMut(&'a Literal)) {
+        let claims = [&self.init]
+            .into_iter()
+            .chain(&self.bad)
+            .chain(&self.assumed);
+        claims.for_each(|q| q.body.for_each_literal(visit));
+        for t in &self.transitions {
+            t.guard.for_each_literal(visit);
+            let branches = t.updates.iter().flat_map(|u| &u.branches);
+            branches.for_each(|b| b.condition.for_each_literal(visit));
+        }
+    }
+
+    /// The greatest `#k` that is named; 0 if none is.
+    pub fn greatest_constant(&self) -> u16 {
+        let mut greatest = 0;
+        let mut thread = |t: &ThreadTerm| {
+            if let ThreadTerm::Constant(k) = t {
+                greatest = greatest.max(*k);
+            }
+        };
+        let mut term = |t: &Term| {
+            if let Term::Thread(t) = t {
+                thread(t);
+            }
+            t.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(&mut thread));
+        };
+        self.for_each_literal(&mut |l| [&l.left, &l.right].into_iter().for_each(&mut term));
+        for u in self.transitions.iter().flat_map(|t| &t.updates) {
+            for b in &u.branches {
+                if let Value::Term(t) = &b.value {
+                    term(t);
+                }
+            }
+            for i in &u.index {
+                if let UpdateIndex::At(t) = i {
+                    term(&Term::Thread(*t));
+                }
+            }
+        }
+        greatest
+    }
+
+    /// `init (p) { X <> p }`: a cell may hold no thread at all.
+    pub fn may_be_nobody(&self) -> bool {
+        let mut found = false;
+        self.init.body.for_each_literal(&mut |l| {
+            let thread = |t: &Term| matches!(t, Term::Thread(_));
+            let cell = |t: &Term| matches!(t, Term::Read(_));
+            let both = thread(&l.left) && cell(&l.right) || cell(&l.left) && thread(&l.right);
+            found |= both && l.op == Comparison::Ne;
+        });
+        found
     }
 }

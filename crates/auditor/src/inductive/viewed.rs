@@ -1,24 +1,32 @@
-//! The same machine where buffers are kept small, or known by views ([`views`](super::views)).
+//! The same machine where buffers are known by views ([`views`](super::views)), those of some threads.
 
 use super::super::AuditError;
 use super::super::facts::cells_seen;
 use super::super::symbols::Value;
-use super::buffer::{Buffer, Keep, Keeping, PerThread};
-use super::machine::{Any, Machine, Runs, State, Way};
+use super::machine::{Any, Machine, Pending, Runs, State, Way};
 use super::ranges::Ranges;
-use super::views::{Moment, among, cells};
-use super::{About, Queries, corrupt, run};
+use super::stores::{PerThread, Stores};
+use super::views::{Moment, Views, among, cells};
+use super::{About, Queries, run};
 use std::collections::BTreeMap;
-use wattle_evidence::certificate::{ControlState, Inductive, Quantity};
+use wattle_evidence::certificate::{ControlState, Inductive, PendingStores, View};
 use wattle_evidence::task::Task;
 use wattle_logic::Formula;
 use wattle_memory::MemoryModel;
+use wattle_memory::content::{Content, Drained, Entry, Full};
 use wattle_model::graph::Action;
 use wattle_model::instance::Fact;
-use wattle_model::{CellId, Expr, Instance, StepId, ThreadId};
+use wattle_model::{CellId, Domain, Expr, StepId, ThreadId};
 
-pub struct Small<'i, 'k, const MODEL: usize> {
-    machine: Machine<'i, PerThread<MODEL>, Buffer<'k>>,
+/// A buffer known by views, or the stores pending in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Buffer {
+    stores: Stores,
+    views: Option<Views>,
+}
+
+pub struct Viewed<'i, const MODEL: usize> {
+    machine: Machine<'i, PerThread<MODEL>, Buffer>,
     /// The cells of the views of threads whose buffers are known by views.
     views: BTreeMap<ThreadId, Vec<CellId>>,
 }
@@ -27,62 +35,26 @@ pub struct Small<'i, 'k, const MODEL: usize> {
 const TOGETHER: usize = 3;
 
 /// An audit with such buffers.
-pub fn audit(
+pub fn audit<const MODEL: usize>(
     queries: Queries<'_>,
     task: &Task<'_>,
     certificate: &Inductive,
     about: About<'_>,
 ) -> Result<u64, AuditError> {
-    let instance = task.instance;
-    let threads = instance.threads.len();
-    let keeps = match &certificate.blur {
-        None => vec![None; threads],
-        Some(blur) if certificate.views.is_empty() => {
-            Keep::all(blur, threads, instance.cells.len())?
-        }
-        Some(_) => return Err(corrupt("buffers both blurred and known by views")),
-    };
+    let (instance, model) = (task.instance, MemoryModel::ALL[MODEL]);
     let viewed = certificate.views.iter().copied();
     let viewed: Vec<ThreadId> = viewed.filter(|t| about.threads.contains(t)).collect();
     let views = cells(instance, &viewed, &about.foreign)?;
-    let ranges = &certificate.ranges;
-    match task.model {
-        MemoryModel::Sc => {
-            let machine = Small::<0>::new(instance, &keeps, ranges, views)?;
-            run(queries, task, certificate, machine, about)
-        }
-        MemoryModel::Tso => {
-            let machine = Small::<1>::new(instance, &keeps, ranges, views)?;
-            run(queries, task, certificate, machine, about)
-        }
-        MemoryModel::Pso => {
-            let machine = Small::<2>::new(instance, &keeps, ranges, views)?;
-            run(queries, task, certificate, machine, about)
-        }
-    }
+    let bound = |t| (model, views.contains_key(&t));
+    let bounds = instance.thread_ids().map(bound).collect();
+    let machine = Machine::new(instance, bounds, &certificate.ranges)?;
+    let machine = Viewed::<MODEL> { machine, views };
+    run(queries, task, certificate, machine, about)
 }
 
-impl<'i, 'k, const MODEL: usize> Small<'i, 'k, MODEL> {
-    /// With the cells of the views of the threads whose buffers are known so.
-    pub fn new(
-        instance: &'i Instance,
-        keeps: &'k [Option<Keep>],
-        ranges: &[(Quantity, Option<i64>, Option<i64>)],
-        views: BTreeMap<ThreadId, Vec<CellId>>,
-    ) -> Result<Self, AuditError> {
-        let model = MemoryModel::ALL[MODEL];
-        let keep = |(t, keep): (usize, &'k Option<Keep>)| Keeping {
-            model,
-            keep: keep.as_ref(),
-            viewed: views.contains_key(&ThreadId::new(t)),
-        };
-        let bounds = keeps.iter().enumerate().map(keep).collect();
-        let machine = Machine::new(instance, bounds, ranges)?;
-        Ok(Small { machine, views })
-    }
-
+impl<const MODEL: usize> Viewed<'_, MODEL> {
     /// The state in the moment of the thread.
-    fn at(&self, state: &State<Buffer<'k>>, t: ThreadId, moment: Moment) -> State<Buffer<'k>> {
+    fn at(&self, state: &State<Buffer>, t: ThreadId, moment: Moment) -> State<Buffer> {
         let mut state = state.clone();
         if let Some(views) = &mut state.buffers[t.index()].views {
             *views = views.at(moment, &state.memory);
@@ -130,7 +102,7 @@ impl<'i, 'k, const MODEL: usize> Small<'i, 'k, MODEL> {
     }
 
     /// The readings for a step that may load from memory.
-    fn loading(&self, state: &State<Buffer<'k>>, t: ThreadId, s: StepId) -> Vec<State<Buffer<'k>>> {
+    fn loading(&self, state: &State<Buffer>, t: ThreadId, s: StepId) -> Vec<State<Buffer>> {
         let loaded = self.machine.instance.thread(t).step(s).action.loaded();
         let loaded = loaded.map_or_else(Vec::new, among);
         let others = self.views.iter().filter(|(u, _)| **u != t);
@@ -140,10 +112,13 @@ impl<'i, 'k, const MODEL: usize> Small<'i, 'k, MODEL> {
     /// The state, and with memory as the lower view of buffers that store to the cells.
     fn readings<'v>(
         &self,
-        state: &State<Buffer<'k>>,
+        state: &State<Buffer>,
         views: impl Iterator<Item = (&'v ThreadId, &'v Vec<CellId>)>,
         loaded: &[CellId],
-    ) -> Vec<State<Buffer<'k>>> {
+    ) -> Vec<State<Buffer>> {
+        if self.views.is_empty() {
+            return Vec::new();
+        }
         let mut read = Vec::new();
         for (u, cells) in views {
             let groups = self.groups(cells).into_iter();
@@ -172,14 +147,14 @@ impl<'i, 'k, const MODEL: usize> Small<'i, 'k, MODEL> {
     }
 }
 
-impl<'k, const MODEL: usize> Runs for Small<'_, 'k, MODEL> {
-    type Buffer = Buffer<'k>;
+impl<const MODEL: usize> Runs for Viewed<'_, MODEL> {
+    type Buffer = Buffer;
 
     fn ranges(&self) -> &Ranges {
         self.machine.ranges()
     }
 
-    fn any(&mut self, control: &ControlState) -> Result<Any<Buffer<'k>>, AuditError> {
+    fn any(&mut self, control: &ControlState) -> Result<Any<Buffer>, AuditError> {
         let (mut state, _) = self.machine.any(control)?;
         for (t, cells) in &self.views {
             let views = state.buffers[t.index()].views.as_mut();
@@ -195,12 +170,9 @@ impl<'k, const MODEL: usize> Runs for Small<'_, 'k, MODEL> {
 
     fn ways_of(
         &mut self,
-        state: &State<Buffer<'k>>,
+        state: &State<Buffer>,
         t: ThreadId,
-    ) -> Result<Vec<Way<Buffer<'k>>>, AuditError> {
-        if self.views.is_empty() {
-            return self.machine.ways_of(state, t);
-        }
+    ) -> Result<Vec<Way<Buffer>>, AuditError> {
         let mut ways = Vec::new();
         if !self.machine.rules.may_act(state, t) {
             return Ok(ways);
@@ -235,26 +207,23 @@ impl<'k, const MODEL: usize> Runs for Small<'_, 'k, MODEL> {
 
     fn target(
         &mut self,
-        state: &State<Buffer<'k>>,
+        state: &State<Buffer>,
         target: &Expr<Fact>,
     ) -> Result<Vec<Vec<Formula>>, AuditError> {
         self.machine.target(state, target)
     }
 
-    fn looked_at(&self, state: &State<Buffer<'k>>, only_final: bool) -> bool {
+    fn looked_at(&self, state: &State<Buffer>, only_final: bool) -> bool {
         self.machine.looked_at(state, only_final)
     }
 
     /// Only states where all buffers are empty, if that is asked for.
     fn looking(
         &self,
-        state: &State<Buffer<'k>>,
+        state: &State<Buffer>,
         target: &Expr<Fact>,
         only_final: bool,
-    ) -> Vec<State<Buffer<'k>>> {
-        if self.views.is_empty() {
-            return Vec::new();
-        }
+    ) -> Vec<State<Buffer>> {
         if only_final {
             return vec![self.emptied(state.clone())];
         }
@@ -262,12 +231,119 @@ impl<'k, const MODEL: usize> Runs for Small<'_, 'k, MODEL> {
         self.readings(state, self.views.iter(), &cells)
     }
 
-    fn emptied(&self, state: State<Buffer<'k>>) -> State<Buffer<'k>> {
+    fn emptied(&self, state: State<Buffer>) -> State<Buffer> {
         let threads = self.views.keys();
         threads.fold(state, |state, t| self.at(&state, *t, Moment::Empty))
     }
 
     fn is_viewed(&self, cell: CellId) -> bool {
         self.views.values().any(|cells| cells.contains(&cell))
+    }
+}
+
+impl Content for Buffer {
+    /// The memory model, and whether only views are known.
+    type Bound = (MemoryModel, bool);
+    type Value = Value;
+
+    fn empty((model, viewed): Self::Bound) -> Self {
+        Buffer {
+            stores: Stores {
+                plain: model == MemoryModel::Tso,
+                ..Stores::default()
+            },
+            views: viewed.then(Views::default),
+        }
+    }
+
+    fn put<D: Domain<Value = Value>>(
+        &mut self,
+        _: &mut D,
+        (model, _): Self::Bound,
+        entry: Entry<Value>,
+    ) -> Result<(), Full> {
+        match &mut self.views {
+            Some(views) => views.put(entry.0, entry.1),
+            None => self.stores.put(model == MemoryModel::Tso, entry),
+        }
+        Ok(())
+    }
+
+    /// With views it says nothing: what it orders may then happen in any order.
+    fn store_fence(&mut self) {
+        self.stores.store_fence();
+    }
+
+    fn newest(&self, cell: CellId) -> Option<Value> {
+        match &self.views {
+            Some(views) => views.newest.get(&cell).cloned(),
+            None => self.stores.newest(cell),
+        }
+    }
+
+    fn drains(&self) -> Vec<Drained<Self, Value>> {
+        let oldest = self.stores.oldest();
+        let drained = oldest.map(|(cell, (_, value))| Drained {
+            entry: (cell, value.clone()),
+            keep: false,
+            rest: Buffer {
+                stores: self.stores.without(cell),
+                views: None,
+            },
+        });
+        drained.collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        match &self.views {
+            Some(views) => views.moment == Moment::Empty,
+            None => self.stores.epochs.is_empty(),
+        }
+    }
+
+    fn entries(&self) -> Vec<Entry<Value>> {
+        let values = self.values().into_iter();
+        values.map(|(c, v)| (c, v.clone())).collect()
+    }
+}
+
+impl Pending for Buffer {
+    type Bound = (MemoryModel, bool);
+
+    fn read(listed: &PendingStores, bound: Self::Bound, values: Vec<Value>) -> Option<Self> {
+        let empty = Buffer::empty(bound);
+        let stores = Stores::read(listed, empty.stores.plain, values)?;
+        let before = stores.written().before;
+        let fits = match bound {
+            (MemoryModel::Sc, viewed) => !viewed && stores.epochs.is_empty(),
+            (MemoryModel::Tso | MemoryModel::Pso, viewed) => !viewed || stores.epochs.is_empty(),
+        };
+        (fits && before.is_empty()).then_some(Buffer { stores, ..empty })
+    }
+
+    fn written(&self) -> PendingStores {
+        self.stores.written()
+    }
+
+    fn listed(&self) -> Vec<(u32, CellId, &Value)> {
+        self.stores.listed()
+    }
+
+    fn for_each(&mut self, change: &mut dyn FnMut(&mut Value)) {
+        self.stores.for_each(change);
+        let views = self.views.iter_mut().flat_map(Views::maps_mut);
+        views.flat_map(BTreeMap::values_mut).for_each(change);
+    }
+
+    fn values(&self) -> Vec<(CellId, &Value)> {
+        let listed = self.stores.listed().into_iter();
+        let mut all: Vec<_> = listed.map(|(_, c, v)| (c, v)).collect();
+        let views = self.views.iter().flat_map(Views::maps);
+        all.extend(views.flatten().map(|(c, v)| (*c, v)));
+        all
+    }
+
+    fn view(&self, which: View, cell: CellId) -> Option<&Value> {
+        self.views.as_ref()?.get(which, cell)
     }
 }
