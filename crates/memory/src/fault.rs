@@ -3,8 +3,7 @@
 mod shown;
 
 use serde::{Deserialize, Serialize};
-use std::convert::Infallible;
-use wattle_model::{ArithmeticError, NoValue, StepId, ThreadId};
+use wattle_model::{ArithmeticError, StepId, ThreadId};
 
 /// A step that could not be completed, and why. The state before it is the last one of its run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,15 +45,6 @@ impl<V> From<ArithmeticError> for FaultKind<V> {
             ArithmeticError::DivisionByZero => FaultKind::DivisionByZero,
             ArithmeticError::Overflow => FaultKind::MachineOverflow,
             ArithmeticError::ShiftOutOfRange => FaultKind::ShiftOutOfRange,
-        }
-    }
-}
-
-impl From<NoValue<Infallible>> for FaultKind {
-    fn from(e: NoValue<Infallible>) -> Self {
-        match e {
-            NoValue::Error(e) => e.into(),
-            NoValue::Refused(never) => match never {},
         }
     }
 }

@@ -27,10 +27,7 @@ pub fn divided<'c>(
     let mut parts: Vec<About<'c>> = Vec::new();
     for part in &certificate.parts {
         let others = all.iter().filter(|t| !part.about.contains(t));
-        let mut foreign = Vec::new();
-        for t in others {
-            foreign.extend(stored(instance, *t, false));
-        }
+        let foreign = others.flat_map(|t| stored(instance, *t, false)).collect();
         parts.push(About {
             threads: part.about.clone(),
             invariants: &part.invariants,

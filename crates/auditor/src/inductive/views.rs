@@ -34,6 +34,17 @@ pub enum Moment {
     Empty,
 }
 
+impl Moment {
+    /// The cells whose upper view is the newest one, and those whose lower is.
+    fn newest(&self) -> (&[CellId], &[CellId]) {
+        match self {
+            Moment::UpperIsNewest(cells) => (cells, &[]),
+            Moment::BothAreNewest(cells) => (cells, cells),
+            Moment::Any | Moment::Empty => (&[], &[]),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Views {
     pub lower: BTreeMap<CellId, Value>,
@@ -62,36 +73,24 @@ impl Views {
 
     /// A store: the newest view has its value, and so have those that are the newest.
     pub fn put(&mut self, cell: CellId, value: Value) {
-        self.newest.insert(cell, value.clone());
-        match &self.moment {
-            Moment::UpperIsNewest(cells) if cells.contains(&cell) => {
-                self.upper.insert(cell, value);
+        let (upper, lower) = self.moment.newest();
+        for (cells, view) in [(upper, &mut self.upper), (lower, &mut self.lower)] {
+            if cells.contains(&cell) {
+                view.insert(cell, value.clone());
             }
-            Moment::BothAreNewest(cells) if cells.contains(&cell) => {
-                self.upper.insert(cell, value.clone());
-                self.lower.insert(cell, value);
-            }
-            Moment::Any | Moment::Empty | Moment::UpperIsNewest(_) | Moment::BothAreNewest(_) => {}
         }
+        self.newest.insert(cell, value);
     }
 
     /// The views as they are in the moment; with an empty buffer they are what memory is.
     pub fn at(&self, moment: Moment, memory: &[Value]) -> Views {
         let mut views = self.clone();
-        match &moment {
-            Moment::Any => {}
-            Moment::UpperIsNewest(cells) => {
-                for c in cells {
-                    views.upper.insert(*c, self.newest[c].clone());
-                }
-            }
-            Moment::BothAreNewest(cells) => {
-                for c in cells {
-                    views.upper.insert(*c, self.newest[c].clone());
-                    views.lower.insert(*c, self.newest[c].clone());
-                }
-            }
-            Moment::Empty => views.are_memory(memory),
+        let (upper, lower) = moment.newest();
+        for (cells, view) in [(upper, &mut views.upper), (lower, &mut views.lower)] {
+            view.extend(cells.iter().map(|c| (*c, self.newest[c].clone())));
+        }
+        if moment == Moment::Empty {
+            views.are_memory(memory);
         }
         views.moment = moment;
         views
@@ -122,15 +121,10 @@ impl Views {
 /// The cells that the thread may store to; `buffered` leaves out what it only writes directly.
 pub fn stored(instance: &Instance, t: ThreadId, buffered: bool) -> Vec<CellId> {
     let thread = instance.thread(t);
-    let mut cells = Vec::new();
-    for step in &thread.steps {
-        let Some(place) = step.action.stored() else {
-            continue;
-        };
-        if !(buffered && thread.direct[step.source.index()]) {
-            cells.extend(among(place));
-        }
-    }
+    let steps = thread.steps.iter();
+    let steps = steps.filter(|s| !(buffered && thread.direct[s.source.index()]));
+    let stored = steps.filter_map(|s| s.action.stored());
+    let mut cells: Vec<CellId> = stored.flat_map(among).collect();
     cells.sort_unstable();
     cells.dedup();
     cells

@@ -3,14 +3,9 @@
 use super::State;
 use crate::fault::FaultKind;
 use wattle_model::instance::Fact;
-use wattle_model::{CellId, Domain, Expr, NoValue, Numbers};
+use wattle_model::{CellId, Domain, Expr, NoValue};
 
 /// The value of a condition. `&&`, `||` and `?:` look only at what they need.
-pub fn evaluate<B>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
-    evaluate_in(&mut Numbers, state, e)
-}
-
-/// The same in a domain of values.
 pub fn evaluate_in<D, B, E>(
     d: &mut D,
     state: &State<B, D::Value>,

@@ -16,14 +16,13 @@ mod refusal;
 mod replay;
 
 pub use choose::{Chosen, choices_of, choose};
-pub use facts::{evaluate, evaluate_in};
+pub use facts::evaluate_in;
 pub use in_place::InPlace;
-pub use numbers::{Outcome, starts};
+pub use numbers::{Outcome, evaluate, starts};
 pub use refusal::{MAX_CHOICE, Refusal};
 pub use replay::{ReplayError, Snapshot, replay};
 
 use crate::content::{Content, Drained};
-use crate::event::Start;
 use crate::layout::{Bounds, Layout};
 use crate::rules::{self, StuckIn};
 use acting::Acting;
@@ -58,17 +57,6 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
             instance,
             bounds,
             layout: PhantomData,
-        }
-    }
-
-    pub fn initial(&self, start: &Start<C::Value>) -> StateOf<L, C> {
-        let threads = &self.instance.threads;
-        State {
-            locations: threads.iter().map(|t| t.entry).collect(),
-            registers: start.registers.clone(),
-            memory: start.memory.clone(),
-            buffers: self.bounds.iter().map(L::empty::<C>).collect(),
-            holder: None,
         }
     }
 

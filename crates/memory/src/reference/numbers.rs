@@ -1,13 +1,14 @@
 //! The machine on numbers: where runs begin, and every event of a state.
 
-use super::{Buffer, MAX_CHOICE, Machine, Refusal, State};
+use super::{Buffer, MAX_CHOICE, Machine, Refusal, State, StateOf, evaluate_in};
 use crate::content::{Content, Drained};
 use crate::event::{Event, Start};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 use crate::layout::{Bounds, Layout};
 use crate::rules::Stuck;
-use wattle_model::instance::Initial;
-use wattle_model::{Instance, Numbers, StepId, ThreadId, Type};
+use std::convert::Infallible;
+use wattle_model::instance::{Fact, Initial};
+use wattle_model::{Expr, Instance, NoValue, Numbers, StepId, ThreadId, Type};
 
 /// What one event leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,17 @@ impl<'i, L: Layout, C: Content> Machine<'i, L, C> {
             }
         }
         Ok(Self::without_choices(instance, bounds))
+    }
+
+    pub fn initial(&self, start: &Start<C::Value>) -> StateOf<L, C> {
+        let threads = &self.instance.threads;
+        State {
+            locations: threads.iter().map(|t| t.entry).collect(),
+            registers: start.registers.clone(),
+            memory: start.memory.clone(),
+            buffers: self.bounds.iter().map(L::empty::<C>).collect(),
+            holder: None,
+        }
     }
 }
 
@@ -195,4 +207,18 @@ pub fn starts(instance: &Instance) -> Result<Vec<Start>, Refusal> {
         starts = more;
     }
     Ok(starts)
+}
+
+/// The value of a condition.
+pub fn evaluate<B>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
+    evaluate_in(&mut Numbers, state, e)
+}
+
+impl From<NoValue<Infallible>> for FaultKind {
+    fn from(e: NoValue<Infallible>) -> Self {
+        match e {
+            NoValue::Error(e) => e.into(),
+            NoValue::Refused(never) => match never {},
+        }
+    }
 }
