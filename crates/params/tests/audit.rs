@@ -2,7 +2,7 @@
 
 use wattle_auditor::{AuditError, Audited, Solvers, audit_system};
 use wattle_evidence::Control;
-use wattle_evidence::certificate::cubes::Cube;
+use wattle_evidence::certificate::cubes::{Cube, Number, Place, Relation, Value};
 use wattle_evidence::certificate::{Certificate, Cubes};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -256,6 +256,39 @@ fn numbers_that_name_nothing_are_corrupt() {
     assert!(corrupt(&|c| c.cubes[0].ordered = vec![(0, 9)]));
     assert!(corrupt(&|c| c.cubes[0].after_reads_of = vec![vec![50]]));
     assert!(corrupt(&|c| c.cubes[0].among[0].1.clear()));
+    assert!(corrupt(&|c| c.cubes[0].after_stores_of = vec![vec![]; 9]));
+}
+
+/// Numbers are not compared with threads, nor taken for members of a set.
+#[test]
+fn values_of_different_kinds_are_corrupt() {
+    let system = system(TICKETS);
+    let cubes = proof(&system, MemoryModel::Sc);
+    let cell = |name: &str| {
+        let place = system.cells.iter().position(|c| c.name == name);
+        let cell = place.map_or(u16::MAX, |c| c as u16);
+        Value::Cell(Place { cell, of: vec![] })
+    };
+    let corrupt = |change: &dyn Fn(&mut Cube)| {
+        let mut damaged = cubes.clone();
+        change(&mut damaged.cubes[0]);
+        matches!(audit(&system, &damaged), Err(AuditError::Corrupt(_)))
+    };
+    let zero = |value: Value| Number {
+        terms: vec![(1, value)],
+        constant: 0,
+        relation: Relation::Equal,
+    };
+    assert!(!corrupt(&|c| c.numbers.push(zero(cell("Next")))));
+    assert!(corrupt(&|c| c.numbers.push(zero(cell("Owner")))));
+    assert!(corrupt(&|c| c.numbers.push(zero(cell("PC")))));
+    assert!(corrupt(&|c| c.among.push((cell("Next"), vec![0]))));
+    assert!(corrupt(&|c| c.same.push((cell("Next"), cell("Now"), true))));
+    assert!(corrupt(&|c| c.same.push((
+        cell("Next"),
+        cell("Owner"),
+        true
+    ))));
 }
 
 /// Under PSO a thread may go on reading its own store after another thread's store to the same cell,
