@@ -312,6 +312,11 @@ fn observed(e: &Expr<Observation>, found: &mut Constructs) {
                 observed(index, found);
                 return;
             }
+            Observation::Seen(_, _, index) => {
+                found.insert("property: seen by a thread");
+                observed(index, found);
+                return;
+            }
             Observation::Memory(index) => {
                 found.insert("property: flat address");
                 observed(index, found);

@@ -58,6 +58,7 @@ impl Engine for Exact {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        task.is_about_memory()?;
         if task.model != MemoryModel::Tso {
             return Err(Refusal::new(format!("`{NAME}` decides TSO only")));
         }
