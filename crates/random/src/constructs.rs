@@ -100,6 +100,7 @@ pub const CONSTRUCTS: &[&str] = &[
     "property: cell",
     "property: element",
     "property: flat address",
+    "property: seen by a thread",
     "property: register",
     "property: place",
     "property: index",
