@@ -148,7 +148,9 @@ fn fresh(name: &str, capital: bool, known: &mut BTreeSet<String>) -> String {
 }
 
 fn formula(system: &ArraySystem, f: &Formula) -> Result<Formula, String> {
-    let all = |list: &[Formula]| list.iter().map(|f| formula(system, f)).collect();
+    let all = |list: &[Formula]| -> Result<Vec<Formula>, String> {
+        list.iter().map(|f| formula(system, f)).collect()
+    };
     Ok(match f {
         Formula::And(list) => Formula::And(all(list)?),
         Formula::Or(list) => Formula::Or(all(list)?),

@@ -179,13 +179,11 @@ impl Validator<'_> {
         };
         Ok(Value::Number(match o {
             Observation::Cell(r, index) | Observation::Seen(_, r, index) => {
-                let reader = match o {
-                    Observation::Seen(t, ..) => {
-                        let index = thread(table, t);
-                        Some(table.number(t.family, &index))
-                    }
-                    _ => None,
-                };
+                let mut reader = None;
+                if let Observation::Seen(t, ..) = o {
+                    let index = thread(table, t);
+                    reader = Some(table.number(t.family, &index));
+                }
                 let index = self.observe(d, table, threads, index)?;
                 let index = Value::Number(d.term(index));
                 let found = match self.program.region(*r).length {
