@@ -27,11 +27,38 @@ impl<B: Copy> Bounds<B> {
     }
 }
 
+/// What loads find of a thread's pending stores.
+pub trait Newest<V> {
+    /// The newest pending store of the cell.
+    fn newest_of(&self, cell: CellId) -> Option<V>;
+}
+
+/// Nothing is pending.
+impl<V> Newest<V> for () {
+    fn newest_of(&self, _: CellId) -> Option<V> {
+        None
+    }
+}
+
+impl<C: Content> Newest<C::Value> for C {
+    fn newest_of(&self, cell: CellId) -> Option<C::Value> {
+        self.newest(cell)
+    }
+}
+
+/// Entries in an order in which those of one cell are, oldest first.
+impl<V: Clone> Newest<V> for Vec<Entry<V>> {
+    fn newest_of(&self, cell: CellId) -> Option<V> {
+        let newest = self.iter().rev().find(|(c, _)| *c == cell);
+        newest.map(|(_, value)| value.clone())
+    }
+}
+
 /// All pending stores of one thread.
 pub trait Layout: 'static {
     const MODEL: MemoryModel;
 
-    type Buffer<C: Content>: Clone + Debug + Eq + Ord + Hash;
+    type Buffer<C: Content>: Clone + Debug + Eq + Ord + Hash + Newest<C::Value>;
 
     fn empty<C: Content>(bounds: &Bounds<C::Bound>) -> Self::Buffer<C>;
 
@@ -45,8 +72,6 @@ pub trait Layout: 'static {
 
     /// Later stores must reach memory after those pending now.
     fn store_fence<C: Content>(buffer: &mut Self::Buffer<C>, bounds: &Bounds<C::Bound>);
-
-    fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<C::Value>;
 
     fn drains<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Drained<Self::Buffer<C>, C::Value>>;
 

@@ -372,6 +372,7 @@ impl<'a> Validator<'a> {
             table,
             d,
             threads: [vec![me], others].concat(),
+            sees: false,
         }
     }
 

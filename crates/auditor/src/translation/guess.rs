@@ -76,6 +76,7 @@ impl<'a> Validator<'a> {
             table: &mut c.table,
             d: &mut c.d,
             threads: vec![me.clone()],
+            sees: false,
         };
         parts.iter().find_map(|part| match part {
             array::Formula::Atom(Literal {

@@ -1,6 +1,6 @@
 //! The buffers of the three memory models.
 
-use super::{Bounds, Layout};
+use super::{Bounds, Layout, Newest};
 use crate::MemoryModel;
 use crate::content::{Content, Drained, Entry, Full};
 use std::collections::BTreeMap;
@@ -27,10 +27,6 @@ impl Layout for Sc {
     }
 
     fn store_fence<C: Content>((): &mut (), _: &Bounds<C::Bound>) {}
-
-    fn newest<C: Content>((): &(), _: CellId) -> Option<C::Value> {
-        None
-    }
 
     fn drains<C: Content>((): &()) -> Vec<Drained<(), C::Value>> {
         Vec::new()
@@ -70,10 +66,6 @@ impl Layout for Tso {
     /// A FIFO already keeps stores in order.
     fn store_fence<C: Content>(_: &mut C, _: &Bounds<C::Bound>) {}
 
-    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<C::Value> {
-        buffer.newest(cell)
-    }
-
     fn drains<C: Content>(buffer: &C) -> Vec<Drained<C, C::Value>> {
         buffer.drains()
     }
@@ -99,6 +91,13 @@ pub struct Epochs<C> {
     pub epochs: Vec<BTreeMap<CellId, C>>,
     /// A store fence came after the newest entry: the next store opens a new epoch.
     pub fenced: bool,
+}
+
+impl<C: Content> Newest<C::Value> for Epochs<C> {
+    fn newest_of(&self, cell: CellId) -> Option<C::Value> {
+        let mut epochs = self.epochs.iter().rev();
+        epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
+    }
 }
 
 impl Layout for Pso {
@@ -142,11 +141,6 @@ impl Layout for Pso {
     /// Where all is one epoch there is nothing to close.
     fn store_fence<C: Content>(buffer: &mut Epochs<C>, bounds: &Bounds<C::Bound>) {
         buffer.fenced = !buffer.epochs.is_empty() && C::epochs(bounds.thread) > 1;
-    }
-
-    fn newest<C: Content>(buffer: &Epochs<C>, cell: CellId) -> Option<C::Value> {
-        let mut epochs = buffer.epochs.iter().rev();
-        epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
     }
 
     fn drains<C: Content>(buffer: &Epochs<C>) -> Vec<Drained<Epochs<C>, C::Value>> {

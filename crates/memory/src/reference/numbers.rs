@@ -4,7 +4,7 @@ use super::{Buffer, MAX_CHOICE, Machine, Refusal, State, StateOf, evaluate_in};
 use crate::content::{Content, Drained};
 use crate::event::{Event, Start};
 use crate::fault::{Fault, FaultKind};
-use crate::layout::{Bounds, Layout};
+use crate::layout::{Bounds, Layout, Newest};
 use crate::rules::Stuck;
 use std::convert::Infallible;
 use wattle_model::instance::{Fact, Initial};
@@ -210,7 +210,7 @@ pub fn starts(instance: &Instance) -> Result<Vec<Start>, Refusal> {
 }
 
 /// The value of a condition.
-pub fn evaluate<B>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
+pub fn evaluate<B: Newest<i64>>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
     evaluate_in(&mut Numbers, state, e)
 }
 

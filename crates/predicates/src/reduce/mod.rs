@@ -68,6 +68,7 @@ impl<'i> System<'i> {
             return Err(Refusal::new("there are no threads"));
         }
         task.is_narrow(MOST_WORK)?;
+        task.is_about_memory()?;
         let linear = System::new(task.instance, task.model, task.question(), 1);
         linear
             .check(task.question(), wrapping)
@@ -226,6 +227,13 @@ impl<'i> System<'i> {
         }
     }
 
+    /// The least and the greatest value of a register or a cell, if there are at most so many.
+    pub fn few(&self, v: Var, most: u64) -> Option<(i64, i64)> {
+        let interval = self.interval_of_variable(v);
+        let (lo, hi) = (interval.lo?, interval.hi?);
+        (lo.abs_diff(hi) < most).then_some((lo, hi))
+    }
+
     /// What every value of a register or a cell keeps to.
     pub fn range(&self, v: Var, value: &Term) -> Formula {
         match self.symbol(v) {
@@ -289,6 +297,10 @@ impl<'i> System<'i> {
                     return Err(Unfit::new("the property computes an index", hint));
                 }
             },
+            Fact::Seen(..) => {
+                let hint = "the value in memory would work";
+                return Err(Unfit::new("the property sees pending stores", hint));
+            }
             Fact::Register(t, r) => self.register(*t, *r).into(),
             Fact::At(t, at) => {
                 let here = shape.is_some_and(|s| at.contains(&s.locations[t.index()]));
