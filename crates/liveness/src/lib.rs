@@ -5,7 +5,7 @@
 //! ([`lasso`]), and where there is none every node gets numbers that show it ([`certificate`]).
 //!
 //! Where buffers may grow without end they are followed up to a length. A lasso found so is real, and
-//! where there is none nothing is proved.
+//! where there is none nothing is proved. Memory fairness ([`returning`]) is another question with another method.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -15,12 +15,15 @@ mod graph;
 mod lasso;
 mod moves;
 mod reduction;
+mod returning;
 mod tableau;
 
 use graph::{Ended, Graph};
 use reduction::Rules;
 use wattle_evidence::live::{LiveTask, MOST_MOVERS, loop_in_block, movers};
-use wattle_evidence::{Control, End, Lasso, LiveAnswer, Progress, Reason, Refusal};
+use wattle_evidence::{
+    Certificate, Control, End, Fairness, Lasso, LiveAnswer, Progress, Reason, Refusal,
+};
 use wattle_memory::compiled::{Found, Reductions};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference;
@@ -59,7 +62,26 @@ pub fn run(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress)
         let reason = Reason::Refused(refusal);
         return (LiveAnswer::Undecided(reason), Progress::default());
     }
-    search(task, control).unwrap_or_else(refused)
+    match task.fairness {
+        Fairness::None | Fairness::Weak | Fairness::Strong => {
+            search(task, control).unwrap_or_else(refused)
+        }
+        Fairness::Memory => {
+            let (answer, effort) = returning::run(task, control);
+            if !matches!(&answer, LiveAnswer::Undecided(Reason::Other(_))) {
+                return (answer, effort);
+            }
+            // Memory fair runs are strongly fair, and there is a faster search for those.
+            let strong = LiveTask {
+                fairness: Fairness::Strong,
+                ..*task
+            };
+            match search(&strong, control) {
+                Ok((LiveAnswer::Holds(proof), more)) => (LiveAnswer::Holds(proof), more),
+                Ok(_) | Err(_) => (answer, effort),
+            }
+        }
+    }
 }
 
 fn search(
@@ -135,7 +157,10 @@ fn search(
                 if !full.contains(&true) {
                     let proof = certificate::certificate(task, &graph, automaton, &movers);
                     return match proof {
-                        Some(proof) => Ok((LiveAnswer::Holds(proof), effort)),
+                        Some(proof) => {
+                            let proof = Certificate::Components(proof);
+                            Ok((LiveAnswer::Holds(proof), effort))
+                        }
                         None => undecided(Reason::Other(
                             "a component could not be shown to be harmless".into(),
                         )),

@@ -14,6 +14,7 @@ mod reduced;
 
 use super::space::local::registers_alive;
 use super::{AuditError, Audited};
+pub use automaton::accepts_only;
 use automaton::follows;
 use numbers::{Step, is_numbered};
 use reduced::{Arrival, Part, Reduced};
@@ -22,7 +23,7 @@ use wattle_evidence::certificate::components::{Components, Edge, Harmless, take}
 use wattle_evidence::certificate::{Coded, Corrupt};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::live::big::Big;
-use wattle_evidence::live::{LiveTask, MOST_MOVERS, Trap, loop_in_block};
+use wattle_evidence::live::{Fairness, LiveTask, MOST_MOVERS, Trap, loop_in_block};
 use wattle_memory::reference::{State, evaluate};
 use wattle_memory::{Exact, MemoryModel, Pso, Sc, Tso};
 use wattle_model::Expr;
@@ -36,7 +37,7 @@ pub fn audit_components(
     if certificate.states.model != task.model {
         return Err(AuditError::WrongModel(certificate.states.model));
     }
-    if certificate.fairness != task.fairness {
+    if certificate.fairness != task.fairness || task.fairness == Fairness::Memory {
         return Err(other("it is about another fairness"));
     }
     if loop_in_block(task.instance).is_some() {
