@@ -64,28 +64,32 @@ pub fn run(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress)
     }
     match task.fairness {
         Fairness::None | Fairness::Weak | Fairness::Strong => {
-            search(task, control).unwrap_or_else(refused)
+            search(task, MOST_BUFFERED, control).unwrap_or_else(refused)
         }
-        Fairness::Memory => {
-            let (answer, effort) = returning::run(task, control);
-            if !matches!(&answer, LiveAnswer::Undecided(Reason::Other(_))) {
-                return (answer, effort);
-            }
-            // Memory fair runs are strongly fair, and there is a faster search for those.
-            let strong = LiveTask {
-                fairness: Fairness::Strong,
-                ..*task
-            };
-            match search(&strong, control) {
-                Ok((LiveAnswer::Holds(proof), more)) => (LiveAnswer::Holds(proof), more),
-                Ok(_) | Err(_) => (answer, effort),
-            }
-        }
+        Fairness::Memory => memory(task, control),
     }
 }
 
+/// Memory fair runs are strongly fair, and there is a faster search for those: it is asked where there are more than a few states.
+fn memory(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress) {
+    let few = returning::run(task, returning::FEW, control);
+    if !matches!(&few.0, LiveAnswer::Undecided(Reason::Other(_))) {
+        return few;
+    }
+    let strong = LiveTask {
+        fairness: Fairness::Strong,
+        ..*task
+    };
+    match search(&strong, 0, control) {
+        Ok((LiveAnswer::Holds(proof), effort)) => (LiveAnswer::Holds(proof), effort),
+        Ok(_) | Err(_) => returning::run(task, returning::MOST, control),
+    }
+}
+
+/// Buffers that may have no bound are followed up to so many stores.
 fn search(
     task: &LiveTask<'_>,
+    most_buffered: u32,
     control: &Control<'_>,
 ) -> Result<(LiveAnswer, Progress), reference::Refusal> {
     let automaton = match tableau::automaton(task) {
@@ -106,7 +110,7 @@ fn search(
         view: &view,
         reductions: rules.reductions,
         order: Order::DepthFirst,
-        most_buffered: MOST_BUFFERED,
+        most_buffered,
         compress: false,
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
@@ -168,7 +172,7 @@ fn search(
                 }
                 let limits = sizes.limits(&plan, full);
                 let answer = (LiveAnswer::Bounded(limits), effort);
-                if !sizes.grow(full, MOST_BUFFERED) {
+                if !sizes.grow(full, most_buffered) {
                     return Ok(answer);
                 }
                 bounded = Some(answer);

@@ -42,17 +42,27 @@ const RUNGS: [(Keeps, usize, usize); 7] = [
 /// States in which a run to one that is good for the negation is looked for.
 const MOST_CANDIDATES: usize = 64;
 
-pub fn run(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress) {
+/// A few states, and so many that more are not looked at.
+pub const FEW: usize = 1 << 12;
+pub const MOST: usize = 1 << 18;
+
+/// Decides the demand with at most so many states.
+pub fn run(task: &LiveTask<'_>, most: usize, control: &Control<'_>) -> (LiveAnswer, Progress) {
     match task.model {
-        MemoryModel::Sc => decide::<Sc>(task, control),
-        MemoryModel::Tso => decide::<Tso>(task, control),
-        MemoryModel::Pso => decide::<Pso>(task, control),
+        MemoryModel::Sc => decide::<Sc>(task, most, control),
+        MemoryModel::Tso => decide::<Tso>(task, most, control),
+        MemoryModel::Pso => decide::<Pso>(task, most, control),
     }
 }
 
-fn decide<L: Coded>(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress) {
+fn decide<L: Coded>(
+    task: &LiveTask<'_>,
+    most: usize,
+    control: &Control<'_>,
+) -> (LiveAnswer, Progress) {
     let mut question = Question {
         task,
+        most,
         obligations: task.obligations(),
         every: task.model != MemoryModel::Sc && has_locks(task.instance),
         proofs: Vec::new(),
@@ -99,6 +109,8 @@ fn has_locks(instance: &Instance) -> bool {
 /// What is asked, and what is known so far.
 struct Question<'t, 'i> {
     task: &'t LiveTask<'i>,
+    /// More states are not looked at.
+    most: usize,
     obligations: Vec<Formula<Expr<Fact>>>,
     /// Every state is an anchor.
     every: bool,
@@ -160,11 +172,12 @@ impl<'i> Question<'_, 'i> {
         };
         let mut search = Search::<L, C> {
             control,
-            real: Space::new(instance, (), &atoms, long).map_err(refused)?,
-            seen: Space::new(instance, bound, &atoms, long).map_err(refused)?,
+            real: Space::new(instance, (), &atoms, (long, self.most)).map_err(refused)?,
+            seen: Space::new(instance, bound, &atoms, (long, self.most)).map_err(refused)?,
             every: self.every,
             anchors: Vec::new(),
             pending,
+            most_nodes: 4 * self.most,
             work: 0,
         };
         let mut found = Ok(None);
@@ -194,6 +207,8 @@ struct Search<'c, 'i, L: Coded, C: Known<L>> {
     anchors: Vec<Option<Option<u32>>>,
     /// So many stores of a thread may be pending on a real way.
     pending: usize,
+    /// More pairs of a state and an observer are not looked at.
+    most_nodes: usize,
     work: u64,
 }
 
@@ -298,7 +313,7 @@ impl<L: Coded, C: Known<L>> Search<'_, '_, L, C> {
     /// One of so many nodes was looked at.
     fn tick(&mut self, nodes: usize) -> Result<(), Ran> {
         self.work += 1;
-        if nodes > MOST_NODES {
+        if nodes > self.most_nodes {
             return Err(Ran::Other("too many states"));
         }
         if self.work.is_multiple_of(POLL) {
@@ -591,6 +606,3 @@ impl<L: Coded, C: Known<L>> Search<'_, '_, L, C> {
         }
     }
 }
-
-/// More pairs of a state and an observer are not looked at.
-const MOST_NODES: usize = 1 << 20;

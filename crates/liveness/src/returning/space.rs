@@ -9,9 +9,6 @@ use wattle_memory::{Bounds, Exact, Layout, NewestK, OldestK};
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Instance};
 
-/// More states are not looked at.
-const MOST_STATES: usize = 1 << 18;
-
 /// Why it goes no further.
 pub enum Ran {
     Stopped(Stop),
@@ -84,7 +81,9 @@ pub struct Space<'i, L: Layout, C: Content<Value = i64>> {
     /// The longest buffer of each state.
     pub longest: Vec<u8>,
     /// Buffers that grow longer than this are told.
-    most: usize,
+    longest_buffer: usize,
+    /// More states are not looked at.
+    most_states: usize,
     work: u64,
 }
 
@@ -96,7 +95,7 @@ impl<'i, L: Layout, C: Content<Value = i64>> Space<'i, L, C> {
         instance: &'i Instance,
         bound: C::Bound,
         atoms: &[Expr<Fact>],
-        most: usize,
+        (longest_buffer, most_states): (usize, usize),
     ) -> Result<Self, Refusal> {
         Ok(Space {
             big: Big::with(instance, bound)?,
@@ -106,7 +105,8 @@ impl<'i, L: Layout, C: Content<Value = i64>> Space<'i, L, C> {
             index: FxHashMap::default(),
             next: Vec::new(),
             longest: Vec::new(),
-            most,
+            longest_buffer,
+            most_states,
             work: 0,
         })
     }
@@ -150,10 +150,10 @@ impl<'i, L: Layout, C: Content<Value = i64>> Space<'i, L, C> {
         if self.work.is_multiple_of(POLL) {
             control.poll(crate::NAME, self.progress())?;
         }
-        if self.states.len() > MOST_STATES {
+        if self.states.len() > self.most_states {
             return Err(Ran::Other("too many states"));
         }
-        if usize::from(self.longest[i as usize]) > self.most {
+        if usize::from(self.longest[i as usize]) > self.longest_buffer {
             return Err(Ran::Long);
         }
         let state = self.states[i as usize].clone();
@@ -177,7 +177,7 @@ impl<'i, L: Layout, C: Content<Value = i64>> Space<'i, L, C> {
         let moves = self.big.moves(state).map_err(|_| Ran::Fault)?;
         match moves.discarded {
             true => Err(Ran::Other(
-                "an assumption may be false: whether a run that takes every way has to take that one is not said",
+                "an assumption may be false: memory fairness would take the way into it, where no run goes on",
             )),
             false => Ok(moves),
         }
