@@ -22,6 +22,7 @@ pub mod meaning;
 mod multisets;
 mod open;
 mod parts;
+mod returning;
 mod robust;
 mod solvers;
 mod space;
@@ -31,12 +32,12 @@ pub mod translation;
 mod views;
 mod write_down;
 
-pub use components::audit_components;
 pub use counting::audit_counting;
 pub use error::AuditError;
 pub use judge::{AuditPolicy, after_audit, after_validation, judge, judge_live, judge_open};
 pub use load_buffers::audit_crowd;
 pub use open::{audit_open, audit_system};
+pub use returning::{audit_for_ever, audit_live};
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
 pub use write_down::write_down;
@@ -100,7 +101,7 @@ pub fn audit_with(
                 "it is about any number of threads, and this is one instance".into(),
             ))
         }
-        Certificate::Components(_) => Err(AuditError::Refused(
+        Certificate::Components(_) | Certificate::Returning(_) => Err(AuditError::Refused(
             "it is about whole runs, and single states are asked about".into(),
         )),
         Certificate::ClosedStates(c) => closed_states::audit(task, c, control),

@@ -55,6 +55,7 @@ impl<'a> Meaning<'a> {
             | Certificate::Robust(_)
             | Certificate::Counting(_)
             | Certificate::Components(_)
+            | Certificate::Returning(_)
             | Certificate::Inductive(_) => Ok(None),
         }
     }

@@ -90,6 +90,7 @@ pub fn audit_system(
         | Certificate::Multisets(_)
         | Certificate::Robust(_)
         | Certificate::Components(_)
+        | Certificate::Returning(_)
         | Certificate::Counting(_)
         | Certificate::Traces(_)
         | Certificate::Parts(_)

@@ -49,6 +49,7 @@ pub fn write_down(
         | Certificate::Views(_)
         | Certificate::Counting(_)
         | Certificate::Components(_)
+        | Certificate::Returning(_)
         | Certificate::Inductive(_) => certificate.clone(),
     }
 }

@@ -9,7 +9,7 @@ use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_auditor::{
-    AuditError, Solvers, audit_components, audit_counting, audit_crowd, audit_system, audit_with,
+    AuditError, Solvers, audit_counting, audit_crowd, audit_live, audit_system, audit_with,
 };
 use wattle_evidence::{Assumption, Certificate, Control, Scope};
 use wattle_model::PropertyKind;
@@ -130,11 +130,11 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
             let (model, question) = (kept.model, kept.question);
             audit_counting(&solvers, program, model, question, facts, control)
         }
-        (Certificate::Components(components), Subject::Program(program), _) => {
+        (Certificate::Components(_) | Certificate::Returning(_), Subject::Program(program), _) => {
             let instance = arguments.file.demanded(program, &kept)?;
             let task = kept.live_task(&instance);
             let task = task.map_err(|e| fail(e.to_string(), Exit::Input))?;
-            audit_components(&task, components, control)
+            audit_live(&task, &kept.evidence, control)
         }
         (evidence, Subject::Program(program), _) => {
             let instance = arguments.file.instance(program, &kept.counts())?;

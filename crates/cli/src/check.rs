@@ -446,16 +446,20 @@ fn keep(
         let mut text = None;
         // A proof that answers for a stronger model is about a weaker one, where it is found too.
         let own = |f: &&Finding| f.proved_under.is_none();
-        let mut own = checked.findings().filter(own);
-        if let Some((f, c)) = own.find_map(|f| Some((f, certificate(f)?))) {
+        let mut own: Vec<&Finding> = checked.findings().filter(own).collect();
+        // That there are no faults is of less interest than what was asked.
+        own.sort_by_key(|f| f.question.is_none() && f.live.is_none());
+        if let Some((f, c)) = own.into_iter().find_map(|f| Some((f, certificate(f)?))) {
             text = match (c, &checked.instance) {
                 _ if families::is_open(subject, options) => {
                     Some(families::kept(subject, options, f, c)?.to_json())
                 }
                 (_, None) => None,
-                (Certificate::Components(_), Some(instance)) => f.live_task(instance).map(|task| {
-                    EvidenceFile::of_live(&task, &options.counts(), c.clone()).to_json()
-                }),
+                (Certificate::Components(_) | Certificate::Returning(_), Some(instance)) => {
+                    f.live_task(instance).map(|task| {
+                        EvidenceFile::of_live(&task, &options.counts(), c.clone()).to_json()
+                    })
+                }
                 (_, Some(instance)) => {
                     let task = f.task(instance);
                     let flags = [signals::interrupted()];

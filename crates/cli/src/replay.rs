@@ -4,7 +4,8 @@ use super::exit::Exit;
 use super::subject::{self, Failure, File};
 use super::{budget::Budget, output};
 use clap::Args;
-use wattle_evidence::{EvidenceFile, Lasso, Trace};
+use wattle_auditor::{AuditError, audit_for_ever};
+use wattle_evidence::{Control, EvidenceFile, Lasso, Trace};
 use wattle_model::Program;
 use wattle_report::{json, lasso, text, why};
 
@@ -27,16 +28,16 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Exit {
     let file = &arguments.file.file;
-    match (arguments.budget).within(file, true, |_| replay(arguments)) {
+    match (arguments.budget).within(file, true, |control| replay(arguments, control)) {
         Ok(exit) => exit,
         Err(failure) => failure.told("replay", file, arguments.json),
     }
 }
 
-fn replay(arguments: &Arguments) -> Result<Exit, Failure> {
+fn replay(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> {
     let program = arguments.file.program()?;
     if let Some(kept) = subject::lasso(&arguments.trace)? {
-        return replay_for_ever(arguments, &program, &kept);
+        return replay_for_ever(arguments, &program, &kept, control);
     }
     let kept = subject::evidence::<Trace>(&arguments.trace)?;
     let instance = arguments.file.instance(&program, &kept.counts())?;
@@ -99,6 +100,7 @@ fn replay_for_ever(
     arguments: &Arguments,
     program: &Program,
     kept: &EvidenceFile<Lasso>,
+    control: &Control<'_>,
 ) -> Result<Exit, Failure> {
     let fail = |reason: String, exit: Exit| Failure::new(exit, reason).about(&arguments.trace);
     let instance = arguments.file.demanded(program, kept)?;
@@ -111,6 +113,17 @@ fn replay_for_ever(
              If Wattle wrote this file as it is, that is a bug in Wattle: please report it."
         );
         return Err(fail(reason, Exit::Unsound));
+    }
+    if let Err(e) = audit_for_ever(&task, found, control) {
+        return Err(match e {
+            e @ (AuditError::Stopped(_) | AuditError::Refused(_) | AuditError::TooMany) => {
+                fail(e.to_string(), Exit::Undecided)
+            }
+            e => fail(
+                format!("that the run goes on like this for ever is not shown: {e}"),
+                Exit::Unsound,
+            ),
+        });
     }
     if arguments.json {
         let mut events = json::events_for_ever(&task, found).unwrap_or_default();

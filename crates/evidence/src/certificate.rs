@@ -14,6 +14,7 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod parts;
+pub mod returning;
 mod robust;
 mod traces;
 pub mod views;
@@ -34,6 +35,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use parts::{IndependentPart, Parts};
+pub use returning::{Returning, Returns};
 pub use robust::Robust;
 pub use traces::{Runs, Traces};
 pub use views::Views;
@@ -61,6 +63,8 @@ pub enum Certificate {
     Counting(Counting),
     /// Numbers for the states of all runs, by which every fair run ends among harmless ones.
     Components(Components),
+    /// Numbers by which every run under memory fairness returns for ever to where an automaton accepts it.
+    Returning(Returning),
     /// The program is robust, so SC answers for TSO.
     Robust(Robust),
     /// Runs, closed under reversing races.

@@ -103,7 +103,7 @@ fn enough(graph: &Graph<'_, '_>, node: Option<u32>, out: &mut Vec<u8>) {
     }
 }
 
-fn see(fact: &Fact, seen: &mut [Vec<bool>]) {
+pub fn see(fact: &Fact, seen: &mut [Vec<bool>]) {
     match fact {
         Fact::Register(t, r) => seen[t.index()][r.index()] = true,
         Fact::CellAt { index, .. } => index.for_each_atom(&mut |fact| see(fact, seen)),

@@ -58,7 +58,7 @@ impl Judge {
             & match self.fairness {
                 Fairness::None => 0,
                 Fairness::Weak => !unable,
-                Fairness::Strong => ever,
+                Fairness::Strong | Fairness::Memory => ever,
             }
     }
 }

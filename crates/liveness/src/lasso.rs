@@ -55,6 +55,7 @@ pub fn lasso(graph: &mut Graph<'_, '_>, broken: &Broken, fairness: Fairness) -> 
         start,
         stem,
         cycle,
+        for_ever: None,
     })
 }
 
@@ -98,7 +99,7 @@ fn round(graph: &Graph<'_, '_>, turn: u32, inside: &[u32], trap: Option<usize>) 
             Fairness::None => 0,
             Fairness::Weak => graph.judge.movers,
             // Only those that can move somewhere in it.
-            Fairness::Strong => {
+            Fairness::Strong | Fairness::Memory => {
                 let ever = inside.iter().fold(0, |all, n| all | graph.able(*n));
                 graph.judge.movers & ever
             }

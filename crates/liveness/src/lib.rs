@@ -5,7 +5,7 @@
 //! ([`lasso`]), and where there is none every node gets numbers that show it ([`certificate`]).
 //!
 //! Where buffers may grow without end they are followed up to a length. A lasso found so is real, and
-//! where there is none nothing is proved.
+//! where there is none nothing is proved. Memory fairness ([`returning`]) is another question with another method.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -15,12 +15,15 @@ mod graph;
 mod lasso;
 mod moves;
 mod reduction;
+mod returning;
 mod tableau;
 
 use graph::{Ended, Graph};
 use reduction::Rules;
 use wattle_evidence::live::{LiveTask, MOST_MOVERS, loop_in_block, movers};
-use wattle_evidence::{Control, End, Lasso, LiveAnswer, Progress, Reason, Refusal};
+use wattle_evidence::{
+    Certificate, Control, End, Fairness, Lasso, LiveAnswer, Progress, Reason, Refusal,
+};
 use wattle_memory::compiled::{Found, Reductions};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference;
@@ -59,11 +62,34 @@ pub fn run(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress)
         let reason = Reason::Refused(refusal);
         return (LiveAnswer::Undecided(reason), Progress::default());
     }
-    search(task, control).unwrap_or_else(refused)
+    match task.fairness {
+        Fairness::None | Fairness::Weak | Fairness::Strong => {
+            search(task, MOST_BUFFERED, control).unwrap_or_else(refused)
+        }
+        Fairness::Memory => memory(task, control),
+    }
 }
 
+/// Memory fair runs are strongly fair, and there is a faster search for those: it is asked where there are more than a few states.
+fn memory(task: &LiveTask<'_>, control: &Control<'_>) -> (LiveAnswer, Progress) {
+    let few = returning::run(task, returning::FEW, control);
+    if !matches!(&few.0, LiveAnswer::Undecided(Reason::Other(_))) {
+        return few;
+    }
+    let strong = LiveTask {
+        fairness: Fairness::Strong,
+        ..*task
+    };
+    match search(&strong, 0, control) {
+        Ok((LiveAnswer::Holds(proof), effort)) => (LiveAnswer::Holds(proof), effort),
+        Ok(_) | Err(_) => returning::run(task, returning::MOST, control),
+    }
+}
+
+/// Buffers that may have no bound are followed up to so many stores.
 fn search(
     task: &LiveTask<'_>,
+    most_buffered: u32,
     control: &Control<'_>,
 ) -> Result<(LiveAnswer, Progress), reference::Refusal> {
     let automaton = match tableau::automaton(task) {
@@ -84,7 +110,7 @@ fn search(
         view: &view,
         reductions: rules.reductions,
         order: Order::DepthFirst,
-        most_buffered: MOST_BUFFERED,
+        most_buffered,
         compress: false,
     };
     let mut sizes = Sizes::guess(task.instance, task.model);
@@ -135,7 +161,10 @@ fn search(
                 if !full.contains(&true) {
                     let proof = certificate::certificate(task, &graph, automaton, &movers);
                     return match proof {
-                        Some(proof) => Ok((LiveAnswer::Holds(proof), effort)),
+                        Some(proof) => {
+                            let proof = Certificate::Components(proof);
+                            Ok((LiveAnswer::Holds(proof), effort))
+                        }
                         None => undecided(Reason::Other(
                             "a component could not be shown to be harmless".into(),
                         )),
@@ -143,7 +172,7 @@ fn search(
                 }
                 let limits = sizes.limits(&plan, full);
                 let answer = (LiveAnswer::Bounded(limits), effort);
-                if !sizes.grow(full, MOST_BUFFERED) {
+                if !sizes.grow(full, most_buffered) {
                     return Ok(answer);
                 }
                 bounded = Some(answer);

@@ -1,4 +1,4 @@
-//! From a formula to an automaton that reads exactly the runs that break it.
+//! From a formula to an automaton that reads exactly the runs that break it (or that satisfy it).
 //!
 //! The negated formula is pushed inwards until negations stand before conditions only. A state of the
 //! automaton is a set of formulas that still have to hold; its edges are the ways to satisfy them now:
@@ -14,7 +14,7 @@
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use wattle_evidence::certificate::components::{Automaton, Edge, Obligations, Part};
-use wattle_evidence::live::LiveTask;
+use wattle_evidence::live::{LiveTask, atoms_of};
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Formula};
 
@@ -25,12 +25,17 @@ const MOST_EDGES: usize = 1 << 17;
 pub const MOST_SETS: usize = 64;
 pub const MOST_ATOMS: usize = 64;
 
-/// The automaton of a demand.
+/// The automaton of a demand: it reads what breaks it.
 pub fn automaton(task: &LiveTask<'_>) -> Result<Automaton, String> {
-    let Some(formula) = task.formula() else {
-        return Ok(Automaton::trivial());
-    };
-    let atoms = task.atoms();
+    match task.formula() {
+        Some(formula) => of(formula, true),
+        None => Ok(Automaton::trivial()),
+    }
+}
+
+/// The automaton of a formula, or of its negation.
+pub fn of(formula: &Formula<Expr<Fact>>, negated: bool) -> Result<Automaton, String> {
+    let atoms = atoms_of(formula);
     if atoms.len() > MOST_ATOMS {
         let n = atoms.len();
         return Err(format!(
@@ -42,7 +47,7 @@ pub fn automaton(task: &LiveTask<'_>) -> Result<Automaton, String> {
         parts: Vec::new(),
         known: FxHashMap::default(),
     };
-    let root = table.part(formula, true);
+    let root = table.part(formula, negated);
     let parts = table.parts;
     let untils: Vec<u32> = (0..parts.len() as u32)
         .filter(|i| matches!(parts[*i as usize], Part::Until(..)))

@@ -3,7 +3,8 @@
 mod judge;
 
 use judge::demand;
-use wattle_auditor::audit_components;
+use wattle_auditor::audit_live;
+use wattle_evidence::Certificate;
 use wattle_evidence::certificate::components::{Components, Harmless, put, take};
 use wattle_evidence::certificate::{ClosedStates, Corrupt};
 use wattle_evidence::live::{Fairness, LiveTask};
@@ -210,7 +211,7 @@ fn damage(
         _ => {
             let fairness = match c.fairness {
                 Fairness::None => Fairness::Weak,
-                Fairness::Weak | Fairness::Strong => Fairness::None,
+                Fairness::Weak | Fairness::Strong | Fairness::Memory => Fairness::None,
             };
             let mut damaged = c.clone();
             damaged.fairness = fairness;
@@ -246,10 +247,14 @@ fn damaged_certificates_are_refused() {
             demand: 0,
             fairness,
         };
-        let (LiveAnswer::Holds(c), _) = run(&task, &Control::unlimited()) else {
+        let (LiveAnswer::Holds(Certificate::Components(c)), _) = run(&task, &Control::unlimited())
+        else {
             continue;
         };
-        let audit = |c: &Components| audit_components(&task, c, &Control::unlimited());
+        let audit = |c: &Components| {
+            let c = Certificate::Components(c.clone());
+            audit_live(&task, &c, &Control::unlimited())
+        };
         let whole = audit(&c);
         assert!(whole.is_ok(), "seed {seed}, {model}, {fairness}: {whole:?}");
         let whole = apart(&task, &c);

@@ -61,8 +61,9 @@ pub fn fairness(text: &str) -> Result<Fairness, String> {
             "none" => Ok(Fairness::None),
             "weak" => Ok(Fairness::Weak),
             "strong" => Ok(Fairness::Strong),
+            "memory" => Ok(Fairness::Memory),
             other => Err(format!(
-                "line {number}: `{other}` is no fairness; expected `none`, `weak` or `strong`"
+                "line {number}: `{other}` is no fairness; expected `none`, `weak`, `strong` or `memory`"
             )),
         };
     }

@@ -1,4 +1,4 @@
-//! Whether an automaton reads every run that breaks a formula.
+//! Whether an automaton reads every run that breaks a formula, or accepts only runs that satisfy one.
 //!
 //! A set of parts is *expanded* by the
 //! textbook rules into ways to satisfy it: what must be true now, what remains for later, and which
@@ -18,27 +18,7 @@ use wattle_model::{Expr, Formula};
 
 /// Whether the automaton reads every run that breaks the demand.
 pub fn follows(task: &LiveTask<'_>, a: &Automaton) -> Result<(), AuditError> {
-    let parts = a.parts.len() as u32;
-    let known = |i: &u32| *i < parts;
-    // Parts come before what they are part of: there are no circles.
-    let ordered = a.parts.iter().enumerate().all(|(i, p)| match p {
-        Part::True | Part::False | Part::Literal(..) => true,
-        Part::And(f, g) | Part::Or(f, g) | Part::Until(f, g) | Part::Release(f, g) => {
-            (*f as usize) < i && (*g as usize) < i
-        }
-    });
-    let states = a.states.len() as u32;
-    let inside = a.states.iter().all(|s| {
-        let mut edges = s.edges.iter();
-        s.parts.iter().all(known) && edges.all(|e| e.target < states)
-    });
-    let sets = a.untils.len() as u32;
-    let mut edges = a.states.iter().flat_map(|s| &s.edges);
-    let accepting = edges.all(|e| e.accepting.iter().all(|k| *k < sets));
-    let named = known(&a.root) && a.initial < states && a.untils.iter().all(known);
-    if !(ordered && inside && accepting && named) {
-        return Err(Corrupt("its automaton names something it does not have").into());
-    }
+    is_whole(a)?;
     let begins = match task.formula() {
         None => BTreeSet::new(),
         Some(formula) => {
@@ -68,6 +48,82 @@ pub fn follows(task: &LiveTask<'_>, a: &Automaton) -> Result<(), AuditError> {
                 ));
             }
         }
+    }
+    Ok(())
+}
+
+/// Whether the automaton accepts only runs that satisfy the formula, or its negation: every edge of a state asks for what some way of its
+/// parts asks for, leads to a state with all that remains, and is in no acceptance set whose until is put off. Then the textbook's automaton
+/// can follow it (by monotony, with no more parts), and accepts what it accepts.
+pub fn accepts_only(
+    a: &Automaton,
+    atoms: &[&Expr<Fact>],
+    formula: &Formula<Expr<Fact>>,
+    negated: bool,
+) -> Result<(), AuditError> {
+    is_whole(a)?;
+    if !is_negation(a, atoms, formula, negated, a.root) {
+        return Err(other("its automaton is about another formula"));
+    }
+    let of = |s: u32| -> BTreeSet<u32> { a.states[s as usize].parts.iter().copied().collect() };
+    if !of(a.initial).contains(&a.root) {
+        return Err(other("its automaton begins with less than the formula"));
+    }
+    let until = |(i, p): (usize, &Part)| match p {
+        Part::Until(..) => a.untils.contains(&(i as u32)),
+        Part::True
+        | Part::False
+        | Part::Literal(..)
+        | Part::And(..)
+        | Part::Or(..)
+        | Part::Release(..) => true,
+    };
+    if !a.parts.iter().enumerate().all(until) || a.untils.len() > u64::BITS as usize {
+        return Err(other("its automaton may put something off for ever"));
+    }
+    for (i, state) in a.states.iter().enumerate() {
+        let ways = expand(a, of(i as u32));
+        for e in &state.edges {
+            let put_off = |way: &Way| {
+                let mut sets = e.accepting.iter();
+                sets.any(|k| way.put_off.contains(&a.untils[*k as usize]))
+            };
+            let later = of(e.target);
+            let enough = ways.iter().any(|way| {
+                way.now.iter().all(|l| e.now.contains(l))
+                    && way.later.is_subset(&later)
+                    && !put_off(way)
+            });
+            if !enough {
+                return Err(other("its automaton accepts what it should not"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether all that is named is there.
+fn is_whole(a: &Automaton) -> Result<(), AuditError> {
+    let parts = a.parts.len() as u32;
+    let known = |i: &u32| *i < parts;
+    // Parts come before what they are part of: there are no circles.
+    let ordered = a.parts.iter().enumerate().all(|(i, p)| match p {
+        Part::True | Part::False | Part::Literal(..) => true,
+        Part::And(f, g) | Part::Or(f, g) | Part::Until(f, g) | Part::Release(f, g) => {
+            (*f as usize) < i && (*g as usize) < i
+        }
+    });
+    let states = a.states.len() as u32;
+    let inside = a.states.iter().all(|s| {
+        let mut edges = s.edges.iter();
+        s.parts.iter().all(known) && edges.all(|e| e.target < states)
+    });
+    let sets = a.untils.len() as u32;
+    let mut edges = a.states.iter().flat_map(|s| &s.edges);
+    let accepting = edges.all(|e| e.accepting.iter().all(|k| *k < sets));
+    let named = known(&a.root) && a.initial < states && a.untils.iter().all(known);
+    if !(ordered && inside && accepting && named) {
+        return Err(Corrupt("its automaton names something it does not have").into());
     }
     Ok(())
 }

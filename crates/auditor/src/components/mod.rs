@@ -15,6 +15,7 @@ mod reduced;
 
 use super::space::local::registers_alive;
 use super::{AuditError, Audited};
+pub use automaton::accepts_only;
 use automaton::follows;
 use given::Given;
 use numbers::{Step, is_numbered};
@@ -24,7 +25,7 @@ use wattle_evidence::certificate::components::{Components, Edge, Harmless};
 use wattle_evidence::certificate::{Corrupt, Decoded};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::live::big::Big;
-use wattle_evidence::live::{LiveTask, MOST_MOVERS, Trap, loop_in_block};
+use wattle_evidence::live::{Fairness, LiveTask, MOST_MOVERS, Trap, loop_in_block};
 use wattle_memory::reference::{State, evaluate};
 use wattle_memory::{Exact, MemoryModel, Pso, Sc, Tso};
 use wattle_model::Expr;
@@ -38,7 +39,7 @@ pub fn audit_components(
     if certificate.states.model != task.model {
         return Err(AuditError::WrongModel(certificate.states.model));
     }
-    if certificate.fairness != task.fairness {
+    if certificate.fairness != task.fairness || task.fairness == Fairness::Memory {
         return Err(other("it is about another fairness"));
     }
     if loop_in_block(task.instance).is_some() {

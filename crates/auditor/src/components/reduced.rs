@@ -197,7 +197,9 @@ impl<'i> Reduced<'i> {
                     return Ok(found);
                 }
                 let at = state.locations[t.index()];
-                if self.cuts[t.index()][at.index()] {
+                // A cut keeps steps, not stores.
+                let drains = || matches!(self.at_once(big, &state, t), Some(Event::Drain { .. }));
+                if self.cuts[t.index()][at.index()] && !drains() {
                     break;
                 }
                 let more = self.go_on(big, &mut state, t, &mut way);

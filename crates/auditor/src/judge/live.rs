@@ -1,7 +1,7 @@
 //! Answers about whole runs.
 
 use super::{AuditPolicy, after_audit, judge, unsound};
-use crate::audit_components;
+use crate::{audit_for_ever, audit_live};
 use wattle_evidence::{
     Answer, Broken, Certificate, Control, Judged, LiveAnswer, LiveTask, Progress, Proof, Scope,
     Unchecked, Unsound, Verdict,
@@ -19,8 +19,20 @@ pub fn judge_live(
         LiveAnswer::Broken(lasso) => {
             let checked = lasso.check(task);
             checked.map_err(|e| unsound(engine, format!("its run does not replay: {e}")))?;
-            let because = Broken::Lasso(lasso);
-            (Verdict::Violated { because }, None)
+            let audited = match policy {
+                AuditPolicy::Never if lasso.for_ever.is_some() => Ok(Some(Unchecked::Off)),
+                AuditPolicy::Never | AuditPolicy::Always => {
+                    let result = audit_for_ever(task, &lasso, control).map(|_| ());
+                    after_audit(engine, result)?
+                }
+            };
+            match audited {
+                Ok(unchecked) => {
+                    let because = Broken::Lasso(lasso);
+                    (Verdict::Violated { because }, unchecked)
+                }
+                Err(reason) => (Verdict::Undecided { reason, so_far }, None),
+            }
         }
         LiveAnswer::Fault(trace) => {
             let effort = so_far;
@@ -31,18 +43,18 @@ pub fn judge_live(
             let audited = match policy {
                 AuditPolicy::Never => Ok(Some(Unchecked::Off)),
                 AuditPolicy::Always => {
-                    let result = audit_components(task, &certificate, control).map(|_| ());
+                    let result = audit_live(task, &certificate, control).map(|_| ());
                     after_audit(engine, result)?
                 }
             };
             match audited {
                 Ok(unchecked) => {
-                    let proof = Proof::Certificate(Certificate::Components(certificate));
-                    // The buffers were followed to their end.
-                    let scope = Scope {
-                        unbounded: Vec::new(),
-                        ..Scope::of(&task.faults())
-                    };
+                    let mut scope = Scope::of(&task.faults());
+                    if !forgets(&certificate) {
+                        // The buffers were followed to their end.
+                        scope.unbounded = Vec::new();
+                    }
+                    let proof = Proof::Certificate(certificate);
                     (Verdict::Holds { scope, proof }, unchecked)
                 }
                 Err(reason) => (Verdict::Undecided { reason, so_far }, None),
@@ -52,4 +64,9 @@ pub fn judge_live(
         LiveAnswer::Undecided(reason) => (Verdict::Undecided { reason, so_far }, None),
     };
     Ok(Judged { verdict, unchecked })
+}
+
+/// Buffers were not followed to their end: they may have none.
+fn forgets(certificate: &Certificate) -> bool {
+    matches!(certificate, Certificate::Returning(c) if c.parts.iter().any(|p| p.keeps.is_abstract()))
 }

@@ -122,6 +122,9 @@ pub(super) enum Fair {
     Weak,
     /// What can move again and again, moves again and again
     Strong,
+    /// Buffers are small again and again, and whatever can happen from there again and again, happens: proofs with buffers
+    /// that have no bound
+    Memory,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -181,6 +184,7 @@ impl Arguments {
                 Fair::None => Fairness::None,
                 Fair::Weak => Fairness::Weak,
                 Fair::Strong => Fairness::Strong,
+                Fair::Memory => Fairness::Memory,
             },
             order: match self.order {
                 SearchOrder::Bfs => Order::BreadthFirst,

@@ -17,6 +17,7 @@ mod formats;
 mod hosts;
 mod integers;
 mod json;
+mod liveness;
 mod lsp;
 mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

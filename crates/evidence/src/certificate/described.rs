@@ -21,6 +21,16 @@ impl Certificate {
             Certificate::Components(c) => {
                 format!("{} components of {} states", c.count, c.states.len())
             }
+            Certificate::Returning(c) => {
+                let states: u64 = c.parts.iter().map(|p| p.states.len()).sum();
+                let forgets = c.parts.iter().any(|p| p.keeps.is_abstract());
+                let buffers = if forgets {
+                    ", with buffers that forget"
+                } else {
+                    ""
+                };
+                format!("ways to return from {states} states{buffers}")
+            }
             Certificate::Explored(c) => format!("all {} states", c.states),
             Certificate::Traces(c) => match c.len() {
                 1 => "the one trace there is".into(),

@@ -3,15 +3,16 @@
 use super::{Mover, Set, movers};
 use crate::deadlock::is_discarded;
 use rustc_hash::FxHashSet;
+use wattle_memory::content::Content;
 use wattle_memory::reference::{Machine, Outcome, Refusal, State};
 use wattle_memory::{Event, Exact, Fault, Layout};
 use wattle_model::Instance;
 
-type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
+type StateOf<L, C> = State<<L as Layout>::Buffer<C>>;
 
-/// The reference machine, move by move.
-pub struct Big<'i, L: Layout> {
-    pub machine: Machine<'i, L, Exact>,
+/// The reference machine, move by move; with exact buffers, unless others are named.
+pub struct Big<'i, L: Layout, C: Content = Exact> {
+    pub machine: Machine<'i, L, C>,
     instance: &'i Instance,
     movers: Vec<Mover>,
 }
@@ -35,8 +36,15 @@ pub struct Moves<B> {
 
 impl<'i, L: Layout> Big<'i, L> {
     pub fn new(instance: &'i Instance) -> Result<Self, Refusal> {
+        Self::with(instance, ())
+    }
+}
+
+impl<'i, L: Layout, C: Content<Value = i64>> Big<'i, L, C> {
+    /// With this bound for every buffer. Contents that may be full are not meant.
+    pub fn with(instance: &'i Instance, bound: C::Bound) -> Result<Self, Refusal> {
         Ok(Big {
-            machine: Machine::new(instance, ())?,
+            machine: Machine::new(instance, bound)?,
             instance,
             movers: movers(instance, L::MODEL),
         })
@@ -53,7 +61,7 @@ impl<'i, L: Layout> Big<'i, L> {
 
     /// Every move from the state. A block that cannot be gone through to its end is none. Blocks are
     /// taken to end ([`super::loop_in_block`]).
-    pub fn moves(&self, state: &StateOf<L>) -> Result<Moves<L::Buffer<Exact>>, Fault> {
+    pub fn moves(&self, state: &StateOf<L, C>) -> Result<Moves<L::Buffer<C>>, Fault> {
         let mut all = Moves {
             moves: Vec::new(),
             able: 0,
@@ -62,8 +70,8 @@ impl<'i, L: Layout> Big<'i, L> {
         if all.discarded {
             return Ok(all);
         }
-        let mut seen: FxHashSet<(StateOf<L>, Set)> = FxHashSet::default();
-        let mut work: Vec<Move<L::Buffer<Exact>>> = Vec::new();
+        let mut seen: FxHashSet<(StateOf<L, C>, Set)> = FxHashSet::default();
+        let mut work: Vec<Move<L::Buffer<C>>> = Vec::new();
         let mut first: Set;
         for event in self.machine.events(state) {
             first = self.mover(&event);
@@ -88,11 +96,11 @@ impl<'i, L: Layout> Big<'i, L> {
 
     fn after(
         &self,
-        state: &StateOf<L>,
+        state: &StateOf<L, C>,
         before: &[Event],
         event: Event,
         moved: Set,
-    ) -> Result<Move<L::Buffer<Exact>>, Fault> {
+    ) -> Result<Move<L::Buffer<C>>, Fault> {
         let mut events = before.to_vec();
         events.push(event);
         let moved = moved | self.mover(&event);
@@ -103,7 +111,7 @@ impl<'i, L: Layout> Big<'i, L> {
                 moved,
             }),
             Outcome::Fault(fault) => Err(fault),
-            // Exact buffers are never full.
+            // These buffers are never full.
             Outcome::Full(_) => Ok(Move {
                 events,
                 target: state.clone(),

@@ -2,6 +2,7 @@
 
 use super::big::Big;
 use super::{Fairness, LiveTask, Set};
+use crate::certificate::Returns;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use wattle_memory::reference::{self, ReplayError, Snapshot, evaluate};
@@ -18,6 +19,9 @@ pub struct Lasso {
     pub stem: Vec<Event>,
     /// From that state back to it; empty where nothing can move any more.
     pub cycle: Vec<Event>,
+    /// Under memory fairness the lasso is but one run: why no run that begins with the stem does what is demanded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ever: Option<Box<Returns>>,
 }
 
 /// A lasso that has been checked.
@@ -135,7 +139,8 @@ impl Lasso {
         }
         let unfair = match self.fairness {
             Fairness::None => 0,
-            Fairness::Weak => always & !moved,
+            // What memory fairness wants beyond that, no lasso can show.
+            Fairness::Weak | Fairness::Memory => always & !moved,
             Fairness::Strong => ever & !moved,
         };
         if let Some(m) = (0..big.movers().len()).find(|m| unfair >> m & 1 == 1) {

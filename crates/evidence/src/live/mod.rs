@@ -14,7 +14,7 @@ pub mod lasso;
 mod shown;
 
 use crate::answer::{Limits, Reason};
-use crate::certificate::Components;
+use crate::certificate::Certificate;
 use crate::task::Task;
 use crate::trace::Trace;
 use lasso::Lasso;
@@ -36,6 +36,9 @@ pub enum Fairness {
     Weak,
     /// What can move again and again moves again and again.
     Strong,
+    /// Buffers are small again and again, and whatever can happen again and again, in whatever order, happens again and
+    /// again ([`crate::certificate::returning`]).
+    Memory,
 }
 
 /// One demand on the runs of one instance under one memory model.
@@ -86,16 +89,38 @@ impl<'i> LiveTask<'i> {
 
     /// The different conditions of the formula, in the order of their first appearance.
     pub fn atoms(&self) -> Vec<&'i Expr<Fact>> {
-        let mut atoms: Vec<&Expr<Fact>> = Vec::new();
-        if let Some(f) = self.formula() {
-            f.for_each_now(&mut |e| {
-                if !atoms.contains(&e) {
-                    atoms.push(e);
-                }
-            });
-        }
-        atoms
+        self.formula().map(atoms_of).unwrap_or_default()
     }
+
+    /// Formulas that together say what is demanded: for progress, that the thread is outside each trap again and again. A
+    /// trap inside another needs none.
+    pub fn obligations(&self) -> Vec<Formula<Expr<Fact>>> {
+        if let Some(f) = self.formula() {
+            return vec![f.clone()];
+        }
+        let traps = self.traps();
+        let inside = |a: &Trap, b: &Trap| {
+            a != b && a.thread == b.thread && a.at.iter().all(|l| b.at.binary_search(l).is_ok())
+        };
+        let largest = traps.iter().filter(|a| !traps.iter().any(|b| inside(a, b)));
+        let left = largest.map(|t| {
+            let at = Expr::Atom(Fact::At(t.thread, t.at.clone()));
+            let outside = Formula::Now(at.negate());
+            Formula::Globally(Box::new(Formula::Finally(Box::new(outside))))
+        });
+        left.collect()
+    }
+}
+
+/// The different conditions of a formula, in the order of their first appearance.
+pub fn atoms_of(f: &Formula<Expr<Fact>>) -> Vec<&Expr<Fact>> {
+    let mut atoms: Vec<&Expr<Fact>> = Vec::new();
+    f.for_each_now(&mut |e| {
+        if !atoms.contains(&e) {
+            atoms.push(e);
+        }
+    });
+    atoms
 }
 
 /// What an engine says about a demand.
@@ -106,7 +131,7 @@ pub enum LiveAnswer {
     /// A run that ends in a fault.
     Fault(Trace),
     /// There is no such run, and why.
-    Holds(Components),
+    Holds(Certificate),
     /// None within these limits.
     Bounded(Limits),
     Undecided(Reason),

@@ -9,6 +9,7 @@ impl fmt::Display for Fairness {
             Fairness::None => "without fairness",
             Fairness::Weak => "under weak fairness",
             Fairness::Strong => "under strong fairness",
+            Fairness::Memory => "under memory fairness",
         })
     }
 }

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test that includes this uses a part of it")]
 
+mod chance;
+
+use chance::Chain;
 use std::collections::HashMap;
 use wattle_evidence::live::big::{Big, Moves};
 use wattle_evidence::live::{Fairness, LiveTask, Set, loop_in_block, movers};
@@ -29,19 +32,27 @@ pub struct Judge {
 
 impl Judge {
     pub fn new(task: &LiveTask<'_>) -> Option<Judge> {
+        Self::within(task, usize::MAX)
+    }
+
+    /// As if no thread could have more stores pending.
+    pub fn within(task: &LiveTask<'_>, most: usize) -> Option<Judge> {
         if loop_in_block(task.instance).is_some() {
             return None;
         }
         match task.model {
-            MemoryModel::Sc => explore::<Sc>(task),
-            MemoryModel::Tso => explore::<Tso>(task),
-            MemoryModel::Pso => explore::<Pso>(task),
+            MemoryModel::Sc => explore::<Sc>(task, most),
+            MemoryModel::Tso => explore::<Tso>(task, most),
+            MemoryModel::Pso => explore::<Pso>(task, most),
         }
     }
 
     /// Whether a fair run breaks the demand. Without an answer (too many guesses) none is found: then
     /// the comparison says nothing, so such formulas are not made.
     pub fn is_broken(&self, task: &LiveTask<'_>) -> bool {
+        if task.fairness == Fairness::Memory {
+            return self.is_broken_by_chance(task);
+        }
         match task.formula() {
             Some(f) => self.breaks_formula(task, f),
             None => {
@@ -56,6 +67,28 @@ impl Judge {
                     self.has_fair(task.fairness, &nodes, &edge, &|s| s, &[])
                 })
             }
+        }
+    }
+
+    fn is_broken_by_chance(&self, task: &LiveTask<'_>) -> bool {
+        let chain = |columns: Vec<Vec<bool>>| Chain {
+            edges: (self.edges.iter())
+                .map(|out| out.iter().map(|(t, _)| *t).collect())
+                .collect(),
+            starts: (0..self.starts).collect(),
+            columns,
+        };
+        let all = 0..self.states.len();
+        match task.formula() {
+            Some(f) => {
+                let atoms = task.atoms();
+                let column = |k| all.clone().map(|s| self.states[s].1[k]).collect();
+                chain((0..atoms.len()).map(column).collect()).may_break(f, &atoms)
+            }
+            None => task.traps().iter().any(|trap| {
+                let outside = all.clone().map(|s| !trap.holds(&self.states[s].0));
+                chain(vec![outside.collect()]).may_stay_out()
+            }),
         }
     }
 
@@ -144,7 +177,7 @@ impl Judge {
         let movers = self.movers;
         let able = |n: usize| self.states[state(n)].2;
         let choices: Vec<Option<Set>> = match fairness {
-            Fairness::None | Fairness::Weak => vec![None],
+            Fairness::None | Fairness::Weak | Fairness::Memory => vec![None],
             Fairness::Strong => (0..1 << movers).map(Some).collect(),
         };
         choices.into_iter().any(|moving| {
@@ -171,7 +204,7 @@ impl Judge {
                 let all: Set = if movers == 0 { 0 } else { (1 << movers) - 1 };
                 match (fairness, moving) {
                     (Fairness::None, _) => true,
-                    (Fairness::Weak, _) | (_, None) => {
+                    (Fairness::Weak | Fairness::Memory, _) | (_, None) => {
                         let always = component.iter().fold(all, |a, n| a & able(*n));
                         always & !moved == 0
                     }
@@ -253,7 +286,7 @@ fn truth(
     }
 }
 
-fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
+fn explore<L: Layout>(task: &LiveTask<'_>, most: usize) -> Option<Judge> {
     let big = Big::<L>::new(task.instance).ok()?;
     let atoms = task.atoms();
     let k = task.formula().map_or(0, |f| {
@@ -315,6 +348,10 @@ fn explore<L: Layout>(task: &LiveTask<'_>) -> Option<Judge> {
         judge.discards |= moves.discarded;
         let mut edges = Vec::new();
         for m in moves.moves {
+            let mut buffers = m.target.buffers.iter();
+            if buffers.any(|b| L::entries::<Exact>(b).len() > most) {
+                continue;
+            }
             edges.push((add(m.target, &mut list), m.moved));
         }
         if edges.is_empty() && !moves.discarded && !fault {
