@@ -76,6 +76,7 @@ fn knows_buffers(certificate: &Certificate) -> bool {
         | Certificate::Views(_)
         | Certificate::Counting(_)
         | Certificate::Components(_)
+        | Certificate::Returning(_)
         | Certificate::Traces(_)
         | Certificate::Inductive(_)
         | Certificate::Multisets(_)

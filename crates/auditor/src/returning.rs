@@ -10,14 +10,16 @@ use super::space::local::registers_alive;
 use super::{AuditError, Audited};
 use rustc_hash::{FxHashMap, FxHashSet};
 use wattle_evidence::certificate::components::{Automaton, take};
-use wattle_evidence::certificate::{Certificate, Coded, Corrupt, Returning, Returns};
+use wattle_evidence::certificate::{Certificate, Corrupt, Decoded, Returning, Returns};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::live::big::{Big, Moves};
 use wattle_evidence::live::{LiveTask, atoms_of, loop_in_block};
 use wattle_evidence::{Fairness, Lasso};
 use wattle_memory::content::Content;
 use wattle_memory::reference::{Outcome, State, evaluate};
-use wattle_memory::{Bounds, Exact, Keeps, Layout, MemoryModel, NewestK, OldestK, Pso, Sc, Tso};
+use wattle_memory::{
+    Bounds, Exact, Keeps, Layout, MemoryModel, Newest, NewestK, OldestK, Pso, Sc, Tso,
+};
 use wattle_model::graph::Action;
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Formula};
@@ -128,7 +130,7 @@ fn with_model(
     }
 }
 
-fn with_contents<L: Coded>(
+fn with_contents<L: Decoded>(
     task: &LiveTask<'_>,
     part: &Returns,
     from: Begin<'_>,
@@ -197,7 +199,7 @@ type Observer = Vec<(u32, u64)>;
 /// A node's number, and whether an observer that would keep its pairs returns.
 type Node = (u32, bool);
 
-struct Check<'t, 'i, L: Coded> {
+struct Check<'t, 'i, L: Decoded> {
     task: &'t LiveTask<'i>,
     control: &'t Control<'t>,
     automaton: &'t Automaton,
@@ -217,7 +219,7 @@ const MOST: usize = 1 << 22;
 /// States between two polls.
 const POLL: u64 = 1 << 9;
 
-impl<'t, 'i, L: Coded> Check<'t, 'i, L> {
+impl<'t, 'i, L: Decoded> Check<'t, 'i, L> {
     fn new(
         task: &'t LiveTask<'i>,
         part: &'t Returns,
@@ -323,7 +325,11 @@ impl<'t, 'i, L: Coded> Check<'t, 'i, L> {
 
     /// The observer after a state: by every edge that the state allows. Of pairs with the same state of the automaton those
     /// that have met less than another are left out.
-    fn after<B>(&self, state: &State<B>, o: &Observer) -> Result<Observer, AuditError> {
+    fn after<B: Newest<i64>>(
+        &self,
+        state: &State<B>,
+        o: &Observer,
+    ) -> Result<Observer, AuditError> {
         let mut truth = Vec::new();
         for e in atoms_of(self.formula) {
             let value = evaluate(state, e).map_err(|why| AuditError::NoValue {

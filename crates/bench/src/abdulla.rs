@@ -8,13 +8,13 @@
 
 use crate::sink::Sink;
 use serde_json::json;
-use wattle::Options;
-use wattle::fences::{FenceOptions, Goal, fences};
+use wattle::fences::{FenceOptions, fences};
 use wattle::resources::processor_time;
+use wattle::{Language, Options};
 use wattle_evidence::{Answer, Certificate, Control, Engine, Task};
 use wattle_memory::MemoryModel;
 use wattle_predicates::Cegar;
-use wattle_repair::{Costs, Outcome};
+use wattle_repair::Outcome;
 
 macro_rules! example {
     ($name:literal) => {
@@ -155,12 +155,7 @@ fn predicates(text: &str) -> Option<usize> {
 /// The most fences any family of threads gets in a cheapest set; nothing if that is not decided.
 pub fn per_thread(text: &str, model: MemoryModel, engine: Option<&str>) -> Option<usize> {
     let program = wattle_syntax::wtl::parse(text).program?;
-    let wanted = FenceOptions {
-        model,
-        goal: Goal::Safety,
-        costs: Costs::default(),
-        all: false,
-    };
+    let wanted = FenceOptions::new(model).in_text(Language::Wtl, text);
     let options = Options {
         engine: engine.map(str::to_string),
         explain: false,

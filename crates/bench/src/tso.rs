@@ -16,7 +16,7 @@ use wattle_auditor::AuditPolicy;
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
 use wattle_model::Program;
-use wattle_repair::{Costs, Outcome};
+use wattle_repair::Outcome;
 use wattle_robust::{Finding, search};
 
 /// No measurement takes longer.
@@ -176,10 +176,8 @@ pub(super) fn robust(program: &Program, goal: wattle_robust::Goal) -> String {
 
 pub(super) fn fence_count(program: &Program, goal: Goal) -> String {
     let wanted = FenceOptions {
-        model: MemoryModel::Tso,
         goal,
-        costs: Costs::default(),
-        all: false,
+        ..FenceOptions::new(MemoryModel::Tso)
     };
     // The peers re-check nothing; proofs of safety are audited here all the same.
     let options = Options {

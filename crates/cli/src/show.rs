@@ -8,15 +8,16 @@ use super::{budget::Budget, output, reduced, units};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use wattle::families;
-use wattle::fences::{FenceOptions, Goal, fences};
-use wattle::input::Subject;
+use wattle::fences::{FenceOptions, fences};
+use wattle::input::{InputLanguage, Subject};
 use wattle::{MemoryModel, Options, ThreadCount, picture};
 use wattle_evidence::{Control, Task, Trace};
 use wattle_extrapolate::Method;
 use wattle_model::{Counts, Program, print};
-use wattle_repair::{Costs, Outcome};
+use wattle_repair::{Outcome, Places};
 use wattle_report::dot;
 use wattle_report::picture::{Mark, threads};
+use wattle_syntax::gaps::{Gap, gaps};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -49,6 +50,9 @@ pub struct Arguments {
     fences: Option<OneRelaxed>,
     #[command(flatten)]
     budget: Budget,
+    /// Print the form inside of JSON (`text`); of a broken file, what is wrong with it
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,12 +81,24 @@ enum Drawn {
 
 pub fn run(arguments: &Arguments) -> Exit {
     let file = &arguments.file.file;
-    match (arguments.budget).within(file, false, |control| text(arguments, control)) {
+    let json = arguments.json;
+    match (arguments.budget).within(file, json, |control| text(arguments, control)) {
+        Ok(text) if json => {
+            let form = arguments.form.to_possible_value();
+            let mut value = serde_json::json!({
+                "file": file,
+                "as": form.map(|f| f.get_name().to_string()),
+                "text": text,
+            });
+            output::originated("show", &mut value);
+            output::answer(&format!("{value}\n"));
+            Exit::Holds
+        }
         Ok(text) => {
             output::answer(&text);
             Exit::Holds
         }
-        Err(failure) => failure.told("show", file, false),
+        Err(failure) => failure.told("show", file, json),
     }
 }
 
@@ -167,7 +183,13 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
     let instance = arguments.file.instance(&program, &counts)?;
     let marks = match arguments.fences {
         None => Vec::new(),
-        Some(model) => marks(&program, &instance, &counts, (model, control))?,
+        Some(model) => {
+            let gaps = match source.language {
+                InputLanguage::Program(language) => gaps(language, &source.text),
+                InputLanguage::Code | InputLanguage::Cubicle => Vec::new(),
+            };
+            marks((&program, gaps), &instance, &counts, (model, control))?
+        }
     };
     Ok(match arguments.form {
         Form::Dot => dot::graph(&instance, &marks),
@@ -243,18 +265,17 @@ fn order(arguments: &Arguments, path: &str) -> Result<String, Failure> {
 
 /// Where the cheapest fences go.
 fn marks(
-    program: &Program,
+    (program, gaps): (&Program, Vec<Vec<Gap>>),
     instance: &wattle_model::Instance,
     counts: &Counts,
     (model, control): (OneRelaxed, &Control<'_>),
 ) -> Result<Vec<Mark>, Failure> {
     let model = MemoryModel::from(model);
     let wanted = FenceOptions {
-        model,
-        goal: Goal::Safety,
-        costs: Costs::default(),
-        all: false,
+        gaps,
+        ..FenceOptions::new(model)
     };
+    let places = Places::new(program, &wanted.gaps);
     let counts = counts.0.iter();
     let options = Options {
         models: vec![model],
@@ -267,7 +288,7 @@ fn marks(
     match fences(program, &wanted, &options, control).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) => {
             let first = fixes.first();
-            Ok(first.map_or_else(Vec::new, |fix| picture::marks(instance, fix)))
+            Ok(first.map_or_else(Vec::new, |fix| picture::marks(&places, instance, fix)))
         }
         Ok(Outcome::BrokenUnderSc(_) | Outcome::Impossible(_)) => Err(Failure::new(
             Exit::Violated,

@@ -82,7 +82,7 @@
     memory.append(make("span", "small", "memory"));
     view.memory.forEach((c) => memory.append(make("span", "cell" + (c.changed ? " changed" : ""), `${c.name}=${c.value}`)));
     box.replaceChildren(threads, memory);
-    view.shows.forEach((q) => box.append(make("div", "answers", `this state answers: ${data.properties[q]}`)));
+    view.shows.forEach((q) => box.append(make("div", "answers", `this state ${data.properties[q].startsWith("reachable") ? "shows" : "violates"}: ${data.properties[q]}`)));
     if (view.end) box.append(make("div", "", view.end));
     if (!live && at === way.length) (data.why || []).forEach((w) => box.append(make("div", "why", w)));
   }

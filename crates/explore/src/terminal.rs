@@ -166,7 +166,12 @@ fn shown(subject: &Subject<'_>, view: &View) -> String {
     let _ = writeln!(out, "  memory   {}", cells.collect::<Vec<_>>().join(" "));
     for q in &view.shows {
         let property = subject.properties.get(*q).map_or("", String::as_str);
-        let _ = writeln!(out, "  this state answers: {property}");
+        // What must be reached is good to see.
+        let what = match property.starts_with("reachable") {
+            true => "shows",
+            false => "violates",
+        };
+        let _ = writeln!(out, "  this state {what}: {property}");
     }
     if let Some(end) = &view.end {
         let _ = writeln!(out, "  {end}");

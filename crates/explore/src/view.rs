@@ -95,9 +95,15 @@ impl Subject<'_> {
             name: name.to_string(),
             value,
         };
+        // In the midst of a statement it is the one whose steps go on.
+        let out = thread
+            .steps
+            .iter()
+            .filter(|s| s.source == state.locations[t]);
+        let lines = [at.span.line].into_iter().chain(out.map(|s| s.span.line));
         ThreadView {
             name: thread.name.clone(),
-            line: at.span.line,
+            line: lines.into_iter().find(|l| *l > 0).unwrap_or(0),
             labels: at.labels.clone(),
             ended: thread.ended(state.locations[t]),
             registers: registers.map(|(r, v)| value(&r.name, *v)).collect(),

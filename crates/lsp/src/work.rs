@@ -4,10 +4,10 @@ use crate::document::Document;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use wattle::fences::{FenceOptions, Goal, fences, write};
+use wattle::fences::{FenceOptions, fences, write};
 use wattle::{MemoryModel, Options, Run, Verdict};
 use wattle_evidence::Control;
-use wattle_repair::{Costs, Outcome};
+use wattle_repair::Outcome;
 use wattle_report::text::{self, Style};
 
 /// How long somebody in an editor waits.
@@ -75,12 +75,7 @@ pub fn fenced(
     let language = document
         .program_language()
         .ok_or("fences cannot be put into array-based systems yet")?;
-    let wanted = FenceOptions {
-        model,
-        goal: Goal::Safety,
-        costs: Costs::default(),
-        all: false,
-    };
+    let wanted = FenceOptions::new(model).in_text(language, &document.text);
     let options = Options {
         models: vec![model],
         explain: false,
@@ -100,7 +95,7 @@ pub fn fenced(
         Outcome::Fixed { fixes, .. } => {
             let text = &document.text;
             let fix = &fixes[0];
-            write(language, text, &program, fix, &wanted, &options, &control).map(|w| w.text)
+            write(language, text, &program, fix, &wanted, &options, &control)
         }
         Outcome::BrokenUnderSc(_) => Err("broken under SC already: no fence can help".into()),
         Outcome::Impossible(_) => Err(format!("no fence repairs it on {model}")),

@@ -9,7 +9,7 @@
 //! and after: any other lock leaves the run as it is.
 
 use crate::insert::Fenced;
-use crate::site::{Passed, Places, Site, SiteKind};
+use crate::site::{PlaceId, Places, Site, SiteKind};
 use crate::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::{Task, Trace};
@@ -35,11 +35,11 @@ pub fn of_attack(
     let family = thread.family;
     let mut clause = BTreeSet::new();
     for (place, j) in passed(fenced, places, thread, &attack.path) {
-        clause.insert(site(family, place.fence()));
+        clause.insert(site(family, SiteKind::Fence(place)));
         let at = thread.step(attack.path[j]).source;
         let mut crossings = attack.crossings.iter();
         if crossings.any(|c| c.location == at && c.store_fence) {
-            clause.insert(site(family, place.store_fence()));
+            clause.insert(site(family, SiteKind::StoreFence(place)));
         }
     }
     let swaps = attack.stores.iter().filter_map(|s| fenced.step(family, *s));
@@ -47,23 +47,22 @@ pub fn of_attack(
     clause
 }
 
-/// The places that a thread passes behind the first step of its path, each with the number of the step
+/// The places that a thread comes by from the first step of its path on, each with the number of the step
 /// it then takes.
 pub fn passed(
     fenced: &Fenced,
     places: &Places,
     thread: &Thread,
     path: &[StepId],
-) -> Vec<(Passed, usize)> {
+) -> Vec<(PlaceId, usize)> {
     let family = thread.family;
-    let mut by = path.first().and_then(|s| fenced.step(family, *s));
     let mut all = Vec::new();
-    for (j, s) in path.iter().enumerate().skip(1) {
-        let at = fenced.location(family, thread.step(*s).source);
-        let here = places.family(family).passed(by, at);
-        all.extend(here.into_iter().map(|p| (p, j)));
+    for (j, s) in path.iter().enumerate().take(path.len().saturating_sub(1)) {
         // What was put in is on the way of the step before it.
-        by = fenced.step(family, *s).or(by);
+        if let Some(s) = fenced.step(family, *s) {
+            let here = places.family(family).passed(s).iter();
+            all.extend(here.map(|p| (*p, j + 1)));
+        }
     }
     all
 }
@@ -129,16 +128,14 @@ pub fn of_trace(
             .map(|m| m.step)
             .collect();
         for (place, j) in passed(fenced, places, thread, &path[..=crossed]) {
-            clause.insert(site(family, place.fence()));
+            clause.insert(site(family, SiteKind::Fence(place)));
             if last_store.is_some_and(|s| j <= s + 1) {
-                clause.insert(site(family, place.store_fence()));
+                clause.insert(site(family, SiteKind::StoreFence(place)));
             }
         }
-        if let Some(end) = states.last().filter(|_| looked_at) {
-            let by = path.iter().rev().find_map(|s| fenced.step(family, *s));
-            let at = fenced.location(family, end.locations[store.thread.index()]);
-            let here = places.family(family).passed(by, at);
-            clause.extend(here.into_iter().map(|p| site(family, p.fence())));
+        if looked_at && let Some(by) = path.iter().rev().find_map(|s| fenced.step(family, *s)) {
+            let here = places.family(family).passed(by).iter();
+            clause.extend(here.map(|p| site(family, SiteKind::Fence(*p))));
         }
         let between = later[..crossed - usize::from(!looked_at)]
             .iter()

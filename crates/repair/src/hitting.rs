@@ -41,8 +41,8 @@ impl Costs {
 
     pub fn of(&self, site: Site) -> Option<u32> {
         match site.kind {
-            SiteKind::Fence(_) | SiteKind::FenceBehind(_) => self.fence,
-            SiteKind::StoreFence(_) | SiteKind::StoreFenceBehind(_) => self.store_fence,
+            SiteKind::Fence(_) => self.fence,
+            SiteKind::StoreFence(_) => self.store_fence,
             SiteKind::Swap(_) => self.swap,
             SiteKind::Lock(_) => self.lock,
         }

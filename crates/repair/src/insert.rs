@@ -1,8 +1,8 @@
 //! A program with fences and locks in.
 
-use crate::site::{OfFamily, Places, Site, SiteKind};
+use crate::site::{OfFamily, Place, PlaceId, Places, Site, SiteKind};
 use crate::unit::{self, Unit};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::graph::{Action, Location};
 use wattle_model::program::{Family, Step};
 use wattle_model::{FamilyId, Fence, LocationId, Program, StepId};
@@ -32,9 +32,8 @@ impl Fenced {
     }
 }
 
-/// Puts the fences in, into every copy of a place. Numbers of old locations stay. At the head of a loop
-/// the fence comes between the ways in and the head; elsewhere a fenced location gets a twin that its
-/// steps now leave from, and its labels go there too: who is at a label is past the fence.
+/// Puts the fences in, into every copy of a place. Numbers of old locations stay. The fence comes between
+/// the ways of the place and where they lead; who is at a label behind it is past the fence.
 pub fn fenced(program: &Program, places: &Places, sites: &BTreeSet<Site>) -> Fenced {
     let mut program = program.clone();
     let mut origins = Vec::new();
@@ -53,17 +52,12 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
             .map(|s| Some(StepId::new(s)))
             .collect(),
     };
-    let mut fences: Vec<(LocationId, Fence)> = Vec::new();
-    let mut behinds: Vec<(StepId, Fence)> = Vec::new();
+    let mut fences: Vec<(PlaceId, Fence)> = Vec::new();
     let (mut swaps, mut entries) = (Vec::new(), BTreeSet::new());
     for site in sites {
         match site {
-            SiteKind::Fence(l) => fences.extend(copies(places, l, Fence::Full)),
-            SiteKind::StoreFence(l) => fences.extend(copies(places, l, Fence::Store)),
-            SiteKind::FenceBehind(s) => behinds.extend(places.stores(s).map(|s| (s, Fence::Full))),
-            SiteKind::StoreFenceBehind(s) => {
-                behinds.extend(places.stores(s).map(|s| (s, Fence::Store)));
-            }
+            SiteKind::Fence(p) => fences.push((p, Fence::Full)),
+            SiteKind::StoreFence(p) => fences.push((p, Fence::Store)),
             SiteKind::Swap(s) => swaps.push(s),
             SiteKind::Lock(l) => {
                 entries.insert(l);
@@ -74,7 +68,6 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
     locked.retain(|u| entries.contains(&u.entry));
     // What is locked needs no fence inside.
     swaps.retain(|s| !locked.iter().any(|u| u.contains(*s)));
-    fences.retain(|(l, _)| !locked.iter().any(|u| u.inside.contains(l)));
     for unit in &locked {
         lock(family, unit, &mut origin);
     }
@@ -83,59 +76,41 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
     }
     // What is atomic leaves nothing in the buffer.
     let atomic = |s: &StepId| swaps.contains(s) || locked.iter().any(|u| u.contains(*s));
-    for (l, fence) in fences {
-        if let Some(ways) = places.ways_in(l) {
-            let before = fresh(family, l, &mut origin);
-            for s in ways.iter().filter(|s| !atomic(s)) {
-                family.steps[s.index()].target = before;
-            }
-            let span = family.locations[l.index()].span;
-            let fence = Action::Fence(fence);
-            push(family, before, l, fence, span, None, &mut origin);
-            continue;
-        }
-        let twin = fresh(family, l, &mut origin);
-        for step in family.steps.iter_mut().filter(|s| s.source == l) {
-            step.source = twin;
-        }
-        let labels = std::mem::take(&mut family.locations[l.index()].labels);
-        family.locations[twin.index()].labels = labels;
-        let span = family.locations[l.index()].span;
-        push(
-            family,
-            l,
-            twin,
-            Action::Fence(fence),
-            span,
-            None,
-            &mut origin,
-        );
-    }
-    for (s, fence) in behinds.into_iter().filter(|(s, _)| !atomic(s)) {
-        behind(family, s, fence, &mut origin);
+    for (p, fence) in fences {
+        put(family, places.place(p), fence, &atomic, &mut origin);
     }
     origin
 }
 
-/// The copies of a place, each with the fence.
-fn copies(
-    places: &OfFamily,
-    place: LocationId,
+/// A fence on the ways of a place. Of two on one way the second comes first: both are passed.
+fn put(
+    family: &mut Family,
+    place: &Place,
     fence: Fence,
-) -> impl Iterator<Item = (LocationId, Fence)> {
-    let all = places.copies(place).iter();
-    all.map(move |l| (*l, fence))
-}
-
-/// A fence right behind a store.
-fn behind(family: &mut Family, store: StepId, fence: Fence, origin: &mut Origin) {
-    let step = &family.steps[store.index()];
-    let (to, span) = (step.target, step.span);
-    // A second fence comes before the first: both are passed.
-    let like = origin.locations[to.index()];
-    let stored = fresh(family, like, origin);
-    family.steps[store.index()].target = stored;
-    push(family, stored, to, Action::Fence(fence), span, None, origin);
+    atomic: &dyn Fn(&StepId) -> bool,
+    origin: &mut Origin,
+) {
+    let mut fences: BTreeMap<LocationId, LocationId> = BTreeMap::new();
+    for w in place.ways.iter().filter(|w| !atomic(w)) {
+        let to = family.steps[w.index()].target;
+        let at = match fences.get(&to) {
+            Some(at) => *at,
+            None => {
+                let like = origin.locations[to.index()];
+                let at = fresh(family, like, origin);
+                let mine = |l: &String| place.labels.contains(l);
+                let labels = std::mem::take(&mut family.locations[to.index()].labels);
+                let (before, behind) = labels.into_iter().partition(mine);
+                family.locations[at.index()].labels = before;
+                family.locations[to.index()].labels = behind;
+                let span = family.locations[to.index()].span;
+                push(family, at, to, Action::Fence(fence), span, None, origin);
+                fences.insert(to, at);
+                at
+            }
+        };
+        family.steps[w.index()].target = at;
+    }
 }
 
 /// `store` becomes `atomic { store }`.

@@ -11,6 +11,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::instance::Counts;
 use wattle_model::{Instance, InstanceError, Program};
 use wattle_robust::{Attack, Finding, Goal, Options};
+use wattle_syntax::gaps::Gap;
 
 /// What a check of a program with some fences says.
 #[derive(Clone, Debug)]
@@ -91,6 +92,8 @@ pub struct Query<'p> {
     pub costs: Costs,
     /// All minimal sets instead of one of the cheapest.
     pub all: bool,
+    /// The gaps of the program's text, if there is one and its language knows them.
+    pub gaps: &'p [Vec<Gap>],
 }
 
 #[derive(Clone, Debug)]
@@ -147,7 +150,7 @@ pub fn repair(
         query,
         checker,
         control,
-        places: Places::new(query.program),
+        places: Places::new(query.program, query.gaps),
         units: unit::units(query.program),
         clauses: Vec::new(),
         checks: 0,

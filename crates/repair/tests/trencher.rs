@@ -23,6 +23,7 @@ fn number_of_fences() {
                 model: MemoryModel::Tso,
                 costs: Costs::default(),
                 all: false,
+                gaps: &[],
             };
             let control = Control::unlimited().with_memory(Some(100 << 20));
             let begin = std::time::Instant::now();

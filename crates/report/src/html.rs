@@ -159,19 +159,30 @@ pub fn page(sections: &[Section], made: &Made) -> String {
     out
 }
 
-/// `3 files: 2 hold, 1 violated`
+/// `3 files, 6 answers: 4 hold, 2 violated`
 fn totals(sections: &[Section]) -> String {
     let all = || sections.iter().flat_map(|s| &s.summary);
     let count = |colour: &str| all().filter(|e| e.colour == colour).count();
     format!(
-        "<p class=\"totals\">{} files: <span class=\"holds\">{} hold</span>, <span \
+        "<p class=\"totals\">{}: <span class=\"holds\">{} hold</span>, <span \
          class=\"violated\">{} violated</span>, <span class=\"open\">{} not decided or not \
          read</span></p>\n",
-        sections.len(),
+        match all().count() {
+            n if n == sections.len() => some(n, "file"),
+            n => format!("{}, {}", some(sections.len(), "file"), some(n, "answer")),
+        },
         count("holds"),
         count("violated"),
         count("open"),
     )
+}
+
+/// `1 file`, `2 files`
+fn some(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
 }
 
 /// Files and their properties down, memory models across; each verdict links to its finding.
@@ -383,7 +394,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 table { border-collapse: collapse; }
 td, th { padding: .15rem .7rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
 .run td, pre { font: 13px/1.5 ui-monospace, monospace; }
-.wide { overflow-x: auto; }
+.wide, pre { overflow-x: auto; }
 .buffer { opacity: .8; }
 .holds, .holds a { color: #1a8f3c; }
 .violated, .violated a { color: #cf2f2f; }
@@ -391,10 +402,11 @@ td, th { padding: .15rem .7rem; border-bottom: 1px solid var(--line); text-align
 .warning { color: #b07800; }
 .property { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 .totals { font-weight: 600; }
-.summary td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+.summary td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; }
+.summary td[colspan] { white-space: normal; overflow-wrap: anywhere; }
 h1, h2, h3 { overflow-wrap: anywhere; }
 code { overflow-wrap: anywhere; }
-@media (max-width: 40rem) { body { margin: .5rem auto; padding: 0 .5rem; } td, th { padding: .15rem .35rem; } }
+@media (max-width: 40rem) { body { margin: .5rem auto; padding: 0 .5rem; } td, th { padding: .15rem .35rem; } .run td, .run th, pre { font-size: 11px; } .run td, .run th { padding: .1rem .2rem; } }
 .effort, .number { opacity: .55; font-size: 13px; }
 .passed { background: var(--mark); display: inline-block; min-width: 100%; }
 :target { outline: 2px solid #f5c542; }

@@ -478,7 +478,7 @@ fn fence(instance: &Instance, o: &crate::why::Overtaking) -> FenceReport {
         location: labels.first().cloned().unwrap_or(step.source.to_string()),
         line: Some(step.span.line).filter(|l| *l > 0),
         column: None,
-        place: None,
+        place: Some(crate::why::place(instance, o)),
         kind: kind.into(),
         why: format!(
             "stops this run: {later} {} overtook store {}",

@@ -7,7 +7,7 @@ use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::Snapshot;
 use wattle_memory::{Event, MemoryModel};
 use wattle_model::graph::Action;
-use wattle_model::{CellId, StepId, ThreadId};
+use wattle_model::{CellId, Instance, StepId, ThreadId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Why {
@@ -205,22 +205,22 @@ pub fn sentences(task: &Task<'_>, why: &Why, number: &dyn Fn(usize) -> usize) ->
         && let Some(o) = why.overtakings.first()
     {
         lines.push(format!(
-            "{} stops this run; `wattle fences` finds the least set.",
-            advice(task, o)
+            "A {} stops this run; `wattle fences` finds the least set.",
+            place(instance, o)
         ));
     }
     lines
 }
 
-/// `A fence after line 8`
-fn advice(task: &Task<'_>, o: &Overtaking) -> String {
-    let thread = task.instance.thread(o.thread);
+/// `fence after line 8`: where a fence stops this run.
+pub fn place(instance: &Instance, o: &Overtaking) -> String {
+    let thread = instance.thread(o.thread);
     let line = |s: StepId| thread.step(s).span.line;
     let kind = match o.later_is_load {
-        true => "A fence",
-        false => "A store fence",
+        true => "fence",
+        false => "store fence",
     };
-    let before = words::step(task.instance, thread, thread.step(o.fence_before));
+    let before = words::step(instance, thread, thread.step(o.fence_before));
     match (line(o.fence_after), line(o.fence_before)) {
         (0, 0) => format!("{kind} in {} before `{before}`", thread.name),
         (0, line) => format!("{kind} before line {line}"),

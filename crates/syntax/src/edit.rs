@@ -1,17 +1,12 @@
 //! Fences put into a source text, in its own language.
 //!
-//! The text is edited, not printed anew: comments and layout stay. There are two ways to place a
-//! fence that belongs to a location. *Before the statement* that starts there is what a person would
-//! write, but in structured languages it misses ways that come back to the location from inside the
-//! statement (the head of a loop). *After the stores* puts a fence behind every store from which the
-//! location is reached without another one; that may be more text but never less order. Whoever
-//! calls this parses the result and checks it again.
+//! The text is edited, not printed anew: comments and layout stay. Whoever calls this parses the result and
+//! checks it again.
 
 use crate::Language;
+use crate::gaps::Side;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use wattle_model::graph::Action;
-use wattle_model::program::Family;
 use wattle_model::{FamilyId, LocationId, Program, Span, StepId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,21 +17,20 @@ pub struct FenceEdit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edit {
-    Fence(LocationId),
-    StoreFence(LocationId),
-    /// Right behind the store with this text.
-    FenceBehind(Span),
-    StoreFenceBehind(Span),
+    Fence(At),
+    StoreFence(At),
     /// The store becomes atomic.
     Swap(StepId),
     /// The read-modify-write with this text becomes atomic.
     Lock(Span),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placing {
-    BeforeStatements,
-    AfterStores,
+/// Where a fence is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum At {
+    Text(Side),
+    /// In automata.
+    Location(LocationId),
 }
 
 /// Why a fence cannot be written.
@@ -73,7 +67,6 @@ pub fn insert_fences(
     text: &str,
     program: &Program,
     fences: &[FenceEdit],
-    placing: Placing,
 ) -> Result<String, EditError> {
     if language == Language::Trencher {
         return trencher(text, program, fences);
@@ -87,37 +80,28 @@ pub fn insert_fences(
             family: family.name.clone(),
         };
         let word = word(language, fence.what)?;
-        match (fence.what, placing) {
-            (Edit::Lock(span), _) => {
+        match fence.what {
+            Edit::Lock(span) => {
                 let span = Some(span).filter(|s| s.is_some()).ok_or_else(no_place)?;
                 let (at, end, new) = atomic(language, text, span).ok_or_else(no_place)?;
                 replaced.insert(at, (end, new));
             }
-            (Edit::Swap(s), _) => {
+            Edit::Swap(s) => {
                 let step = family.steps.get(s.index()).ok_or_else(no_place)?;
                 let (at, end, new) = atomic(language, text, step.span).ok_or_else(no_place)?;
                 replaced.insert(at, (end, new));
             }
-            (Edit::FenceBehind(span) | Edit::StoreFenceBehind(span), _) => {
-                let span = Some(span).filter(|s| s.is_some()).ok_or_else(no_place)?;
-                let (at, new) = after(language, text, span, &word).ok_or_else(no_place)?;
+            Edit::Fence(At::Text(side)) | Edit::StoreFence(At::Text(side)) => {
+                let written = match side {
+                    Side::Before(span) => before(language, text, span, &word),
+                    Side::BehindLabels(span) => behind_labels(text, span, &word),
+                    Side::Behind(span) => after(language, text, span, &word),
+                };
+                let (at, new) = written.ok_or_else(no_place)?;
                 push(&mut inserts, at, new);
             }
-            (Edit::Fence(l) | Edit::StoreFence(l), Placing::BeforeStatements) => {
-                let span = family.locations.get(l.index()).map(|l| l.span);
-                let span = span.filter(|s| s.is_some()).ok_or_else(no_place)?;
-                let (at, new) = before(language, text, span, &word).ok_or_else(no_place)?;
-                push(&mut inserts, at, new);
-            }
-            (Edit::Fence(l) | Edit::StoreFence(l), Placing::AfterStores) => {
-                let spans = stores_before(family, l);
-                if spans.is_empty() {
-                    return Err(no_place());
-                }
-                for span in spans {
-                    let (at, new) = after(language, text, span, &word).ok_or_else(no_place)?;
-                    push(&mut inserts, at, new);
-                }
+            Edit::Fence(At::Location(_)) | Edit::StoreFence(At::Location(_)) => {
+                return Err(no_place());
             }
         }
     }
@@ -155,7 +139,7 @@ fn word(language: Language, what: Edit) -> Result<String, EditError> {
         language: language.name(),
         what,
     };
-    let store = matches!(what, Edit::StoreFence(_) | Edit::StoreFenceBehind(_));
+    let store = matches!(what, Edit::StoreFence(_));
     Ok(match (language, what) {
         (Language::Litmus | Language::X86, Edit::Swap(_)) => {
             return Err(missing("store that can be made atomic in place"));
@@ -260,6 +244,16 @@ fn before_labels(language: Language, text: &str, start: usize) -> usize {
     at
 }
 
+/// Where and what to insert so that the fence comes between the labels and the statement.
+fn behind_labels(text: &str, span: Span, word: &str) -> Option<(usize, String)> {
+    let start = span.start as usize;
+    text.get(start..)?;
+    Some(match blanks_before(text, start) {
+        Some(blanks) => (start, format!("{word};{}{blanks}", line_end(text))),
+        None => (start, format!("{word}; ")),
+    })
+}
+
 /// Where and what to insert so that the fence comes after the statement.
 fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usize, String)> {
     let end = span.end as usize;
@@ -280,10 +274,12 @@ fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usiz
         }
         _ => {
             let blank = rest.len() - rest.trim_start().len();
-            let at = match (
-                text.get(..end)?.ends_with(';'),
-                rest.trim_start().starts_with(';'),
-            ) {
+            let ended = text.get(..end)?.ends_with(match language {
+                // Blocks are statements that nothing has to end.
+                Language::Wtl => &[';', '}'][..],
+                _ => &[';'][..],
+            });
+            let at = match (ended, rest.trim_start().starts_with(';')) {
                 (true, _) => end,
                 (false, true) => end + blank + 1,
                 (false, false) => return Some((end, format!("; {word}"))),
@@ -365,26 +361,6 @@ fn litmus_row(text: &str, at: usize, word: &str) -> (usize, String) {
     )
 }
 
-/// The stores from which the location is reached without another one.
-fn stores_before(family: &Family, at: LocationId) -> BTreeSet<Span> {
-    let mut spans = BTreeSet::new();
-    let mut seen = BTreeSet::from([at]);
-    let mut work = vec![at];
-    while let Some(l) = work.pop() {
-        for step in family.steps.iter().filter(|s| s.target == l) {
-            match step.action {
-                Action::Store { .. } => {
-                    spans.insert(step.span);
-                }
-                _ if seen.insert(step.source) => work.push(step.source),
-                _ => {}
-            }
-        }
-    }
-    spans.retain(|s| s.is_some());
-    spans
-}
-
 /// Automata: a fenced state gets a twin that its transitions leave from.
 fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<String, EditError> {
     // By thread: states to fence; lines of stores to lock.
@@ -396,8 +372,8 @@ fn trencher(text: &str, program: &Program, fences: &[FenceEdit]) -> Result<Strin
             family: family.name.clone(),
         };
         match fence.what {
-            Edit::FenceBehind(_) | Edit::StoreFenceBehind(_) => return Err(no_place()),
-            Edit::Fence(l) | Edit::StoreFence(l) => {
+            Edit::Fence(At::Text(_)) | Edit::StoreFence(At::Text(_)) => return Err(no_place()),
+            Edit::Fence(At::Location(l)) | Edit::StoreFence(At::Location(l)) => {
                 let location = family.locations.get(l.index()).ok_or_else(no_place)?;
                 let state = location.labels.first().ok_or_else(no_place)?;
                 fenced.insert((&family.name, state));

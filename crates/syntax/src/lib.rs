@@ -3,6 +3,7 @@
 
 pub mod diagnostics;
 pub mod edit;
+pub mod gaps;
 
 pub use diagnostics::{Diagnostic, Severity};
 

@@ -11,13 +11,14 @@ use wattle_evidence::{
 };
 use wattle_memory::MemoryModel;
 use wattle_model::{
-    Counts, FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span, StepId,
+    Counts, FamilyId, Instance, InstanceError, LocationId, Program, PropertyKind, Span,
 };
 use wattle_repair::{
-    Check, Checker, Costs, Fix, Outcome, Places, Query, Robust, Run, Site, SiteKind, unit,
+    Check, Checker, Costs, Fix, Outcome, PlaceId, Places, Query, Robust, Run, Site, SiteKind, unit,
 };
 use wattle_syntax::Language;
-use wattle_syntax::edit::{self, Edit, FenceEdit, Placing};
+use wattle_syntax::edit::{self, At, Edit, FenceEdit};
+use wattle_syntax::gaps::{Gap, Side, gaps};
 
 /// What the program should keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,9 @@ pub struct FenceOptions {
     pub costs: Costs,
     /// All minimal sets.
     pub all: bool,
+    /// The places of the program's text, where its language knows them all ([`wattle_syntax::gaps`]). With
+    /// none, places are told from the statements.
+    pub gaps: Vec<Vec<Gap>>,
 }
 
 impl FenceOptions {
@@ -63,6 +67,16 @@ impl FenceOptions {
             goal: Goal::Safety,
             costs: Costs::default(),
             all: false,
+            gaps: Vec::new(),
+        }
+    }
+
+    /// The same for the program of a text.
+    #[must_use]
+    pub fn in_text(self, language: Language, text: &str) -> Self {
+        FenceOptions {
+            gaps: gaps(language, text),
+            ..self
         }
     }
 }
@@ -140,6 +154,7 @@ pub fn fences(
             model: wanted.model,
             costs: wanted.costs,
             all: wanted.all,
+            gaps: &wanted.gaps,
         };
         wattle_repair::repair(&query, checker, control)
     })?;
@@ -333,15 +348,6 @@ pub(crate) fn cannot_repair(verdict: Verdict) -> Reason {
     }
 }
 
-/// A fenced source text that was parsed and proved again.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// The whole text.
-    pub text: String,
-    /// How fences that have no store before them were placed.
-    pub placing: Placing,
-}
-
 /// Writes a fix into the source and proves the result from the text alone.
 pub fn write(
     language: Language,
@@ -351,50 +357,22 @@ pub fn write(
     wanted: &FenceOptions,
     options: &Options,
     control: &Control<'_>,
-) -> Result<Written, String> {
-    let places = Places::new(program);
-    let mut problems = Vec::new();
-    for (behind, placing) in [
-        (true, Placing::BeforeStatements),
-        (false, Placing::BeforeStatements),
-        (false, Placing::AfterStores),
-    ] {
-        let edits: Vec<FenceEdit> = (fix.sites.iter())
-            .map(|s| edit_of(language, program, &places, *s, behind))
-            .collect();
-        match prove(
-            language, text, program, &edits, placing, wanted, options, control,
-        ) {
-            Ok(text) => return Ok(Written { text, placing }),
-            Err(problem) if !problems.contains(&problem) => problems.push(problem),
-            Err(_) => {}
-        }
-    }
-    Err(problems.join("; "))
+) -> Result<String, String> {
+    let places = Places::new(program, &wanted.gaps);
+    let edits: Vec<FenceEdit> = (fix.sites.iter())
+        .map(|s| edit_of(program, &places, *s))
+        .collect();
+    prove(language, text, program, &edits, wanted, options, control)
 }
 
-/// What is written for a site: if `behind`, right behind the store that leads to it, where it alone does.
-fn edit_of(
-    language: Language,
-    program: &Program,
-    places: &Places,
-    site: Site,
-    behind: bool,
-) -> FenceEdit {
-    let (family, mine) = (program.family(site.family), places.family(site.family));
-    let fences = |l: LocationId, at: fn(LocationId) -> Edit, after: fn(Span) -> Edit| {
-        match mine.behind(family, l).filter(|_| behind) {
-            Some(span) if language != Language::Trencher => after(span),
-            // Automata have places and nothing behind them.
-            Some(_) | None => at(mine.before(family, l)),
-        }
+fn edit_of(program: &Program, places: &Places, site: Site) -> FenceEdit {
+    let at = |p: PlaceId| {
+        let place = places.family(site.family).place(p);
+        place.side.map_or(At::Location(place.location), At::Text)
     };
-    let text = |s: StepId| family.steps[s.index()].span;
     let what = match site.kind {
-        SiteKind::Fence(l) => fences(l, Edit::Fence, Edit::FenceBehind),
-        SiteKind::StoreFence(l) => fences(l, Edit::StoreFence, Edit::StoreFenceBehind),
-        SiteKind::FenceBehind(s) => Edit::FenceBehind(text(s)),
-        SiteKind::StoreFenceBehind(s) => Edit::StoreFenceBehind(text(s)),
+        SiteKind::Fence(p) => Edit::Fence(at(p)),
+        SiteKind::StoreFence(p) => Edit::StoreFence(at(p)),
         SiteKind::Swap(s) => Edit::Swap(s),
         SiteKind::Lock(l) => Edit::Lock(text_of(program, site.family, l)),
     };
@@ -416,8 +394,14 @@ pub struct SourcePlace {
 }
 
 /// Where a site is in the text; the lines are those that [`write()`] changes.
-pub fn place(language: Language, text: &str, program: &Program, site: Site) -> SourcePlace {
-    let places = Places::new(program);
+pub fn place(
+    language: Language,
+    text: &str,
+    program: &Program,
+    gaps: &[Vec<Gap>],
+    site: Site,
+) -> SourcePlace {
+    let places = Places::new(program, gaps);
     let (family, mine) = (program.family(site.family), places.family(site.family));
     let start = |span: Span| edit::position(text, span.start as usize);
     let label = |l: LocationId| family.locations[l.index()].labels.first().cloned();
@@ -428,22 +412,21 @@ pub fn place(language: Language, text: &str, program: &Program, site: Site) -> S
         label: None,
     };
     match site.kind {
-        SiteKind::FenceBehind(s) | SiteKind::StoreFenceBehind(s) => {
-            after(family.steps[s.index()].span)
-        }
-        SiteKind::Fence(l) | SiteKind::StoreFence(l) => {
-            let at = family.locations[mine.before(family, l).index()].span;
-            match mine.behind(family, l) {
-                Some(span) if language != Language::Trencher => after(span),
-                Some(_) | None => SourcePlace {
-                    behind: false,
-                    at: Some(at)
-                        .filter(|s| s.is_some())
-                        .map(|at| edit::place_before(language, text, at))
-                        .into_iter()
-                        .collect(),
-                    label: label(l),
-                },
+        SiteKind::Fence(p) | SiteKind::StoreFence(p) => {
+            let place = mine.place(p);
+            let before = |at: Vec<(u32, u32)>| SourcePlace {
+                behind: false,
+                at,
+                label: label(place.location),
+            };
+            match place.side {
+                Some(Side::Behind(span)) => after(span),
+                Some(Side::Before(span)) => before(vec![edit::place_before(language, text, span)]),
+                Some(Side::BehindLabels(span)) => before(vec![start(span)]),
+                None => {
+                    let at = family.locations[place.location.index()].span;
+                    before(at.is_some().then(|| start(at)).into_iter().collect())
+                }
             }
         }
         SiteKind::Swap(s) => {
@@ -480,19 +463,17 @@ fn text_of(program: &Program, family: FamilyId, entry: LocationId) -> Span {
     found.map_or(Span::NONE, |u| u.span)
 }
 
-#[expect(clippy::too_many_arguments, reason = "one attempt of `write`")]
+/// Parses and proves the fenced text.
 fn prove(
     language: Language,
     text: &str,
     program: &Program,
     edits: &[FenceEdit],
-    placing: Placing,
     wanted: &FenceOptions,
     options: &Options,
     control: &Control<'_>,
 ) -> Result<String, String> {
-    let new =
-        edit::insert_fences(language, text, program, edits, placing).map_err(|e| e.to_string())?;
+    let new = edit::insert_fences(language, text, program, edits).map_err(|e| e.to_string())?;
     let parsed = wattle_syntax::parse(language, &new);
     let Some(fenced) = parsed.program else {
         return Err("the fenced text does not parse".into());
@@ -500,7 +481,8 @@ fn prove(
     let nothing_more = FenceOptions {
         all: false,
         ..wanted.clone()
-    };
+    }
+    .in_text(language, &new);
     match fences(&fenced, &nothing_more, options, control).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) if fixes[0].sites.is_empty() => Ok(new),
         Ok(Outcome::Undecided { reason, .. } | Outcome::UpTo { reason, .. }) => {

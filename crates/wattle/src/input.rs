@@ -322,6 +322,17 @@ pub fn parse(source: &mut Source) -> Result<(Subject, Vec<String>), InputError> 
     match subject {
         Some(subject) => Ok((subject, render(&diagnostics, name, text))),
         None => {
+            let c = |line: &str| line.trim_start().starts_with("#include");
+            if text.lines().any(c) {
+                let why = format!(
+                    "this is no {} program; it reads as C",
+                    source.language.name()
+                );
+                let hint = "compiled code is checked: `cc -O2 -g -c lock.c`, then `wattle check` on the \
+                            object (docs/languages/from-a-c-lock.md)";
+                let told = Diagnostic::error(Span::NONE, why.as_str()).hint(hint);
+                return Err(InputError::of_text(why, &[told], name, text));
+            }
             if let Some(other) = reads_as(source) {
                 let (given, other) = (source.language.name(), other.name());
                 let why = format!("this is no {given} program; it reads as {other}");

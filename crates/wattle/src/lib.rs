@@ -29,7 +29,7 @@
 //!     finally !(p.a == 0 && q.b == 0);
 //! ";
 //! let program = wattle::parse(Language::Wtl, text).program.ok_or("does not parse")?;
-//! let wanted = FenceOptions::new(MemoryModel::Tso);
+//! let wanted = FenceOptions::new(MemoryModel::Tso).in_text(Language::Wtl, text);
 //! let found = fences(&program, &wanted, &Options::default(), &Control::unlimited());
 //! let Outcome::Fixed { fixes, .. } = found.map_err(|e| format!("{e:?}"))?.outcome else {
 //!     return Err("no fences".into());

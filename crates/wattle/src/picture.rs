@@ -1,21 +1,28 @@
 //! What pictures are drawn from: a run's happens-before relation, and where fences go.
 
-use wattle_evidence::happens_before::{Edge, EdgeKind, Relation, relation};
+use wattle_evidence::happens_before::{Edge, EdgeKind, Node, Relation, relation};
 use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::ReplayError;
-use wattle_model::{Instance, StepId};
-use wattle_repair::{Fix, SiteKind};
+use wattle_model::Instance;
+use wattle_repair::{Fix, PlaceId, Places, SiteKind};
 use wattle_report::picture::{Access, Arrow, Kind, Mark, Order};
 use wattle_report::{why, words};
 
-/// The happens-before graph of a run, with a cycle if there is one. Of the arrows that follow from
-/// others only those of the cycle are kept.
+/// The happens-before graph of a run, with a cycle if there is one: rather one that tells the story of
+/// *why*, from a store to the access that overtook it and back. Of the arrows that follow from others only
+/// those of the cycle and the reordered pairs are kept.
 pub fn order(task: &Task<'_>, trace: &Trace) -> Result<Order, ReplayError> {
     let instance = task.instance;
     let found = relation(instance, trace.model, &trace.start, &trace.events)?;
     let (states, _) =
         wattle_memory::reference::replay(instance, trace.model, &trace.start, &trace.events)?;
-    let cycle = found.cycle().unwrap_or_default();
+    let reordered = reordered(&found, &why::overtakings(task, trace, &states));
+    let told = reordered.iter().filter_map(|pair| {
+        let back = found.path(pair.to, pair.from)?;
+        Some([vec![*pair], back].concat())
+    });
+    let told = told.min_by_key(Vec::len);
+    let cycle = told.or_else(|| found.cycle()).unwrap_or_default();
     let accesses = found.nodes.iter().map(|n| {
         let event = &trace.events[n.event];
         let text = words::event(instance, event, &states[n.event], states.get(n.event + 1));
@@ -34,27 +41,43 @@ pub fn order(task: &Task<'_>, trace: &Trace) -> Result<Order, ReplayError> {
             write: n.write,
         }
     });
-    let shown = |e: &&Edge| cycle.contains(*e) || !follows(&found, e);
-    // Into the access that overtook, from what it overtook or from something after that.
-    let overtakings = why::overtakings(task, trace, &states);
-    let reordered = |e: &Edge| {
-        let (from, to) = (&found.nodes[e.from], &found.nodes[e.to]);
-        let mut all = overtakings.iter();
-        e.kind == EdgeKind::ProgramOrder
-            && all.any(|o| o.thread == to.thread && o.later == to.event && o.store <= from.event)
-    };
-    let arrows = found.edges.iter().filter(shown).map(|e| Arrow {
+    // Which of two stores is overwritten is not known while neither has left its buffer.
+    let pending = |n: usize| found.nodes[n].write && found.nodes[n].time >= trace.events.len();
+    let open = |e: &Edge| e.kind == EdgeKind::WriteOrder && pending(e.from) && pending(e.to);
+    let shown = |e: &&Edge| cycle.contains(*e) || !(follows(&found, e) || open(e));
+    let pairs = reordered.iter().filter(|p| !found.edges.contains(p));
+    let arrows = found.edges.iter().filter(shown).chain(pairs);
+    let arrows = arrows.map(|e| Arrow {
         from: e.from,
         to: e.to,
         kind: kind(e.kind),
         cycle: cycle.contains(e),
-        reordered: reordered(e),
+        reordered: reordered.contains(e),
     });
     Ok(Order {
         threads: instance.threads.iter().map(|t| t.name.clone()).collect(),
         accesses: accesses.collect(),
         arrows: arrows.collect(),
     })
+}
+
+/// From each store to what overtook it.
+fn reordered(relation: &Relation, overtakings: &[why::Overtaking]) -> Vec<Edge> {
+    let node = |is: &dyn Fn(&Node) -> bool| relation.nodes.iter().position(is);
+    let pair = |o: &why::Overtaking| {
+        let from = node(&|n| n.write && n.event == o.store)?;
+        // Of a store the later event is its drain.
+        let to = node(&|n| match o.later_is_load {
+            true => n.event == o.later,
+            false => n.write && n.time == o.later,
+        })?;
+        Some(Edge {
+            from,
+            to,
+            kind: EdgeKind::ProgramOrder,
+        })
+    };
+    overtakings.iter().filter_map(pair).collect()
 }
 
 fn kind(kind: EdgeKind) -> Kind {
@@ -81,17 +104,15 @@ fn follows(relation: &Relation, e: &Edge) -> bool {
 }
 
 /// The places of a fix in every thread of its families.
-pub fn marks(instance: &Instance, fix: &Fix) -> Vec<Mark> {
+pub fn marks(places: &Places, instance: &Instance, fix: &Fix) -> Vec<Mark> {
     let mut marks = Vec::new();
     for site in &fix.sites {
         let all = instance.thread_ids();
         for t in all.filter(|t| instance.thread(*t).family == site.family) {
-            let behind = |s: StepId| instance.thread(t).step(s).target;
+            let at = |p: PlaceId| places.family(site.family).place(p).location;
             marks.push(match site.kind {
-                SiteKind::FenceBehind(s) => Mark::Fence(t, behind(s)),
-                SiteKind::StoreFenceBehind(s) => Mark::StoreFence(t, behind(s)),
-                SiteKind::Fence(l) => Mark::Fence(t, l),
-                SiteKind::StoreFence(l) => Mark::StoreFence(t, l),
+                SiteKind::Fence(p) => Mark::Fence(t, at(p)),
+                SiteKind::StoreFence(p) => Mark::StoreFence(t, at(p)),
                 SiteKind::Swap(s) => Mark::Swap(t, s),
                 SiteKind::Lock(l) => Mark::Lock(t, l),
             });

@@ -18,17 +18,46 @@ struct Side {
     register: &'static str,
 }
 
+/// Where statements are.
+#[derive(Clone, Copy)]
+struct Inside {
+    depth: usize,
+    /// In a loop that has rounds.
+    looped: bool,
+}
+
 impl Side {
-    fn statements(&self, random: &mut Rng, number: usize, depth: usize, out: &mut Vec<Line>) {
+    fn statements(&self, random: &mut Rng, number: usize, at: Inside, out: &mut Vec<Line>) {
         out.push(Line::Place);
         for _ in 0..number {
             let cell = *random.pick(&["x", "y"]);
             let value = random.below(2);
-            let inside = |random: &mut Rng, out: &mut Vec<Line>, least: usize| {
+            let within = |random: &mut Rng, out: &mut Vec<Line>, least: usize, looped: bool| {
                 let number = least + random.below(3 - least);
-                self.statements(random, number, depth - 1, out);
+                let depth = at.depth - 1;
+                self.statements(random, number, Inside { depth, looped }, out);
             };
-            match random.below(if depth > 0 { 11 } else { 5 }) {
+            let inside = |random: &mut Rng, out: &mut Vec<Line>, least: usize| {
+                within(random, out, least, at.looped);
+            };
+            let rounds = |random: &mut Rng, out: &mut Vec<Line>, least: usize| {
+                within(random, out, least, true);
+            };
+            // A jump that a test decides upon leaves what follows to be reached.
+            if at.looped && random.below(8) == 0 {
+                let jump = *random.pick(&["break", "continue"]);
+                out.push(text(format!("if {cell} == {value} {{")));
+                out.push(Line::Place);
+                if random.below(2) == 0 {
+                    out.push(text(format!("{} = 1;", self.stores)));
+                    out.push(Line::Place);
+                }
+                out.push(text(format!("{jump};")));
+                out.push(text("}"));
+                out.push(Line::Place);
+                continue;
+            }
+            match random.below(if at.depth > 0 { 13 } else { 5 }) {
                 0..=3 => out.push(text(format!("{} = {};", self.stores, value + 1))),
                 4 => out.push(text(format!("{} = {cell};", self.register))),
                 5 => {
@@ -45,19 +74,40 @@ impl Side {
                 }
                 7 | 8 => {
                     out.push(text(format!("while {cell} == {value} {{")));
-                    inside(random, out, 0);
+                    rounds(random, out, 0);
                     out.push(text("}"));
                 }
                 9 => {
                     out.push(text("loop {"));
-                    inside(random, out, 1);
+                    rounds(random, out, 1);
                     out.push(text(format!("if {cell} == {value} {{ break; }}")));
                     out.push(text("}"));
                 }
-                _ => {
+                10 => {
                     out.push(text(format!("for i{} in 0..1 {{", out.len())));
+                    rounds(random, out, 1);
+                    out.push(text("}"));
+                }
+                11 => {
+                    out.push(text("choose {"));
+                    inside(random, out, 1);
+                    out.push(text("} or {"));
                     inside(random, out, 1);
                     out.push(text("}"));
+                }
+                // A loop that is none to the eye, or a way past something.
+                _ => {
+                    let label = format!("l{}", out.len());
+                    let jump = format!("if {cell} == {value} {{ goto {label}; }}");
+                    if random.below(2) == 0 {
+                        out.push(text(format!("{label}:")));
+                        inside(random, out, 1);
+                        out.push(text(jump));
+                    } else {
+                        out.push(text(jump));
+                        inside(random, out, 1);
+                        out.push(text(format!("{label}:")));
+                    }
                 }
             }
             out.push(Line::Place);
@@ -75,7 +125,11 @@ impl Side {
             self.register
         )));
         let number = 1 + random.below(2);
-        self.statements(random, number, 2, out);
+        let at = Inside {
+            depth: 2,
+            looped: false,
+        };
+        self.statements(random, number, at, out);
         out.push(text(last));
         out.push(text("}"));
     }
@@ -178,7 +232,7 @@ fn fewer_do_not_suffice() {
         let lines = lines(seed.wrapping_mul(1_000_003) + n, model);
         let bare = with_fences(&lines, &[]);
         let program = parse(&bare);
-        let wanted = FenceOptions::new(model);
+        let wanted = FenceOptions::new(model).in_text(Language::Wtl, &bare);
         let (options, control) = (Options::default(), Control::unlimited());
         let found = fences(&program, &wanted, &options, &control).expect("it can be asked");
         let Outcome::Fixed { fixes, .. } = found.outcome else {
@@ -199,9 +253,7 @@ fn fewer_do_not_suffice() {
             &options,
             &control,
         );
-        let written = written
-            .unwrap_or_else(|e| panic!("program {n}: {e}\n{bare}"))
-            .text;
+        let written = written.unwrap_or_else(|e| panic!("program {n}: {e}\n{bare}"));
         let count = written.matches("fence").count();
         assert_eq!(
             told, count,

@@ -313,6 +313,7 @@ fn one(
         },
         costs: arguments.costs(any),
         all: arguments.all,
+        gaps: wattle_syntax::gaps::gaps(language, &source.text),
     };
     let mut report = Report {
         program,
@@ -321,6 +322,7 @@ fn one(
         any,
         asm: matches!(language, Language::X86 | Language::Litmus),
         text: &source.text,
+        gaps: &wanted.gaps,
         language,
         locks: wanted.costs.lock.is_some(),
         model,
@@ -364,11 +366,11 @@ fn one(
             language, text, program, &fixes[0], &wanted, &options, control,
         ) {
             Ok(written) => {
-                std::fs::write(path, &written.text)
+                std::fs::write(path, &written)
                     .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
                 let new = path.display().to_string();
-                report.difference = Some(diff(&source.name, &new, text, &written.text));
-                report.written = Some((path.display().to_string(), written.placing));
+                report.difference = Some(diff(&source.name, &new, text, &written));
+                report.written = Some(new);
             }
             // What was found is told all the same.
             Err(why) => {

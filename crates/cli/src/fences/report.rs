@@ -13,7 +13,7 @@ use wattle_model::{Instance, Program, StepId};
 use wattle_repair::{Fix, Needed, Outcome, Places, Run, Site, SiteKind, Violation, clause, unit};
 use wattle_report::json::FenceReport;
 use wattle_report::{json, table, text, why, words};
-use wattle_syntax::edit::Placing;
+use wattle_syntax::gaps::Gap;
 
 /// Engines that give proofs and runs under every memory model, SC too: a search for fences asks all.
 const COMPLETE: [&str; 3] = ["explicit", "cegar", "extrapolate"];
@@ -32,9 +32,10 @@ pub(super) struct Report<'p> {
     /// What the proofs rest on.
     pub rests: Rests,
     pub seconds: f64,
-    /// Where it was written, and how.
-    pub written: Option<(String, Placing)>,
+    /// Where it was written.
+    pub written: Option<String>,
     pub text: &'p str,
+    pub gaps: &'p [Vec<Gap>],
     pub language: Language,
     /// Why nothing was written.
     pub unwritten: Option<String>,
@@ -149,13 +150,8 @@ impl Report<'_> {
         if let Some(difference) = &self.difference {
             let _ = writeln!(out, "\n{difference}");
         }
-        if let Some((path, placing)) = &self.written {
-            let how = match placing {
-                Placing::BeforeStatements => "",
-                // The one place told is several in the text.
-                Placing::AfterStores => " behind the stores that lead there",
-            };
-            let _ = writeln!(out, "written to {path}{how}, parsed and proved again");
+        if let Some(path) = &self.written {
+            let _ = writeln!(out, "written to {path}, parsed and proved again");
         }
         let (exit, verdict) = match &self.unwritten {
             None => (exit, verdict),
@@ -187,7 +183,7 @@ impl Report<'_> {
             "number_of_sets": if wanted.all && complete { Some(sets.len()) } else { None },
             "complete": complete,
             "broken_under_sc": matches!(outcome, Outcome::BrokenUnderSc(_)),
-            "written": self.written.as_ref().map(|(path, _)| path),
+            "written": self.written,
             "diff": self.difference,
             "reason": reason,
         });
@@ -257,12 +253,14 @@ impl Report<'_> {
 
     fn fence(&self, site: Site, needed: Option<&Needed>) -> FenceReport {
         let family = self.program.family(site.family);
-        let place = place(self.language, self.text, self.program, site);
+        let place = place(self.language, self.text, self.program, self.gaps, site);
         let location = match site.kind {
-            SiteKind::Fence(l) | SiteKind::StoreFence(l) | SiteKind::Lock(l) => l.to_string(),
-            SiteKind::FenceBehind(s) | SiteKind::StoreFenceBehind(s) => {
-                family.steps[s.index()].target.to_string()
+            SiteKind::Fence(p) | SiteKind::StoreFence(p) => {
+                let places = Places::new(self.program, self.gaps);
+                let place = places.family(site.family).place(p);
+                place.location.to_string()
             }
+            SiteKind::Lock(l) => l.to_string(),
             SiteKind::Swap(s) => family.steps[s.index()].source.to_string(),
         };
         let first = place.at.first();
@@ -304,7 +302,7 @@ impl Report<'_> {
         let Some(violation) = &needed.without else {
             return "needed together with the others".to_string();
         };
-        let places = Places::new(self.program);
+        let places = Places::new(self.program, self.gaps);
         // One that the fence stops, rather than another that the run also has.
         let stops = |instance: &Instance, trace: &Trace, o: &why::Overtaking| {
             stops(&places, needed, instance, trace, o)
@@ -474,13 +472,9 @@ fn stops(
             .location(thread.family, thread.step(*s).source)
     };
     match needed.site.kind {
-        kind @ (SiteKind::Fence(_) | SiteKind::FenceBehind(_)) => {
-            passed().any(|(p, _)| p.fence() == kind)
-        }
+        SiteKind::Fence(place) => passed().any(|(p, _)| p == place),
         // Loads pass a store fence as they like.
-        kind @ (SiteKind::StoreFence(_) | SiteKind::StoreFenceBehind(_)) => {
-            !o.later_is_load && passed().any(|(p, _)| p.store_fence() == kind)
-        }
+        SiteKind::StoreFence(place) => !o.later_is_load && passed().any(|(p, _)| p == place),
         SiteKind::Lock(l) => path.iter().skip(1).any(|s| origin(s) == l),
         SiteKind::Swap(s) => o.store_step == s,
     }

@@ -167,6 +167,16 @@ fn slips() -> Vec<(String, &'static str, &'static str)> {
             "ends with `;`",
         ),
         (
+            file("shared x;\nthread p { x = 1; local r; r = x; }\nnever p.r == 2;\n"),
+            "before the first statement",
+            "to the top of the thread",
+        ),
+        (
+            file("shared x: int[3];\nthread p { x[0] = 1; }\n"),
+            "unexpected `[`",
+            "`shared x[3];`",
+        ),
+        (
             file("int x;\nthread p { skip; }\n"),
             "do not begin with a type",
             "shared x",
@@ -213,6 +223,12 @@ fn another_language_is_recognised() {
     assert!(r.err.lines().count() < 6, "{}", r.err);
     assert!(r.err.contains("it reads as litmus"), "{}", r.err);
     assert!(r.err.contains("--lang litmus"), "{}", r.err);
+    let text = "#include <stdatomic.h>\natomic_int x;\nint main(void) { return 0; }\n";
+    let r = run(&["check", &s.file("lock.wtl", text)]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.lines().count() < 6, "{}", r.err);
+    assert!(r.err.contains("it reads as C"), "{}", r.err);
+    assert!(r.err.contains("cc -O2 -g -c"), "{}", r.err);
     let r = run(&[
         "check",
         &s.file("cr.wtl", "// one\rshared x;\rthread p { x = 1; }\r"),

@@ -10,13 +10,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use wattle::fences::{FenceOptions, Goal, fences};
+use wattle::fences::{FenceOptions, fences};
 use wattle::{Language, MemoryModel, Options, Run, Verdict, check, plan};
 use wattle_auditor::{AuditError, audit_robustness};
 use wattle_auditor::{Solvers, audit_crowd, audit_with};
 use wattle_evidence::{Answer, Certificate, Control, Pace, Progress, Reason, Stop, Task};
 use wattle_model::Program;
-use wattle_repair::{Costs, Outcome};
+use wattle_repair::Outcome;
 
 /// States: far more than anyone can visit.
 const STATES: &str = "shared x[6]: 0..9;
@@ -189,10 +189,8 @@ fn commands_that_are_interrupted_claim_nothing() {
             assert!(matches!(verdict, Verdict::Undecided { .. }), "{verdict:?}");
         }
         let wanted = FenceOptions {
-            model: MemoryModel::Tso,
-            goal: Goal::Safety,
-            costs: Costs::default(),
             all: true,
+            ..FenceOptions::new(MemoryModel::Tso)
         };
         let outcome = fences(&program, &wanted, &options, &control).expect("an outcome");
         let outcome = outcome.outcome;

@@ -43,11 +43,11 @@ fn a_walk_in_the_terminal() {
     assert!(out.contains("[x=1]"), "{out}");
     assert!(out.contains("drain x = 1"), "{out}");
     assert!(out.contains("p    2 thread p"), "{out}");
-    assert!(out.contains("this state answers: finally"), "{out}");
+    assert!(out.contains("this state violates: finally"), "{out}");
     // What was kept is a trace like any other, and comes back.
     assert_eq!(run(&["replay", &file, &kept]).code, 0);
     let out = terminal(&[&file, "--trace", &kept], "q\n");
-    assert!(out.contains("this state answers: finally"), "{out}");
+    assert!(out.contains("this state violates: finally"), "{out}");
     let out = terminal(&[&file], "99\nnonsense\n");
     assert!(
         out.contains("there are 2 choices") && out.contains("is no command"),

@@ -14,10 +14,9 @@ fn example(name: &str) -> String {
 
 fn wanted(model: MemoryModel, goal: Goal, all: bool) -> FenceOptions {
     FenceOptions {
-        model,
         goal,
-        costs: Costs::default(),
         all,
+        ..FenceOptions::new(model)
     }
 }
 
@@ -100,6 +99,7 @@ fn memorax_suite_pso() {
 /// Writes the fences of a text and gives the diff; `write` proves the new text itself.
 fn written(language: Language, text: &str, wanted: &FenceOptions) -> String {
     let program = wattle::parse(language, text).program.unwrap();
+    let wanted = &wanted.clone().in_text(language, text);
     let found = fixes(&program, wanted);
     assert!(!found[0].sites.is_empty());
     let options = Options::default();
@@ -108,7 +108,7 @@ fn written(language: Language, text: &str, wanted: &FenceOptions) -> String {
         language, text, &program, &found[0], wanted, &options, &control,
     )
     .unwrap();
-    diff("program", "program (fenced)", text, &new.text)
+    diff("program", "program (fenced)", text, &new)
 }
 
 const SAFETY: Goal = Goal::Safety;
@@ -376,7 +376,7 @@ fn lock_prefixes_for_any_number_of_threads() {
             &Control::unlimited(),
         )
         .unwrap();
-        assert_eq!(new.text, original, "{name}");
+        assert_eq!(new, original, "{name}");
     }
 }
 

@@ -105,6 +105,13 @@ fn annotations_are_one_line_each() {
         r.out
     );
     assert!(r.out.contains(",line=5,"), "{}", r.out);
+    // The fence is where the words under a trace have it.
+    let peterson = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/peterson.wtl");
+    let annotated = run(&["check", peterson, "--format", "github"]).out;
+    assert!(
+        annotated.contains("a fence after line 10 stops this run"),
+        "{annotated}"
+    );
     assert!(r.out.contains("c.wtl,line=2,col=17,"), "{}", r.out);
 }
 
@@ -283,6 +290,27 @@ fn final_states_of_any_language() {
   SC  TSO PSO x=1; y=1; p.a=1; q.b=1
 ";
     assert_eq!(r.out, expected);
+}
+
+/// The hook for pre-commit looks at every language.
+#[test]
+fn the_hook_knows_every_language() {
+    let help = run(&["--help"]).out;
+    let all = help.split("Languages").nth(1).expect("a list of languages");
+    let all = all.split("Engines").next().unwrap_or_default();
+    let words = all.split(|c: char| c.is_whitespace() || "(),".contains(c));
+    let endings: Vec<&str> = words.filter_map(|w| w.strip_prefix('.')).collect();
+    assert!(endings.len() > 9, "{help}");
+    let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.pre-commit-hooks.yaml");
+    let hook = std::fs::read_to_string(hook).expect("the hook");
+    let files = hook
+        .lines()
+        .find(|l| l.contains("files: '"))
+        .expect("files");
+    for ending in endings {
+        let named = files.split(|c: char| !c.is_alphanumeric());
+        assert!(named.into_iter().any(|w| w == ending), "{ending}: {files}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn broken_files_are_json_everywhere() {
     );
     let (proof, none) = (s.path("proof.json"), s.path("none.json"));
     assert_eq!(run(&["check", &fine, "--certificate", &proof]).code, 0);
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 8] = [
         &["check", &broken],
         &["fences", &broken],
         &["robust", &broken],
@@ -27,6 +27,7 @@ fn broken_files_are_json_everywhere() {
         &["litmus", &broken],
         &["audit", &broken, &proof],
         &["replay", &broken, &proof],
+        &["show", &broken],
     ];
     for command in commands {
         let r = run(&[command, &["--json"]].concat());

@@ -404,3 +404,58 @@ fn one_fence_for_the_way_in_and_the_way_round() {
         text.replace("        r = y;\n", "        fence;\n        r = y;\n")
     );
 }
+
+/// Tells the fences of a program and writes them: told is what is written, in so many lines.
+fn told_and_written(name: &str, text: &str, fences: usize, words: &str, written: &str) {
+    let s = Scratch::new();
+    let (file, out) = (s.file(name, text), s.path("fenced.wtl"));
+    let r = run(&["fences", &file, "--write", &out]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let number = match fences {
+        1 => "1 fence".to_string(),
+        n => format!("{n} fences"),
+    };
+    let first = format!("{number} for safety on TSO, and fewer do not suffice");
+    assert!(r.out.starts_with(&first), "{}", r.out);
+    assert!(r.out.contains(words), "{}", r.out);
+    let new = std::fs::read_to_string(&out).expect("the fenced program");
+    assert_eq!(new, written, "{}", r.out);
+}
+
+/// Who looks whether the stores are there, and who makes the second way be taken.
+const OTHERS: &str = "\
+thread q { local s; y = 1; fence; s = x; }
+thread w { z = 1; z = 0; }
+";
+
+#[test]
+fn one_fence_at_the_end_of_a_loop() {
+    let text = format!(
+        "shared x, y, z;\nthread p {{\n    local r, n;\n    while n == 0 || (y == 0 && n == 1) {{\n        n = n + 1;\n        if z == 0 {{\n            x = 1;\n        }} else {{\n            x = 2;\n        }}\n    }}\n    r = n;\n}}\n{OTHERS}finally !(p.r == 2 && q.s == 0);\n"
+    );
+    let written = text.replace("        }\n    }\n", "        }\n        fence;\n    }\n");
+    told_and_written("end.wtl", &text, 1, "fence after line 10\n", &written);
+}
+
+#[test]
+fn one_fence_behind_a_loop() {
+    let text = format!(
+        "shared x, y, z;\nthread p {{\n    local r, n;\n    x = 1;\n    while n < 1 && z == 1 {{\n        x = 2;\n        n = n + 1;\n    }}\n    r = y;\n}}\n{OTHERS}finally !(p.r == 0 && q.s != 2 && p.n == 1) && !(p.r == 0 && q.s == 0);\n"
+    );
+    let written = text.replace("    r = y;\n", "    fence;\n    r = y;\n");
+    told_and_written("behind.wtl", &text, 1, "fence before line 9\n", &written);
+}
+
+#[test]
+fn one_fence_behind_a_label_that_is_jumped_to() {
+    let text = "shared x, y;\nthread p {\n    local r;\n    x = 1;\n    again: r = y;\n    if r == 0 { in: skip; }\n    x = 0;\n    x = 1;\n    goto again;\n}\nthread q {\n    local s;\n    y = 1;\n    fence;\n    s = x;\n    if s == 0 { in: skip; }\n    y = 0;\n}\nnever p@in && q@in;\n";
+    let written = text.replace("again: r", "again: fence; r");
+    told_and_written("goto.wtl", text, 1, "fence before line 5\n", &written);
+}
+
+#[test]
+fn before_an_unrolled_loop_rather_than_in_it() {
+    let text = "shared x, y, z;\nthread p {\n    local r, a;\n    if z == 0 {\n        x = 1;\n    } else {\n        x = 2;\n    }\n    for i in 1..3 {\n        r = y;\n        a = r;\n    }\n}\nthread q { local s; y = 1; fence; s = x; }\nthread w { z = 1; }\nfinally !(p.r == 0 && q.s == 0);\n";
+    let written = text.replace("    for i", "    fence;\n    for i");
+    told_and_written("for.wtl", text, 1, "fence before line 9\n", &written);
+}

@@ -92,7 +92,27 @@ fn a_run_as_a_picture() {
         "{}",
         dot.out
     );
-    assert!(dot.out.contains("color=red, penwidth=2"), "{}", dot.out);
+    // The cycle tells the story of *why*: from the store to the load that overtook it, and back.
+    let red: Vec<&str> = (dot.out.lines())
+        .filter(|l| l.contains("color=red, penwidth=2"))
+        .collect();
+    assert_eq!(red.len(), 5, "{}", dot.out);
+    let pair = "a0 -> a2 [fontsize=9, label=\"po, reordered\"";
+    assert!(red.iter().any(|l| l.contains(pair)), "{}", dot.out);
+    // Which of two pending stores is overwritten is not known.
+    assert!(!dot.out.contains("\"co\""), "{}", dot.out);
+}
+
+/// A store that overtook a store is marked as well.
+#[test]
+fn reordered_stores_are_marked() {
+    let s = Scratch::new();
+    let (file, trace) = (example("message-passing.wtl"), s.path("trace.json"));
+    let r = run(&["check", &file, "--model", "pso", "--trace", &trace]);
+    assert_eq!(r.code, 1, "{}", r.err);
+    let dot = run(&["show", &file, "--as", "dot", "--trace", &trace]).out;
+    let marked = |l: &&str| l.contains("reordered") && l.contains("color=red");
+    assert_eq!(dot.lines().filter(marked).count(), 1, "{dot}");
 }
 
 #[test]

@@ -41,13 +41,7 @@ fn line(result: &ResultReport) -> Option<u32> {
 /// The closing words: what overtook what, and the fence that stops it.
 fn advice(result: &ResultReport) -> Option<String> {
     let fence = result.fences.iter().flatten().next()?;
-    let place = fence
-        .line
-        .map_or(fence.location.clone(), |l| format!("line {l}"));
-    Some(format!(
-        "a {} in {} before {place} {}",
-        fence.kind, fence.thread, fence.why
-    ))
+    Some(format!("a {} {}", fence.place.as_deref()?, fence.why))
 }
 
 /// The verdict, the property and the advice in one paragraph.

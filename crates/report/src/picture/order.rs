@@ -1,7 +1,8 @@
 //! The happens-before graph of a run: a column for each thread, a row for each access.
 //!
 //! An arrow between columns goes along its access's row, which has no other box, to a lane beside
-//! the other column. Program order is the line down a column.
+//! the other column. Program order is the line down a column; where it leaves out an access, it goes
+//! beside the column.
 
 use super::lanes;
 use super::svg::{Anchor, Canvas, Pen, width};
@@ -98,6 +99,8 @@ struct Route {
     arrow: usize,
     /// It comes to its target from the left.
     from_left: bool,
+    /// It leaves its source on the right.
+    to_right: bool,
 }
 
 impl Order {
@@ -133,12 +136,21 @@ impl Order {
         let columns: Vec<f64> = (0..self.threads.len()).map(|t| self.column(t)).collect();
         let mut left = Vec::new();
         let mut x = 12.0;
-        for (count, w) in counts.iter().zip(&columns) {
-            x += 24.0 + *count as f64 * LANE;
+        // What is written beside an arrow within a column needs room.
+        let room = |g: usize| {
+            let skips = |r: &&Route| self.skips(&self.arrows[r.arrow]) && gutter(r) == g;
+            let words = routes
+                .iter()
+                .filter(skips)
+                .map(|r| words(&self.arrows[r.arrow]));
+            24.0 + counts[g] as f64 * LANE + words.map(width).fold(0.0, f64::max)
+        };
+        for (g, w) in columns.iter().enumerate() {
+            x += room(g);
             left.push(x);
             x += w;
         }
-        let edge = x + 24.0 + counts.last().map_or(0.0, |c| *c as f64 * LANE);
+        let edge = x + room(columns.len());
         let mut canvas = Canvas::default();
         for (t, name) in self.threads.iter().enumerate() {
             let middle = left[t] + columns[t] / 2.0;
@@ -166,10 +178,10 @@ impl Order {
                 true => left[t] - away,
                 false => left[t] + columns[t] + away,
             };
-            let start = y(a.from) + port(a.from, route.from_left);
+            let start = y(a.from) + port(a.from, route.to_right);
             let end = y(a.to) + port(a.to, !route.from_left);
             let points = [
-                (side(a.from, route.from_left), start),
+                (side(a.from, route.to_right), start),
                 (lane, start),
                 (lane, end),
                 (side(a.to, !route.from_left), end),
@@ -179,7 +191,7 @@ impl Order {
                 true => (side(a.to, false) - 3.0, Anchor::End),
                 false => (side(a.to, true) + 3.0, Anchor::Start),
             };
-            canvas.text((x, end - 3.0), anchor, "edge", a.kind.short());
+            canvas.text((x, end - 3.0), anchor, "edge", words(a));
         }
         for (i, access) in self.accesses.iter().enumerate() {
             let (x, w) = (left[access.thread], columns[access.thread]);
@@ -203,14 +215,32 @@ impl Order {
         (widest + 20.0).max(width(&self.threads[t]) * 1.3)
     }
 
+    /// Whether program order leaves out an access of its thread.
+    fn skips(&self, a: &Arrow) -> bool {
+        let thread = self.accesses[a.from].thread;
+        let same = thread == self.accesses[a.to].thread;
+        let mut between = self.accesses[a.from.min(a.to)..a.to].iter().skip(1);
+        same && a.kind == Kind::ProgramOrder && between.any(|b| b.thread == thread)
+    }
+
     fn routes(&self) -> Vec<Route> {
         let arrows = self.arrows.iter().enumerate();
         let between = arrows.filter_map(|(i, a)| {
             let (from, to) = (self.accesses[a.from].thread, self.accesses[a.to].thread);
-            (from != to).then_some(Route {
-                arrow: i,
-                from_left: from < to,
-            })
+            let last = from + 1 == self.threads.len();
+            match from == to {
+                false => Some(Route {
+                    arrow: i,
+                    from_left: from < to,
+                    to_right: from < to,
+                }),
+                // On the side where there are fewer others.
+                true => self.skips(a).then_some(Route {
+                    arrow: i,
+                    from_left: !last,
+                    to_right: last,
+                }),
+            }
         });
         between.collect()
     }
@@ -224,7 +254,7 @@ impl Order {
     ) {
         let own = self.arrows.iter().filter(|a| {
             let same = self.accesses[a.from].thread == self.accesses[a.to].thread;
-            same && a.kind == Kind::ProgramOrder
+            same && a.kind == Kind::ProgramOrder && !self.skips(a)
         });
         for a in own {
             let t = self.accesses[a.from].thread;
@@ -232,11 +262,7 @@ impl Order {
             let points = [(x, y(a.from) + BOX / 2.0), (x, y(a.to) - BOX / 2.0)];
             canvas.line(&points, pen(a), true);
             let middle = (points[0].1 + points[1].1) / 2.0 + 3.0;
-            let words = match a.reordered {
-                true => "po, reordered",
-                false => a.kind.short(),
-            };
-            canvas.text((x + 4.0, middle), Anchor::Start, "edge", words);
+            canvas.text((x + 4.0, middle), Anchor::Start, "edge", words(a));
         }
     }
 
@@ -290,10 +316,7 @@ impl Order {
                 true => ", color=red, penwidth=2".to_string(),
                 false => format!(", color={}", quoted(a.kind.colour())),
             };
-            let label = match a.reordered {
-                true => ", label=\"po, reordered\"".to_string(),
-                false => format!(", label={}", quoted(a.kind.short())),
-            };
+            let label = format!(", label={}", quoted(words(a)));
             let _ = writeln!(
                 out,
                 "  a{} -> a{} [fontsize=9{label}{style}];",
@@ -302,6 +325,14 @@ impl Order {
         }
         out.push_str("}\n");
         out
+    }
+}
+
+/// What is written beside an arrow.
+fn words(a: &Arrow) -> &'static str {
+    match a.reordered {
+        true => "po, reordered",
+        false => a.kind.short(),
     }
 }
 

@@ -14,6 +14,7 @@ mod tests;
 
 pub use link::{Call, Link, Memory, Size, as_hole};
 
+use crate::gaps::Gap;
 use crate::{Diagnostic, Parsed};
 use collector::Collector;
 use wattle_model::{Span, validate};
@@ -57,7 +58,7 @@ fn parse_into(text: &str, link: &mut Link) -> Parsed {
         // Every use of a name that was lost would be one more, misleading error.
         return report.finish(None);
     }
-    let (program, found) = lower::lower(&file, &mut report);
+    let (program, found, _) = lower::lower(&file, &mut report);
     if report.errors > 0 {
         return report.finish(None);
     }
@@ -80,6 +81,20 @@ fn parse_into(text: &str, link: &mut Link) -> Parsed {
         report.push(Diagnostic::error(broken.span, broken.message));
     }
     report.finish(Some(canonical))
+}
+
+/// The gaps of a text that parses and calls no compiled code.
+pub(crate) fn gaps(text: &str) -> Vec<Vec<Gap>> {
+    let mut report = Collector::default();
+    let file = parser::parse(text, &mut report);
+    if file.incomplete || report.errors > 0 {
+        return Vec::new();
+    }
+    let (program, link, gaps) = lower::lower(&file, &mut report);
+    match report.errors == 0 && link.objects.is_empty() {
+        true => crate::gaps::canonical(&program, gaps),
+        false => Vec::new(),
+    }
 }
 
 fn mistaken(place: Span, message: &str) -> Diagnostic {

@@ -14,13 +14,14 @@ mod temporaries;
 use super::ast::{CountEx, Declared, Ex, ExKind, File, InitEx, LengthEx, TypeEx};
 use super::{Collector, Link};
 use crate::Diagnostic;
+use crate::gaps::Gap;
 use names::{Constants, Names};
 use wattle_model::{Count, Expr, FamilyId, Init, Length, Program, Region, RegionId, Span, Type};
 
 /// Steps and expression nodes of a whole file, after unrolling.
 const MAX_WORK: u64 = 1 << 20;
 
-pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link) {
+pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link, Vec<Vec<Gap>>) {
     let mut lowering = Lowering {
         names: Names::default(),
         report,
@@ -28,6 +29,7 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link) {
         link: Link::default(),
         linked: !file.objects.is_empty(),
         lost: false,
+        gaps: Vec::new(),
     };
     lowering.declare(file);
     let mut program = Program::default();
@@ -69,7 +71,7 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link) {
     if (lowering.lost || made != asked) && lowering.report.errors == 0 {
         lowering.report.push(refuse::lost());
     }
-    (program, lowering.link)
+    (program, lowering.link, lowering.gaps)
 }
 
 struct Lowering<'r> {
@@ -81,6 +83,8 @@ struct Lowering<'r> {
     linked: bool,
     /// Something could not be made.
     lost: bool,
+    /// Places of the text, family by family.
+    gaps: Vec<Vec<Gap>>,
 }
 
 impl Lowering<'_> {

@@ -10,6 +10,7 @@ use super::names::{Constants, Value, constant};
 use super::refuse;
 use super::temporaries::Temporaries;
 use crate::Diagnostic;
+use crate::gaps::Side;
 use std::collections::HashMap;
 use wattle_model::program::{Action, Register};
 use wattle_model::{Count, Expr, Family, Fence, Local, RegisterId, Section, Span};
@@ -27,6 +28,8 @@ pub(super) struct Body<'b, 'r> {
     pub constants: Constants,
     /// Depth of atomic blocks around us.
     pub atomic: u32,
+    /// Whether nothing can be put between the statements here.
+    sealed: bool,
     /// Where `break` and `continue` go.
     loops: Vec<(Place, Place)>,
     /// Labels that can be jumped to, innermost unrolled loop last.
@@ -64,18 +67,21 @@ pub(super) fn family(lowering: &mut Lowering<'_>, t: &ThreadEx, count: Count) ->
         temporaries: Temporaries::default(),
         constants: HashMap::new(),
         atomic: 0,
+        sealed: false,
         loops: Vec::new(),
         labels: Vec::new(),
     };
     body.locals(t);
     body.enter_labels(&t.body.statements);
     body.statements(&t.body.statements);
+    body.ends(&t.body);
     let end = Span {
         end: t.body.close.start,
         ..t.body.close
     };
     body.graph.set_span(body.at, end);
-    let (locations, steps, entry) = body.graph.finish(entry);
+    let (locations, steps, gaps, entry) = body.graph.finish(entry);
+    body.lowering.gaps.push(gaps);
     Family {
         name: t.name.text.clone(),
         count,
@@ -216,25 +222,60 @@ impl Body<'_, '_> {
     }
 
     fn block(&mut self, b: &Block) {
+        // Nothing goes between the words of `else if`.
+        if let [s] = &b.statements[..]
+            && matches!(s.kind, StatementKind::If(..))
+            && s.span.end == b.close.end
+        {
+            return self.one(s);
+        }
         let lets = |s: &Statement| matches!(s.kind, StatementKind::Let(_));
         let before = (b.statements.iter().any(lets)).then(|| self.constants.clone());
         self.statements(&b.statements);
+        self.ends(b);
         self.constants = before.unwrap_or_else(|| std::mem::take(&mut self.constants));
+    }
+
+    /// The end of a block, where something can be put behind its last statement.
+    fn ends(&mut self, b: &Block) {
+        // A label before the brace has no text of its own: the gap is the one behind it.
+        let bare =
+            |s: &&Statement| matches!(s.kind, StatementKind::Nothing) && !s.labels.is_empty();
+        if let Some(last) = b.statements.last().filter(|s| !bare(s)) {
+            self.gap(Side::Behind(last.span));
+        }
+    }
+
+    fn gap(&mut self, side: Side) {
+        if self.atomic == 0 && !self.sealed {
+            self.graph.gap(self.at, side);
+        }
     }
 
     fn statements(&mut self, statements: &[Statement]) {
         for s in statements {
-            for l in &s.labels {
-                self.place_label(l);
+            let shows = !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_));
+            if shows || !s.labels.is_empty() {
+                self.gap(Side::Before(s.span));
             }
-            if !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_)) {
-                self.graph.set_span(self.at, s.span);
+            if !s.labels.is_empty() {
+                // Who jumps to a label does not come by what is before it.
+                self.at = self.graph.behind(self.at);
+                s.labels.iter().for_each(|l| self.place_label(l));
+                self.gap(Side::BehindLabels(s.span));
             }
-            let mark = self.temporaries.mark();
-            // A wrong statement was reported; go on after it.
-            self.lowering.lost |= self.statement(s).is_none();
-            self.temporaries.release(mark);
+            self.one(s);
         }
+    }
+
+    fn one(&mut self, s: &Statement) {
+        if !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_)) {
+            self.graph.set_span(self.at, s.span);
+        }
+        let mark = self.temporaries.mark();
+        // A wrong statement was reported; go on after it.
+        self.lowering.lost |= self.statement(s).is_none();
+        self.temporaries.release(mark);
     }
 
     fn statement(&mut self, s: &Statement) -> Option<()> {
@@ -252,7 +293,7 @@ impl Body<'_, '_> {
             StatementKind::Break | StatementKind::Continue => self.leave(s)?,
             StatementKind::Goto(label) => self.goto(label, s.span)?,
             StatementKind::Await(e) => {
-                let head = self.at;
+                let head = self.head();
                 let after = self.graph.fresh();
                 let done = self.branch(e, after, head);
                 self.at = after;
@@ -292,7 +333,9 @@ impl Body<'_, '_> {
             // Whatever begins inside is refused, drained or not.
             StatementKind::AtomicBuffered(b) => {
                 self.emit(Action::AtomicBegin(Section::Buffered), s.span);
+                let around = std::mem::replace(&mut self.sealed, true);
                 self.block(b);
+                self.sealed = around;
                 self.emit(Action::AtomicEnd, b.close);
             }
             StatementKind::AtomicBegin(section) => {
@@ -451,12 +494,18 @@ impl Body<'_, '_> {
         done
     }
 
+    /// Where the rounds of a loop begin: who comes round does not come by what is before the loop.
+    fn head(&mut self) -> Place {
+        self.at = self.graph.behind(self.at);
+        self.at
+    }
+
     fn while_loop(&mut self, c: &Ex, body: &Block) -> Option<()> {
         if self.decided(c) == Some(true) {
             self.endless(body);
             return Some(());
         }
-        let head = self.at;
+        let head = self.head();
         let (inside, after) = (self.graph.fresh(), self.graph.fresh());
         let done = self.branch(c, inside, after);
         self.at = inside;
@@ -469,7 +518,7 @@ impl Body<'_, '_> {
     }
 
     fn endless(&mut self, body: &Block) {
-        let head = self.at;
+        let head = self.head();
         let after = self.graph.fresh();
         self.loops.push((after, head));
         self.block(body);

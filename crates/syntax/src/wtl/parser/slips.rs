@@ -194,6 +194,9 @@ impl Parser<'_, '_> {
             ";" if t.kind == Kind::Name && C_TYPES.contains(&before) => Some(
                 "a type comes behind the name: `shared x: bool;`, and integers need none: `shared x;`",
             ),
+            ";" if self.at("[") && C_TYPES.contains(&before) => {
+                Some("the length comes behind the name: `shared x[3];`, `shared x[3]: bool;`")
+            }
             ";" if self.at("(") && before == "fence" => Some("write `fence;`, without parentheses"),
             "{" if self.starts_statement(t) => {
                 Some("braces are always needed: `while … { x = 1; }`, `if … { x = 1; }`")

@@ -195,6 +195,8 @@ impl Parser<'_, '_> {
             }
             "local" => {
                 let span = self.span();
+                // Its names would be unknown in all that follows.
+                self.broken_declaration = true;
                 return Err(self.report(
                     Diagnostic::error(span, "registers are declared before the first statement")
                         .hint("move this line to the top of the thread"),
