@@ -283,6 +283,10 @@ fn variables(
                         diagnostics.push(Diagnostic::error(v.span, message).hint(hint));
                     }
                     None => {
+                        if functions.len() > 1 && v.values.contains(&Value::Count) {
+                            let message = "how many threads are meant is not clear: there are several functions";
+                            diagnostics.push(Diagnostic::error(v.span, message));
+                        }
                         first.insert(v.name.clone(), v.span);
                         all.push(v);
                     }
