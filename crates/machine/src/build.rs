@@ -173,15 +173,10 @@ impl<'w> Builder<'w> {
         let from = self.nodes[&key];
         let (i, offsets) = self.world.decode(key.address)?;
         let mut addresses = world::ahead(self.world, &i);
-        let mut lift = Lift {
-            image: &self.world.image,
-            addresses: &mut addresses,
-            vars: &mut self.graph.vars,
-            offsets,
-            ops: Vec::new(),
-        };
+        let image = &self.world.image;
+        let mut lift = Lift::new(image, &mut addresses, &mut self.graph.vars, offsets);
         let next = lift.instruction(&i)?;
-        let ops = lift.ops;
+        let ops = lift.ops();
         let mut ends = vec![(from, None)];
         self.lay(&mut ends, &ops, Origin::Code(key.address));
         let after = i.next_ip();

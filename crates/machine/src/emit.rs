@@ -4,7 +4,7 @@
 //! signed, because the model's numbers have a sign. A pointer is the number of the element it points at,
 //! −1 for null; a pointer to the one object there is, is 1, null 0.
 
-use crate::bits::{Base, Bin, Cmp, E, VarId, mask, signed};
+use crate::bits::{Base, Cmp, E, VarId};
 use crate::graph::{Access, Graph, Op, Origin};
 use crate::layout::{Layout, type_of};
 use crate::memory::{Kind, Target, Which, kind_of, spot};
@@ -12,11 +12,43 @@ use crate::world::{Object, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::program::{Action, Register, Step};
 use wattle_model::{
-    Expr, Family, Fence, Init, Local, Location, LocationId, Op1, Op2, Place, RegisterId, Section,
-    Span, Type,
+    Expr, Family, Fence, Init, Local, Location, LocationId, Op2, Place, RegisterId, Section, Span,
+    Type,
 };
+use wattle_x86::words::{M, Words, binary};
 
-type M = Expr<Local>;
+/// Pointers are no numbers; everything else is.
+impl Words for Emit<'_> {
+    fn variable(&self, v: VarId) -> Result<M, String> {
+        match self.kinds.get(&v) {
+            Some(Kind::Pointer(..)) => Err("a pointer is used as a number".to_string()),
+            _ => self.register(v),
+        }
+    }
+
+    fn signed(&self, v: VarId) -> bool {
+        self.signs.contains(&v)
+    }
+
+    fn pointers(&self, op: Cmp, a: &E, b: &E) -> Option<Result<M, String>> {
+        let pointed = |e: &E| match self.kind(e) {
+            Kind::Pointer(t, o) => Some((t, o)),
+            Kind::Null | Kind::Number | Kind::Mixed => None,
+        };
+        let to = pointed(a).or_else(|| pointed(b))?;
+        let op = match op {
+            Cmp::Eq => Op2::Eq,
+            Cmp::Ne => Op2::Ne,
+            Cmp::Ult | Cmp::Ule | Cmp::Slt | Cmp::Sle => {
+                return Some(Err("an order of addresses is not supported".to_string()));
+            }
+        };
+        let both = self
+            .pointer(a, to)
+            .and_then(|a| Ok((a, self.pointer(b, to)?)));
+        Some(both.map(|(a, b)| binary(op, a, b)))
+    }
+}
 
 pub struct Emit<'a> {
     pub objects: &'a [Object],
@@ -53,20 +85,6 @@ pub fn kinds(
             return kinds;
         }
     }
-}
-
-fn wrap(e: M, width: u32, signed: bool) -> M {
-    Expr::unary(
-        Op1::Wrap {
-            bits: width as u8,
-            signed,
-        },
-        e,
-    )
-}
-
-fn binary(op: Op2, a: M, b: M) -> M {
-    Expr::binary(op, a, b)
 }
 
 impl Emit<'_> {
@@ -118,251 +136,6 @@ impl Emit<'_> {
                 _ => Err("pointers and numbers are mixed in one place".to_string()),
             },
         }
-    }
-
-    /// A number that is cut to its width by where it goes.
-    fn outer(&self, e: &E, sign: bool) -> Result<M, String> {
-        match e {
-            // Sums and differences of narrower words are far from what the model's numbers can hold.
-            E::Bin(op @ (Bin::Add | Bin::Sub), a, b) if e.width() < 64 => {
-                self.ring(*op, a, b, sign)
-            }
-            _ => self.read(e, sign),
-        }
-    }
-
-    /// A sum, difference or product before it is cut.
-    fn ring(&self, op: Bin, a: &E, b: &E, sign: bool) -> Result<M, String> {
-        let w = a.width();
-        let x = self.read(a, sign)?;
-        Ok(match (op, b.as_const()) {
-            // Adding a large number is taking a small one away.
-            (Bin::Add, Some(c)) if signed(c, w) < 0 && signed(c, w) > i64::MIN && w > 1 => {
-                binary(Op2::Sub, x, Expr::Const(-signed(c, w)))
-            }
-            (Bin::Add, _) => binary(Op2::Add, x, self.read(b, sign)?),
-            (Bin::Sub, _) => binary(Op2::Sub, x, self.read(b, sign)?),
-            (_, _) => binary(Op2::Mul, x, self.read(b, sign)?),
-        })
-    }
-
-    /// Whether an expression comes with a sign.
-    fn natural(&self, e: &E) -> bool {
-        match e {
-            E::Var(v, _) => self.signs.contains(v),
-            E::Bin(Bin::Sar | Bin::Sdiv | Bin::Srem, ..) | E::Sext(..) => true,
-            E::Bin(Bin::Shr | Bin::Udiv | Bin::Urem, ..) => false,
-            E::Bin(_, a, b) => self.natural(a) || self.natural(b),
-            E::Ite(_, a, b) => self.natural(a) || self.natural(b),
-            E::Not(a) => self.natural(a),
-            _ => false,
-        }
-    }
-
-    /// The number without a sign, or of 64 bits with one.
-    pub fn number(&self, e: &E) -> Result<M, String> {
-        self.read(e, false)
-    }
-
-    /// The number with a sign, of one bit too: 0 or −1.
-    fn with_sign(&self, e: &E) -> Result<M, String> {
-        match e.width() {
-            1 => Ok(binary(Op2::Sub, Expr::Const(0), self.read(e, false)?)),
-            _ => self.read(e, true),
-        }
-    }
-
-    /// The number an expression is, read with or without a sign; 64 bits always have one, one bit never.
-    pub fn read(&self, e: &E, sign: bool) -> Result<M, String> {
-        let w = e.width();
-        let sign = w == 64 || (sign && w > 1);
-        Ok(match e {
-            E::Const(c, w) if sign => Expr::Const(signed(*c, *w)),
-            E::Const(c, _) => Expr::Const(*c as i64),
-            E::Var(v, _) => {
-                if let Some(Kind::Pointer(..)) = self.kinds.get(v) {
-                    return Err("a pointer is used as a number".to_string());
-                }
-                let register = self.register(*v)?;
-                match w == 64 || w == 1 || self.signs.contains(v) == sign {
-                    true => register,
-                    false => wrap(register, w, sign),
-                }
-            }
-            E::Address(..) => return Err("an address is used as a number".to_string()),
-            E::Unknown(_) => return Err("a value is used that the code never defines".to_string()),
-            E::Not(a) if w == 1 => self.read(a, false)?.negate(),
-            E::Not(a) if sign => Expr::unary(Op1::BitNot, self.read(a, true)?),
-            E::Not(a) => binary(Op2::Sub, Expr::Const(mask(w) as i64), self.read(a, false)?),
-            E::Bin(op, a, b) => return self.binary(*op, a, b, sign),
-            E::Cmp(op, a, b) => return self.comparison(*op, a, b),
-            E::Zext(a, _) => self.read(a, false)?,
-            E::Sext(a, _) => {
-                let m = self.with_sign(a)?;
-                if sign { m } else { wrap(m, w, false) }
-            }
-            E::Extract(a, low, _) => {
-                let m = self.read(a, self.natural(a))?;
-                let m = match low {
-                    0 => m,
-                    low => binary(Op2::Shr, m, Expr::Const(i64::from(*low))),
-                };
-                wrap(m, w, sign)
-            }
-            E::Insert(a, b, low) => {
-                let field = mask(b.width()) << low;
-                let rest = !field & mask(w);
-                let kept = binary(Op2::BitAnd, self.read(a, false)?, Expr::Const(rest as i64));
-                let part = match low + b.width() == 64 {
-                    true => self.with_sign(b)?,
-                    false => self.read(b, false)?,
-                };
-                let part = match low {
-                    0 => part,
-                    low => binary(Op2::Shl, part, Expr::Const(i64::from(*low))),
-                };
-                let m = binary(Op2::BitOr, kept, part);
-                if sign && w < 64 { wrap(m, w, true) } else { m }
-            }
-            E::Ite(c, a, b) => Expr::ite(
-                self.read(c, false)?,
-                self.read(a, sign)?,
-                self.read(b, sign)?,
-            ),
-        })
-    }
-
-    fn binary(&self, op: Bin, a: &E, b: &E, sign: bool) -> Result<M, String> {
-        let w = a.width();
-        let cut = |m: M| wrap(m, w, sign);
-        let fixed = b.as_const();
-        let most = if sign { mask(w) >> 1 } else { mask(w) };
-        let amount = || "a shift by this amount is not supported".to_string();
-        Ok(match op {
-            Bin::Add | Bin::Mul => {
-                let exact = match op {
-                    Bin::Add => a.most().checked_add(b.most()),
-                    _ => a.most().checked_mul(b.most()),
-                };
-                let m = self.ring(op, a, b, sign)?;
-                // A large number may have become a small one that is taken away.
-                let added = fixed.is_none_or(|c| signed(c, w) >= 0);
-                let fits = added && exact.is_some_and(|s| s <= most);
-                if fits { m } else { cut(m) }
-            }
-            Bin::Sub => cut(self.ring(op, a, b, sign)?),
-            Bin::And if w == 1 => binary(Op2::And, self.read(a, false)?, self.read(b, false)?),
-            Bin::Or if w == 1 => binary(Op2::Or, self.read(a, false)?, self.read(b, false)?),
-            Bin::Xor if w == 1 => binary(Op2::Ne, self.read(a, false)?, self.read(b, false)?),
-            // Low bits are the same with and without a sign.
-            Bin::And if fixed.is_some_and(|c| c <= mask(w) >> 1) => {
-                let c = Expr::Const(fixed.unwrap_or(0) as i64);
-                let whole = match a {
-                    E::Extract(whole, 0, _) => whole,
-                    a => a,
-                };
-                binary(Op2::BitAnd, self.read(whole, self.natural(whole))?, c)
-            }
-            Bin::And => binary(Op2::BitAnd, self.read(a, sign)?, self.read(b, sign)?),
-            Bin::Or => binary(Op2::BitOr, self.read(a, sign)?, self.read(b, sign)?),
-            Bin::Xor => binary(Op2::BitXor, self.read(a, sign)?, self.read(b, sign)?),
-            Bin::Shl => {
-                if b.most() >= 64 {
-                    return Err(amount());
-                }
-                let m = binary(Op2::Shl, self.read(a, sign)?, self.read(b, false)?);
-                let fits = fixed.is_some_and(|c| c < 63 && a.most() <= most >> c);
-                if fits { m } else { cut(m) }
-            }
-            Bin::Shr if w < 64 => {
-                if b.most() >= 64 {
-                    return Err(amount());
-                }
-                let m = binary(Op2::Shr, self.read(a, false)?, self.read(b, false)?);
-                let fits = !sign || fixed.is_some_and(|c| c > 0);
-                if fits { m } else { cut(m) }
-            }
-            Bin::Shr => match fixed {
-                Some(c) if c > 0 && c < 64 => {
-                    let m = binary(Op2::Shr, self.read(a, true)?, Expr::Const(c as i64));
-                    binary(Op2::BitAnd, m, Expr::Const((u64::MAX >> c) as i64))
-                }
-                _ if a.most() <= i64::MAX as u64 && b.most() < 64 => {
-                    binary(Op2::Shr, self.read(a, true)?, self.read(b, true)?)
-                }
-                _ => return Err("a shift of 64 bits by a register is not supported".to_string()),
-            },
-            // The one bit is the sign.
-            Bin::Sar if w == 1 => self.read(a, false)?,
-            Bin::Sdiv | Bin::Srem if w == 1 => {
-                return Err("a division of single bits is not supported".to_string());
-            }
-            Bin::Sar => {
-                if b.most() >= 64 {
-                    return Err(amount());
-                }
-                let m = binary(Op2::Shr, self.read(a, true)?, self.read(b, false)?);
-                if sign { m } else { cut(m) }
-            }
-            Bin::Udiv | Bin::Urem => {
-                let small = |e: &E| e.most() <= i64::MAX as u64;
-                if !small(a) || !small(b) {
-                    return Err("an unsigned division of 64 bits is not supported".to_string());
-                }
-                let op = if op == Bin::Udiv { Op2::Div } else { Op2::Rem };
-                let m = binary(op, self.read(a, false)?, self.read(b, false)?);
-                if sign && w < 64 { cut(m) } else { m }
-            }
-            Bin::Sdiv | Bin::Srem => {
-                let op = if op == Bin::Sdiv { Op2::Div } else { Op2::Rem };
-                let m = binary(op, self.read(a, true)?, self.read(b, true)?);
-                if sign { m } else { cut(m) }
-            }
-        })
-    }
-
-    fn comparison(&self, op: Cmp, a: &E, b: &E) -> Result<M, String> {
-        let w = a.width();
-        let (op, a, b) = match op {
-            // The one bit is the sign: 1 is less than 0.
-            Cmp::Slt if w == 1 => (Cmp::Ult, b, a),
-            Cmp::Sle if w == 1 => (Cmp::Ule, b, a),
-            op => (op, a, b),
-        };
-        let equality = matches!(op, Cmp::Eq | Cmp::Ne);
-        if w == 64 {
-            let pointer = [self.kind(a), self.kind(b)]
-                .into_iter()
-                .find_map(|k| match k {
-                    Kind::Pointer(t, o) => Some((t, o)),
-                    _ => None,
-                });
-            if let Some(to) = pointer {
-                if !equality {
-                    return Err("an order of addresses is not supported".to_string());
-                }
-                let op = if op == Cmp::Eq { Op2::Eq } else { Op2::Ne };
-                return Ok(binary(op, self.pointer(a, to)?, self.pointer(b, to)?));
-            }
-        }
-        let flip = |m: M| binary(Op2::BitXor, m, Expr::Const(i64::MIN));
-        let small = |e: &E| e.most() <= i64::MAX as u64;
-        let (sign, flipped) = match op {
-            Cmp::Eq | Cmp::Ne => (self.natural(a) || self.natural(b), false),
-            Cmp::Ult | Cmp::Ule => (false, w == 64 && !(small(a) && small(b))),
-            Cmp::Slt | Cmp::Sle => (true, false),
-        };
-        let (mut x, mut y) = (self.read(a, sign)?, self.read(b, sign)?);
-        if flipped {
-            (x, y) = (flip(x), flip(y));
-        }
-        let op = match op {
-            Cmp::Eq => Op2::Eq,
-            Cmp::Ne => Op2::Ne,
-            Cmp::Ult | Cmp::Slt => Op2::Lt,
-            Cmp::Ule | Cmp::Sle => Op2::Le,
-        };
-        Ok(binary(op, x, y))
     }
 
     /// The place of an access, its kind and sign, and what must hold before it.

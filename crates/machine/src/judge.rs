@@ -5,17 +5,15 @@
 //! The code runs in a page of its own between two rows of moves that load and save all registers; its
 //! memory operands point into a small buffer.
 
-use crate::bits::{E, VarId, mask, signed};
-use crate::emit::Emit;
-use crate::graph::{self, BE, CF, LE, LT, OF, Op, SF, Vars, ZF};
+use crate::bits::{E, VarId};
+use crate::graph::{self, BE, CF, LE, LT, OF, Op, PF, SF, Vars, ZF};
 use crate::image::Image;
-use crate::layout::Layout;
 use crate::lift::{Addresses, Lift, Micro};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeMap;
-use wattle_model::{Local, RegisterId};
+use wattle_x86::words::agrees;
 
 const BUFFER: usize = 256;
 
@@ -181,7 +179,7 @@ impl Words {
         let of = |v: VarId| self.values[&v].unwrap_or(0);
         let value = e.eval(&of).ok_or(Stop::Undefined)?;
         self.compared += 1;
-        in_the_model(e, &of, value);
+        agrees(e, &of, value);
         Ok(value)
     }
 
@@ -238,57 +236,6 @@ impl Words {
             return Err(Stop::Fault);
         }
         Ok(from)
-    }
-}
-
-/// The same value comes out of the model's arithmetic.
-pub fn in_the_model(e: &E, of: &impl Fn(VarId) -> u64, value: u64) {
-    let registers = e.vars().into_iter().map(|v| (v, RegisterId(v.0))).collect();
-    let mut widths = BTreeMap::new();
-    fn collect(e: &E, widths: &mut BTreeMap<u32, u32>) {
-        match e {
-            E::Var(v, w) => drop(widths.insert(v.0, *w)),
-            E::Const(..) | E::Address(..) | E::Unknown(_) => {}
-            E::Not(a) | E::Zext(a, _) | E::Sext(a, _) | E::Extract(a, _, _) => collect(a, widths),
-            E::Bin(_, a, b) | E::Cmp(_, a, b) | E::Insert(a, b, _) => {
-                collect(a, widths);
-                collect(b, widths);
-            }
-            E::Ite(c, a, b) => {
-                collect(c, widths);
-                collect(a, widths);
-                collect(b, widths);
-            }
-        }
-    }
-    collect(e, &mut widths);
-    let emit = Emit {
-        objects: &[],
-        layout: &Layout::default(),
-        kinds: BTreeMap::new(),
-        registers,
-        // Some variables have a sign, by chance.
-        signs: e
-            .vars()
-            .into_iter()
-            .filter(|v| (u64::from(v.0) ^ value).is_multiple_of(3))
-            .collect(),
-    };
-    for sign in [false, true] {
-        // Some things are refused; what is not refused is right.
-        let Ok(said) = emit.read(e, sign) else { return };
-        let read = |value: u64, width: u32, sign: bool| match sign && width > 1 {
-            true => signed(value, width),
-            false => (value & mask(width)) as i64,
-        };
-        let got = said.eval(&|l: &Local| match l {
-            Local::Register(r) => {
-                let v = VarId(r.0);
-                read(of(v), widths[&r.0], emit.signs.contains(&v))
-            }
-            _ => 0,
-        });
-        assert_eq!(got, Ok(read(value, e.width(), sign)), "{e} is {said:?}");
     }
 }
 
@@ -406,19 +353,14 @@ fn the_processor_agrees() {
             continue;
         }
         let mut vars = Vars::default();
-        let mut lift = Lift {
-            image: &image,
-            addresses: &mut Nothing,
-            vars: &mut vars,
-            offsets,
-            ops: Vec::new(),
-        };
+        let mut nothing = Nothing;
+        let mut lift = Lift::new(&image, &mut nothing, &mut vars, offsets);
         let name = format!("{:?}", i.code());
         if lift.instruction(&i).is_err() {
             *refused.entry(name).or_default() += 1;
             continue;
         }
-        let ops = lift.ops;
+        let ops = lift.ops();
         let mut registers = [0; 16];
         for r in &mut registers {
             *r = number(&mut rng);
@@ -439,8 +381,8 @@ fn the_processor_agrees() {
         }
         (registers[7], registers[15]) = (place, place);
         registers[4] = native.memory_address() + 200;
-        // Carry, zero, sign, overflow; bit 1 is always set.
-        let flags = (rng.random::<u64>() & 0x8c1) | 2;
+        // Carry, parity, zero, sign, overflow; bit 1 is always set.
+        let flags = (rng.random::<u64>() & 0x8c5) | 2;
         let memory = (0..BUFFER).map(|_| rng.random()).collect::<Vec<u8>>();
         let mut before = State {
             registers,
@@ -470,7 +412,14 @@ fn the_processor_agrees() {
         let (z, c, s, o) = (flag(6), flag(0), flag(7), flag(11));
         let less = s.zip(o).map(|(s, o)| s ^ o);
         let either = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a | b);
-        values.extend([(ZF, z), (CF, c), (SF, s), (OF, o), (LT, less)]);
+        values.extend([
+            (ZF, z),
+            (CF, c),
+            (SF, s),
+            (OF, o),
+            (PF, flag(2)),
+            (LT, less),
+        ]);
         values.extend([(BE, either(c, z)), (LE, either(less, z))]);
         values.insert(graph::CANARY, Some(0));
         let mut words = Words {
@@ -503,6 +452,7 @@ fn the_processor_agrees() {
             (CF, c),
             (SF, s),
             (OF, o),
+            (PF, after.flags >> 2 & 1),
             (LT, s ^ o),
             (BE, c | z),
             (LE, z | (s ^ o)),

@@ -5,18 +5,17 @@
 //! ```
 //!
 //! - `image`: an object, executable or archive member as bytes at addresses, names, source lines;
-//! - `lift`: one instruction as operations on words (`bits`), exactly as the processor does it;
+//! - `lift`: an instruction with its operands found, as the operations on words that [`wattle_x86`] says it
+//!   consists of, exactly as the processor does it;
 //! - `graph`: the functions a thread calls, inlined, as one graph of operations;
 //! - `passes`: constants and copies put in, the stack made into variables, what nobody reads dropped,
 //!   variables split and cut to the bits that are looked at;
 //! - `memory`: what each address points at, fields and pointers;
 //! - `emit`: the graph in the words of the model.
 
-mod bits;
 mod build;
 mod computed;
 mod emit;
-mod graph;
 pub mod image;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod judge;
@@ -37,6 +36,7 @@ pub use image::Image;
 pub use link::{Filled, fill};
 
 use std::fmt;
+use wattle_x86::{bits, graph};
 
 /// Why something was refused, for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,99 @@
-//! Operands: registers and their parts, numbers, memory.
+//! Operands of an image's instructions: registers, numbers, memory with its relocations.
 
 use super::{Lift, Result, general};
-use crate::bits::{Base, Bin, E, VarId};
-use crate::graph::{self, Access, Op};
+use crate::bits::{Base, Bin, E};
+use crate::graph;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use wattle_x86::instruction::{self as core, Memory, Operand, Part};
 
 impl Lift<'_> {
+    /// The instruction with its operands found.
+    pub(super) fn understood(
+        &mut self,
+        i: &Instruction,
+        op: core::Op,
+    ) -> Result<core::Instruction> {
+        let count = if op == core::Op::Nop { 0 } else { i.op_count() };
+        let operands = (0..count).map(|k| self.found(i, k));
+        Ok(core::Instruction {
+            op,
+            lock: i.has_lock_prefix(),
+            operands: operands.collect::<Result<_>>()?,
+        })
+    }
+
+    fn found(&mut self, i: &Instruction, operand: u32) -> Result<Operand> {
+        Ok(match i.op_kind(operand) {
+            OpKind::Register => {
+                let register = i.op_register(operand);
+                let Some((v, high)) = general(register) else {
+                    return Err(
+                        format!("the register {register:?} is not supported").to_lowercase()
+                    );
+                };
+                Operand::Register(Part {
+                    register: v,
+                    width: register.size() as u32 * 8,
+                    high,
+                })
+            }
+            OpKind::Memory => self.memory(i)?,
+            _ => {
+                let w = self.width(i, operand)?;
+                let value = i.immediate(operand);
+                let at = i.ip().wrapping_add(self.offsets.immediate_offset() as u64);
+                if self.offsets.has_immediate() && self.image.addresses.contains(&at) {
+                    let value = match w {
+                        64 => value,
+                        _ => value & 0xffff_ffff,
+                    };
+                    return Ok(Operand::Value(self.addresses.resolve(value)?.resize(w)));
+                }
+                Operand::Value(E::constant(value, w))
+            }
+        })
+    }
+
+    /// Memory; what is known to stay as it is in the file is a value.
+    fn memory(&mut self, i: &Instruction) -> Result<Operand> {
+        if i.mnemonic() == Mnemonic::Lea {
+            let address = self.address(i, true)?;
+            return Ok(Operand::Memory(Memory { address, bytes: 8 }));
+        }
+        let bytes = i.memory_size().size() as u32;
+        if i.memory_segment() == Register::FS
+            && i.memory_base() == Register::None
+            && i.memory_index() == Register::None
+            && i.memory_displacement64() == 0x28
+            && matches!(bytes, 1 | 2 | 4 | 8)
+        {
+            // The stack protector's secret.
+            let secret = self.meaning.get(graph::CANARY).extract(0, bytes * 8);
+            return Ok(Operand::Value(secret));
+        }
+        let bits = matches!(
+            i.mnemonic(),
+            Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
+        );
+        let chosen = bits && i.op1_kind() == OpKind::Register;
+        if i.memory_base() == Register::RIP && !chosen {
+            let target = i.ip_rel_memory_address();
+            if let Some(held) = self.image.got.get(&target) {
+                return Ok(Operand::Value(self.addresses.resolve(*held)?));
+            }
+            if let Some(value) = self.read_only(target, bytes) {
+                return Ok(Operand::Value(E::constant(value, bytes * 8)));
+            }
+        }
+        let address = self.address(i, false)?;
+        if let E::Address(Base::Code, _) = address {
+            return Err("reading code is not supported".into());
+        }
+        Ok(Operand::Memory(Memory { address, bytes }))
+    }
+
     /// The width of an operand in bits.
-    pub fn width(&self, i: &Instruction, operand: u32) -> Result<u32> {
+    pub(super) fn width(&self, i: &Instruction, operand: u32) -> Result<u32> {
         let bytes = match i.op_kind(operand) {
             OpKind::Register => i.op_register(operand).size(),
             OpKind::Memory => i.memory_size().size(),
@@ -23,73 +109,29 @@ impl Lift<'_> {
         }
     }
 
-    /// The value of an operand; memory is read, as part of a locked instruction or not.
-    pub fn operand(&mut self, i: &Instruction, operand: u32, locked: bool) -> Result<E> {
-        let w = self.width(i, operand)?;
-        match i.op_kind(operand) {
-            OpKind::Register => self.register(i.op_register(operand)),
-            OpKind::Memory => {
-                let at = self.access(i, locked)?;
-                self.load(i, &at)
-            }
-            _ => {
-                let value = i.immediate(operand);
-                let at = i.ip().wrapping_add(self.offsets.immediate_offset() as u64);
-                if self.offsets.has_immediate() && self.image.addresses.contains(&at) {
-                    let value = match w {
-                        64 => value,
-                        _ => value & 0xffff_ffff,
-                    };
-                    return Ok(self.addresses.resolve(value)?.resize(w));
-                }
-                Ok(E::constant(value, w))
-            }
-        }
+    /// An instruction of one operand, to read or write it.
+    fn alone(&mut self, i: &Instruction, operand: u32) -> Result<core::Instruction> {
+        Ok(core::Instruction {
+            op: core::Op::Mov,
+            lock: false,
+            operands: vec![self.found(i, operand)?],
+        })
     }
 
-    pub fn register(&self, register: Register) -> Result<E> {
-        let Some((v, high)) = general(register) else {
-            return Err(format!("the register {register:?} is not supported").to_lowercase());
-        };
-        let w = register.size() as u32 * 8;
-        Ok(self.get(v).extract(if high { 8 } else { 0 }, w))
+    /// The value of an operand; memory is read.
+    pub(super) fn operand(&mut self, i: &Instruction, operand: u32) -> Result<E> {
+        let alone = self.alone(i, operand)?;
+        self.meaning.operand(&alone, 0)
     }
 
     /// Writes a register or memory.
-    pub fn write(&mut self, i: &Instruction, operand: u32, value: E) -> Result<()> {
-        match i.op_kind(operand) {
-            OpKind::Register => {
-                let register = i.op_register(operand);
-                let Some((v, high)) = general(register) else {
-                    return Err(
-                        format!("the register {register:?} is not supported").to_lowercase()
-                    );
-                };
-                self.write_part(v, value, high);
-                Ok(())
-            }
-            OpKind::Memory => {
-                let at = self.access(i, false)?;
-                self.push(Op::Store { at, value });
-                Ok(())
-            }
-            _ => Err("this operand cannot be written".into()),
-        }
-    }
-
-    /// Writing 32 bits clears the rest of the register; writing less keeps it.
-    pub fn write_part(&mut self, v: VarId, value: E, high: bool) {
-        let whole = self.get(v);
-        let value = match value.width() {
-            64 => value,
-            32 => value.zext(64),
-            _ => whole.insert(value, if high { 8 } else { 0 }),
-        };
-        self.set(v, value);
+    pub(super) fn write(&mut self, i: &Instruction, operand: u32, value: E) -> Result<()> {
+        let alone = self.alone(i, operand)?;
+        self.meaning.write(&alone, 0, value)
     }
 
     /// The address of the memory operand.
-    pub fn address(&mut self, i: &Instruction, lea: bool) -> Result<E> {
+    pub(super) fn address(&mut self, i: &Instruction, lea: bool) -> Result<E> {
         if !lea
             && !matches!(
                 i.memory_segment(),
@@ -120,82 +162,14 @@ impl Lift<'_> {
             if register.size() != 8 {
                 return Err("addresses of 32 bits are not supported".into());
             }
-            let value = self.register(register)?;
-            let scaled = E::bin(Bin::Mul, value, E::constant(u64::from(scale), 64));
+            let Some((v, _)) = general(register) else {
+                return Err(format!("the register {register:?} is not supported").to_lowercase());
+            };
+            let by = E::constant(u64::from(scale), 64);
+            let scaled = E::bin(Bin::Mul, self.meaning.get(v), by);
             sum = E::sum(scaled, sum);
         }
         Ok(sum)
-    }
-
-    pub fn access(&mut self, i: &Instruction, locked: bool) -> Result<Access> {
-        let bytes = i.memory_size().size() as u32;
-        if !matches!(bytes, 1 | 2 | 4 | 8) {
-            return Err(format!("accesses of {bytes} bytes are not supported"));
-        }
-        if i.memory_segment() == Register::FS
-            && i.memory_base() == Register::None
-            && i.memory_index() == Register::None
-            && i.memory_displacement64() == 0x28
-        {
-            // The stack protector's secret; see `load`.
-            return Ok(Access {
-                address: E::Unknown(64),
-                bytes,
-                locked,
-            });
-        }
-        let bits = matches!(
-            i.mnemonic(),
-            Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
-        );
-        let chosen = bits && i.op1_kind() == OpKind::Register;
-        if i.memory_base() == Register::RIP && !chosen {
-            let target = i.ip_rel_memory_address();
-            if self.image.got.contains_key(&target) || self.read_only(target, bytes).is_some() {
-                return Ok(Access {
-                    address: E::Address(Base::Code, target as i64),
-                    bytes,
-                    locked,
-                });
-            }
-        }
-        let mut address = self.address(i, false)?;
-        // A bit of memory whose number is in a register may be in another word.
-        if chosen {
-            let number = self.operand(i, 1, false)?.sext(64);
-            let by = |n: u32| E::constant(u64::from(n.trailing_zeros()), 64);
-            let word = E::bin(Bin::Sar, number, by(bytes * 8));
-            address = E::sum(E::bin(Bin::Shl, word, by(bytes)), address);
-        }
-        Ok(Access {
-            address,
-            bytes,
-            locked,
-        })
-    }
-
-    /// Reads memory into a fresh variable.
-    pub fn load(&mut self, i: &Instruction, at: &Access) -> Result<E> {
-        if at.address.is_unknown() {
-            return Ok(self.get(graph::CANARY).extract(0, at.bytes * 8));
-        }
-        if let E::Address(Base::Code, target) = at.address {
-            let target = target as u64;
-            if let Some(held) = self.image.got.get(&target) {
-                return self.addresses.resolve(*held);
-            }
-            if let Some(value) = self.read_only(target, at.bytes) {
-                return Ok(E::constant(value, at.bytes * 8));
-            }
-            return Err("reading code is not supported".into());
-        }
-        let name = match i.op0_kind() {
-            OpKind::Register => format!("{:?}", i.op0_register().full_register()).to_lowercase(),
-            _ => "m".to_string(),
-        };
-        let to = self.vars.fresh(at.bytes * 8, &name);
-        self.push(Op::Load { to, at: at.clone() });
-        Ok(self.get(to))
     }
 
     /// A constant of the file.

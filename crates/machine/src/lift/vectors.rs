@@ -31,8 +31,8 @@ impl Lift<'_> {
                 let low = self.scalar(i, 1)?;
                 match xmm(i, 0) {
                     Some([to, high]) => {
-                        self.set(to, low.zext(64));
-                        self.set(high, E::constant(0, 64));
+                        self.meaning.set(to, low.zext(64));
+                        self.meaning.set(high, E::constant(0, 64));
                     }
                     None => {
                         let w = self.width(i, 0)?;
@@ -49,33 +49,33 @@ impl Lift<'_> {
                 };
                 // Only the lower half is used, but memory is read as a whole.
                 let [low, _] = self.vector(i, 1)?;
-                self.set(high, low);
+                self.meaning.set(high, low);
             }
             M::Punpckhqdq | M::Unpckhpd => {
                 let Some([to, high]) = xmm(i, 0) else {
                     return Ok(false);
                 };
                 let [_, value] = self.vector(i, 1)?;
-                let (value, kept) = (self.keep(value, "half"), self.get(high));
-                self.set(to, kept);
-                self.set(high, value);
+                let (value, kept) = (self.meaning.keep(value, "half"), self.meaning.get(high));
+                self.meaning.set(to, kept);
+                self.meaning.set(high, value);
             }
             M::Movhlps => {
                 let (Some([to, _]), Some([_, from])) = (xmm(i, 0), xmm(i, 1)) else {
                     return Ok(false);
                 };
-                let value = self.get(from);
-                self.set(to, value);
+                let value = self.meaning.get(from);
+                self.meaning.set(to, value);
             }
             M::Movlps | M::Movlpd | M::Movhps | M::Movhpd => {
                 let half = usize::from(matches!(i.mnemonic(), M::Movhps | M::Movhpd));
                 match (xmm(i, 0), xmm(i, 1)) {
                     (Some(to), None) => {
-                        let value = self.operand(i, 1, false)?;
-                        self.set(to[half], value);
+                        let value = self.operand(i, 1)?;
+                        self.meaning.set(to[half], value);
                     }
                     (None, Some(from)) => {
-                        let value = self.get(from[half]);
+                        let value = self.meaning.get(from[half]);
                         self.write(i, 0, value)?;
                     }
                     _ => return Ok(false),
@@ -106,32 +106,35 @@ impl Lift<'_> {
                     Mnemonic::Movd => 32,
                     _ => 64,
                 };
-                Ok(self.get(low).extract(0, w))
+                Ok(self.meaning.get(low).extract(0, w))
             }
-            None => self.operand(i, operand, false),
+            None => self.operand(i, operand),
         }
     }
 
     fn vector(&mut self, i: &Instruction, operand: u32) -> Result<[E; 2]> {
         if let Some([low, high]) = xmm(i, operand) {
-            return Ok([self.get(low), self.get(high)]);
+            return Ok([self.meaning.get(low), self.meaning.get(high)]);
         }
         let [low, high] = self.halves(i)?;
         if let (Some(a), Some(b)) = (self.constant(&low)?, self.constant(&high)?) {
             return Ok([a, b]);
         }
-        let to = [self.vars.fresh(64, "low"), self.vars.fresh(64, "high")];
+        let to = [
+            self.meaning.vars.fresh(64, "low"),
+            self.meaning.vars.fresh(64, "high"),
+        ];
         let load = |to: VarId, at: &Access| Op::Load { to, at: at.clone() };
         let ops = [load(to[0], &low), load(to[1], &high)];
         self.in_any_order(i, ops);
-        Ok(to.map(|v| self.get(v)))
+        Ok(to.map(|v| self.meaning.get(v)))
     }
 
     fn write_vector(&mut self, i: &Instruction, operand: u32, value: [E; 2]) -> Result<()> {
         match xmm(i, operand) {
             Some(to) => {
                 for (to, value) in to.into_iter().zip(value) {
-                    self.set(to, value);
+                    self.meaning.set(to, value);
                 }
             }
             None => {
@@ -150,10 +153,10 @@ impl Lift<'_> {
     fn in_any_order(&mut self, i: &Instruction, [first, second]: [Op; 2]) {
         match i.memory_base() == Register::RSP {
             true => {
-                self.push(first);
-                self.push(second);
+                self.meaning.push(first);
+                self.meaning.push(second);
             }
-            false => self.ops.push(Micro::Either(vec![
+            false => self.meaning.ops.push(Micro::Either(vec![
                 vec![first.clone(), second.clone()],
                 vec![second, first],
             ])),

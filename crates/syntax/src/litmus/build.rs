@@ -290,14 +290,6 @@ fn widths(thread: usize, code: &Code, names: &[Named]) -> Widths {
     };
     for x in &code.instructions {
         x.names().into_iter().for_each(&mut note);
-        if x.op == crate::x86_core::Op::Cmpxchg {
-            let size = operation_size(x).ok().flatten().unwrap_or(Size::Dword);
-            note(Name {
-                base: Base::A,
-                size,
-                high: false,
-            });
-        }
     }
     for n in names {
         if let Place::Register(t, name) = n.place

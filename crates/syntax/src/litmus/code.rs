@@ -136,7 +136,11 @@ fn instruction(c: &mut Cursor<'_>, column: &mut Column, locked: &mut bool) -> Re
 fn operand(c: &mut Cursor<'_>) -> Result<(RawOperand, Span)> {
     let t = c.peek();
     let size = size_keyword(c);
-    if size.is_some() || c.peek().is("[") || c.peek().is("(") || c.ahead(1).is("(") {
+    // `x+4(%rip)`, `x-4(%rip)`
+    let less = c.ahead(1).kind == Kind::Number && c.ahead(1).text.starts_with('-');
+    let beyond = t.kind == Kind::Name && Name::parse(t.text).is_none();
+    let beyond = beyond && (c.ahead(1).is("+") || less);
+    if size.is_some() || c.peek().is("[") || c.peek().is("(") || c.ahead(1).is("(") || beyond {
         let (mut memory, span) = memory(c)?;
         memory.size = size;
         return Ok((RawOperand::Memory(memory), t.span.to(span)));
@@ -193,11 +197,23 @@ fn memory(c: &mut Cursor<'_>) -> Result<(RawMemory, Span)> {
     } else if c.peek().kind == Kind::Name && !c.peek().is("(") && !c.peek().is("[") {
         // `x(%rip)` is the position-independent way to name `x`.
         let (name, _) = name(c, "a location")?;
+        while c.eat("+") || c.peek().kind == Kind::Number {
+            m.offset = m.offset.wrapping_add(number(c)?);
+        }
         c.expect("(")?;
-        let t = c.take();
-        if !t.text.eq_ignore_ascii_case("rip") {
-            return Err(Diagnostic::error(t.span, "only `%rip` may follow a name")
-                .hint(format!("write `[{name}]` or `({name})`")));
+        // `t(,%rsi,4)` and `t(%rsi)` are elements of `t`.
+        if c.peek().is(",") {
+            base_index_scale(c, &mut m)?;
+        } else if c.peek().text.eq_ignore_ascii_case("rip") {
+            c.take();
+        } else if Name::parse(c.peek().text).is_some() {
+            m.base = register(c, &mut m)?;
+        } else {
+            let t = c.peek();
+            return Err(
+                Diagnostic::error(t.span, "only `%rip` or an index may follow a name")
+                    .hint(format!("write `[{name}]` or `({name})`")),
+            );
         }
         let end = c.expect(")")?;
         m.name = Some(name);

@@ -118,12 +118,14 @@ impl Resolver<'_> {
         if operands.len() < raw.operands.len() {
             return None;
         }
-        if self.swapped(raw.op, &operands) {
+        let several = operands.len() > 2 && self.order == Order::DestinationLast;
+        if several || self.swapped(raw.op, &operands) {
             operands.reverse();
         }
         let x = Instruction {
             op: raw.op,
             suffix: raw.suffix,
+            source: raw.source,
             lock: raw.lock,
             operands,
             target: raw.target.clone(),
@@ -177,11 +179,29 @@ impl Resolver<'_> {
                 index: m.index,
                 offset: m.offset,
             })),
-            (Some(_), _) => Err(Diagnostic::error(
-                span,
-                "an address is either a location or registers, not both",
-            )
-            .hint("put the location's address into a register in the initial state")),
+            (Some(name), base) => {
+                let index = match (base, m.index) {
+                    (Some(base), None) => (base, 1),
+                    (None, Some(index)) => index,
+                    _ => {
+                        let message = "an element of an array has one index";
+                        return Err(Diagnostic::error(span, message).hint(
+                            "put the location's address into a register in the initial state",
+                        ));
+                    }
+                };
+                let region = self.locations.named(name, span);
+                let size = (self.locations.location(region).declared).map_or(4, |(s, _)| s.bytes());
+                if m.offset % size != 0 {
+                    let message = format!("this address lies outside of `{name}`");
+                    return Err(Diagnostic::error(span, message));
+                }
+                Ok(Element::Indexed {
+                    region,
+                    element: m.offset / size,
+                    index,
+                })
+            }
             (None, None) => Err(
                 Diagnostic::error(span, "numbers as addresses are not supported")
                     .expected("a location or a register"),
@@ -234,10 +254,14 @@ impl Resolver<'_> {
 
     fn note_access(&mut self, x: &Instruction) {
         let Some(m) = x.memory() else { return };
-        let size = operation_size(x).ok().flatten();
-        match &m.at {
-            Element::Number(id, _) | Element::Own(id) => self.locations.accessed(*id, size),
-            Element::Pointer(_) => {
+        let size = match x.op {
+            Op::Lea => return,
+            Op::Movzx | Op::Movsx => m.size.or(x.source),
+            _ => operation_size(x).ok().flatten(),
+        };
+        match m.at.region() {
+            Some(id) => self.locations.accessed(id, size),
+            None => {
                 let pointed = 0..self.locations.all.len();
                 for i in pointed
                     .filter(|i| self.locations.all[*i].pointed)

@@ -330,3 +330,15 @@ fn stores_to_parts_of_cells() {
         "#]],
     );
 }
+
+/// Forms of operands and instructions that compilers use: elements behind a name, narrow loads, bits.
+#[test]
+fn compiled_forms() {
+    let text = "X86_64 forms\n{ int32_t t[4]={1,2,3,4}; uint8_t b=200; }\n P0 ;\n movl t+8(%rip),%eax ;\n movzbl b(%rip),%ecx ;\n movsbl b(%rip),%edx ;\n rep nop ;\n shll $2,%eax ;\n btsl $0,%eax ;\n lea 5(%rax),%rbx ;\n movl $1,%esi ;\n movl t(,%rsi,4),%edi ;\nforall (0:eax=13 /\\ 0:ecx=200 /\\ 0:edx=-56 /\\ 0:rbx=18 /\\ 0:edi=2)\n";
+    let parsed = super::parse(text);
+    assert!(
+        parsed.program.is_some(),
+        "{}",
+        parsed.render("t.litmus", text)
+    );
+}

@@ -9,7 +9,7 @@ use crate::x86_core::{
     check_shape, instruction, labels, operation_size, size_keyword,
 };
 use std::collections::BTreeMap;
-use wattle_model::{RegionId, Span};
+use wattle_model::{FamilyId, RegionId, Span};
 
 /// Reads code line by line; names are resolved at once because all data stands before.
 pub struct Reader<'a> {
@@ -18,6 +18,10 @@ pub struct Reader<'a> {
     /// Numbers are mathematical: only whole registers make sense.
     pub mathematical: bool,
     pub diagnostics: &'a mut Vec<Diagnostic>,
+    /// Whose code it is; nobody's before the threads start.
+    family: Option<FamilyId>,
+    /// Whether `N` is clear.
+    counted: bool,
     /// What the code calls the running thread, with `$`.
     own: Option<(String, Span)>,
 }
@@ -32,6 +36,7 @@ impl<'a> Reader<'a> {
     pub fn new(
         variables: &'a [Variable],
         mathematical: bool,
+        (family, counted): (Option<FamilyId>, bool),
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
         let named = variables.iter().enumerate();
@@ -40,6 +45,8 @@ impl<'a> Reader<'a> {
             variables,
             mathematical,
             diagnostics,
+            family,
+            counted,
             own: None,
         }
     }
@@ -113,6 +120,11 @@ impl<'a> Reader<'a> {
         }
         let t = c.name("a register, a number or a memory operand")?;
         if t.text == "N" {
+            if !self.counted {
+                let message =
+                    "how many threads are meant is not clear: there are several functions";
+                return Err(Diagnostic::error(t.span, message));
+            }
             return Ok(Operand::Immediate(Immediate::Count, t.span));
         }
         match Name::parse(t.text) {
@@ -124,19 +136,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Only 32-bit registers and, with wrap-around numbers, their parts.
+    /// Mathematical integers are in the registers of 32 bits.
     fn check_register(&self, n: Name, t: Token<'_>) -> Result<()> {
-        let whole = n.size == Size::Dword;
-        if whole || (n.size < Size::Dword && !self.mathematical) {
+        if n.size == Size::Dword || !self.mathematical {
             return Ok(());
         }
-        let message = if n.size == Size::Qword {
-            format!("register `{}` has 64 bits, but programs are 32-bit", t.text)
-        } else {
-            format!(
+        let message = match n.size {
+            Size::Qword => format!(
+                "register `{}` has 64 bits, which mathematical integers do not have",
+                t.text
+            ),
+            _ => format!(
                 "register `{}` is a part, which mathematical integers do not have",
                 t.text
-            )
+            ),
         };
         let whole = n.base.name(Size::Dword).to_ascii_lowercase();
         Err(Diagnostic::error(t.span, message).hint(format!("use `{whole}`")))
@@ -153,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `[x]` or `[x + $t]`.
+    /// `[x]`, `[x + $t]`, `[a + 4]`, `[a + eax*4 + 4]`.
     fn memory(&mut self, c: &mut Cursor<'_>, size: Option<Size>, start: Span) -> Result<Operand> {
         c.expect("[")?;
         let t = c.name("a variable")?;
@@ -161,33 +174,98 @@ impl<'a> Reader<'a> {
             return Err(self.unknown_variable(t));
         };
         let v = &self.variables[i];
-        let mut own = v.per_thread;
-        if c.eat("+") {
-            let thread = c.peek();
-            if thread.kind != Kind::Marked('$') {
-                return Err(c.unexpected("a thread such as `$t`"));
+        let mut own = v.of.is_some();
+        let mut offset = 0i64;
+        let mut index: Option<(Name, i64)> = None;
+        loop {
+            if c.at("-") && c.ahead(1).kind == Kind::Number {
+                offset = offset.wrapping_add(number(c)?.unwrap_or(0));
+                continue;
             }
-            c.take();
-            if !v.per_thread {
-                let message = format!("`{}` is one variable, not one per thread", v.name);
-                return Err(
-                    Diagnostic::error(thread.span, message).hint("declare it in `thread_data`")
-                );
+            if !c.eat("+") {
+                break;
             }
-            self.check_own(thread)?;
-            own = true;
+            let term = c.peek();
+            if term.kind == Kind::Marked('$') {
+                c.take();
+                if v.of.is_none() {
+                    let message = format!("`{}` is one variable, not one per thread", v.name);
+                    return Err(
+                        Diagnostic::error(term.span, message).hint("declare it in `thread_data`")
+                    );
+                }
+                self.check_own(term)?;
+                own = true;
+                continue;
+            }
+            let (register, by) = match number(c)? {
+                Some(n) if c.eat("*") => (Some(self.register(c)?), n),
+                Some(n) => (None, n),
+                None => {
+                    let register = self.register(c)?;
+                    let by = if c.eat("*") { number(c)? } else { Some(1) };
+                    (Some(register), by.ok_or_else(|| c.unexpected("a number"))?)
+                }
+            };
+            match register {
+                None => offset = offset.wrapping_add(by),
+                Some(_) if index.is_some() => {
+                    let message = "an element of an array has one index";
+                    return Err(Diagnostic::error(term.span, message));
+                }
+                Some(_) if !matches!(by, 1 | 2 | 4 | 8) => {
+                    let message = "an index is taken 1, 2, 4 or 8 times";
+                    return Err(Diagnostic::error(term.span, message));
+                }
+                Some(register) => index = Some((register, by)),
+            }
         }
         let end = c.expect("]")?;
-        let id = RegionId::new(i);
-        Ok(Operand::Memory(Memory {
-            at: if own {
-                Element::Own(id)
-            } else {
-                Element::Number(id, 0)
+        let span = start.to(end);
+        if let (Some(_), None) = (v.of, self.family) {
+            let message = "there is no thread yet whose variable this could be";
+            return Err(Diagnostic::error(span, message));
+        }
+        if v.of.is_some() && v.of != self.family {
+            let message = format!("these threads have no `{}`", v.name);
+            return Err(Diagnostic::error(span, message));
+        }
+        let bytes = v.size.bytes();
+        let element = offset / bytes;
+        let inside = index.is_some() || (0..v.values.len() as i64).contains(&element);
+        if offset % bytes != 0 || !inside || own && (offset != 0 || index.is_some()) {
+            let message = format!("this address lies outside of `{}`", v.name);
+            let hint = match v.values.len() {
+                1 => format!("`{}` has {bytes} bytes", v.name),
+                n => format!("`{}` has {n} elements of {bytes} bytes", v.name),
+            };
+            return Err(Diagnostic::error(span, message).hint(hint));
+        }
+        let region = RegionId::new(i);
+        let at = match index {
+            _ if own => Element::Own(region),
+            None => Element::Number(region, element as u32),
+            Some(index) => Element::Indexed {
+                region,
+                element,
+                index,
             },
-            size,
-            span: start.to(end),
-        }))
+        };
+        Ok(Operand::Memory(Memory { at, size, span }))
+    }
+
+    fn register(&mut self, c: &mut Cursor<'_>) -> Result<Name> {
+        let t = c.peek();
+        let Some(n) = Name::parse(t.text).filter(|_| t.kind == Kind::Name) else {
+            return Err(c.unexpected("a register, a number or a thread such as `$t`"));
+        };
+        c.take();
+        self.check_register(n, t)?;
+        if n.size < Size::Dword {
+            let message = "an index is a register of 32 or 64 bits";
+            return Err(Diagnostic::error(t.span, message));
+        }
+        Ok(n)
     }
 
     /// The code has one name for the running thread, and no way to name another.
@@ -208,7 +286,7 @@ impl<'a> Reader<'a> {
     fn unknown_variable(&self, t: Token<'_>) -> Diagnostic {
         let d = Diagnostic::error(t.span, format!("there is no variable `{}`", t.text));
         if Name::parse(t.text).is_some() {
-            return d.hint("addresses in registers are not part of the language");
+            return d.hint("an address begins with a variable: `[array + eax*4]`");
         }
         match nearest(t.text, self.variables.iter().map(|v| v.name.as_str())) {
             Some(near) => d.hint(format!("did you mean `{near}`?")),

@@ -5,9 +5,9 @@
 use super::build::Layout;
 use super::code::Read;
 use crate::diagnostics::Diagnostic;
-use crate::x86_core::{Code, Element, lower};
+use crate::x86_core::{Code, lower};
 use wattle_model::program::{Action, Place};
-use wattle_model::{Expr, Local, Span, Type};
+use wattle_model::{Expr, FamilyId, Local, Span, Type};
 
 const MAX_STEPS: usize = 10_000;
 
@@ -17,7 +17,7 @@ type Value = Expr<Local>;
 pub fn run(
     read: &Read,
     layout: &Layout<'_>,
-    memory: &mut [Option<Value>],
+    memory: &mut [Vec<Option<Value>>],
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if let Some((at, span)) = read.started
@@ -25,13 +25,6 @@ pub fn run(
     {
         let message = "code after `start_threads` runs beside the threads, which is not supported";
         diagnostics.push(Diagnostic::error(span, message));
-    }
-    for m in read.code.instructions.iter().filter_map(|x| x.memory()) {
-        if matches!(m.at, Element::Own(_)) {
-            let message = "there is no thread yet whose variable this could be";
-            diagnostics.push(Diagnostic::error(m.span, message));
-            return;
-        }
     }
     if let Err(d) = follow(&read.code, layout, memory, diagnostics) {
         diagnostics.push(d);
@@ -41,7 +34,7 @@ pub fn run(
 fn follow(
     code: &Code,
     layout: &Layout<'_>,
-    memory: &mut [Option<Value>],
+    memory: &mut [Vec<Option<Value>>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let widths = layout.widths(code, &[]);
@@ -50,7 +43,7 @@ fn follow(
         code,
         &widths,
         &Default::default(),
-        &layout.machine(),
+        &layout.machine(FamilyId(0)),
         diagnostics,
     );
     if diagnostics.len() > before {
@@ -89,7 +82,8 @@ fn follow(
             }
             Action::Load { register, place } => {
                 let ty = lowered.registers[register.index()].ty;
-                let v = memory[cell(place)].clone().ok_or_else(|| {
+                let (r, k) = cell(place, &registers, memory, step.span)?;
+                let v = memory[r][k].clone().ok_or_else(|| {
                     let message = "this reads a variable that nothing has set";
                     Diagnostic::error(step.span, message)
                 })?;
@@ -97,8 +91,8 @@ fn follow(
             }
             Action::Store { place, value: e } => {
                 let v = value(e, &registers, step.span)?;
-                let i = cell(place);
-                memory[i] = Some(admit(v, layout.types[i]));
+                let (r, k) = cell(place, &registers, memory, step.span)?;
+                memory[r][k] = Some(admit(v, layout.types[r]));
             }
             _ => {}
         }
@@ -109,10 +103,22 @@ fn follow(
     Err(Diagnostic::error(span, message))
 }
 
-fn cell(place: &Place) -> usize {
+/// The variable and the element.
+fn cell(
+    place: &Place,
+    registers: &[Option<Value>],
+    memory: &[Vec<Option<Value>>],
+    span: Span,
+) -> Result<(usize, usize), Diagnostic> {
+    let outside = || Diagnostic::error(span, "this is no element of the array");
     match place {
-        Place::Region(r, _) => r.index(),
-        Place::Memory(_) => 0,
+        Place::Region(r, index) => {
+            let index = known(value(index, registers, span)?, span)?;
+            let index = usize::try_from(index).map_err(|_| outside())?;
+            let inside = index < memory[r.index()].len();
+            inside.then_some((r.index(), index)).ok_or_else(outside)
+        }
+        Place::Memory(_) => Err(outside()),
     }
 }
 

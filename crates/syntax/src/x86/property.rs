@@ -5,7 +5,7 @@ use super::number;
 use crate::diagnostics::{Diagnostic, nearest};
 use crate::flow::junction;
 use crate::tokens::{Cursor, Kind, Token};
-use crate::x86_core::{Arithmetic, Base, Code, Name, Result, Size};
+use crate::x86_core::{Arithmetic, Base, Code, Name, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::expr::wrap;
 use wattle_model::{
@@ -13,21 +13,44 @@ use wattle_model::{
     PropertyKind, RegionId, RegisterId, Span, ThreadIndex, ThreadRef, Type,
 };
 
+/// What threads run, as properties see it.
+pub struct Function<'a> {
+    pub name: &'a str,
+    written: Vec<BTreeSet<Base>>,
+    positions: BTreeMap<&'a str, usize>,
+    /// Where the threads' registers are.
+    register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
+}
+
+impl<'a> Function<'a> {
+    pub fn new(
+        name: &'a str,
+        code: &'a Code,
+        register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
+    ) -> Self {
+        Function {
+            name,
+            written: code.written_before(),
+            positions: code.label_positions(),
+            register,
+        }
+    }
+}
+
 pub struct Reader<'a> {
     pub layout: &'a Layout<'a>,
-    /// Positions of the thread's registers.
-    pub register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
-    indices: Vec<(String, String)>,
-    /// Registers that a state may show before the thread has written them.
-    pub exposed: BTreeSet<Base>,
+    functions: &'a [Function<'a>],
+    /// Threads: as they are written, as they are shown, and what they run.
+    indices: Vec<(String, String, usize)>,
+    /// What threads run that are compared with a label.
+    told: BTreeMap<String, usize>,
+    /// Registers that a state may show before a thread has written them, with what it runs.
+    pub exposed: BTreeSet<(usize, Base)>,
     /// Registers and labels of threads in the current alternative.
     registers: BTreeSet<(IndexId, Base)>,
     labels: BTreeSet<(IndexId, usize)>,
-    written: Vec<BTreeSet<Base>>,
-    positions: BTreeMap<&'a str, usize>,
 }
 
-const FAMILY: FamilyId = FamilyId(0);
 const MAX_INDICES: usize = 16;
 
 /// Registers a property speaks of, so that the threads have them.
@@ -83,20 +106,15 @@ fn same_width(
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(
-        layout: &'a Layout<'a>,
-        code: &'a Code,
-        register: &'a dyn Fn(Name) -> Option<Expr<RegisterId>>,
-    ) -> Self {
+    pub fn new(layout: &'a Layout<'a>, functions: &'a [Function<'a>]) -> Self {
         Reader {
             layout,
-            register,
+            functions,
             indices: Vec::new(),
+            told: BTreeMap::new(),
             exposed: BTreeSet::new(),
             registers: BTreeSet::new(),
             labels: BTreeSet::new(),
-            written: code.written_before(),
-            positions: code.label_positions(),
         }
     }
 
@@ -105,13 +123,51 @@ impl<'a> Reader<'a> {
     fn end_alternative(&mut self) {
         let labels = std::mem::take(&mut self.labels);
         for (thread, base) in std::mem::take(&mut self.registers) {
+            let runs = self.runs(thread);
+            let written = &self.functions[runs].written;
             let covered = labels
                 .iter()
-                .any(|(t, at)| *t == thread && self.written[*at].contains(&base));
+                .any(|(t, at)| *t == thread && written[*at].contains(&base));
             if !covered {
-                self.exposed.insert(base);
+                self.exposed.insert((runs, base));
             }
         }
+    }
+
+    /// The number of what a thread runs.
+    fn runs(&self, thread: IndexId) -> usize {
+        self.indices[thread.index()].2
+    }
+
+    /// A thread runs what has the labels it is compared with.
+    fn tell(&mut self, tokens: &[Token<'_>]) -> Result<()> {
+        for window in tokens.windows(6) {
+            let compared = |t: &Token<'_>| matches!(t.text, "=" | "==" | "<>" | "!=");
+            let (thread, label) = match window {
+                [eip, open, t, _, op, label]
+                    if eip.is_word("eip") && open.is("[") && compared(op) =>
+                {
+                    (t, label)
+                }
+                [label, op, eip, open, t, _]
+                    if eip.is_word("eip") && open.is("[") && compared(op) =>
+                {
+                    (t, label)
+                }
+                _ => continue,
+            };
+            let known = |f: &Function<'_>| f.positions.contains_key(label.text);
+            let Some(runs) = self.functions.iter().position(known) else {
+                continue;
+            };
+            let before = self.told.insert(thread.text.to_string(), runs);
+            if before.is_some_and(|b| b != runs) {
+                let message = format!("`${}` cannot run two functions", thread.text);
+                return Err(Diagnostic::error(label.span, message)
+                    .hint("labels of different functions need different threads"));
+            }
+        }
+        Ok(())
     }
 
     pub fn property(&mut self, lines: &[Vec<Token<'_>>], span: Span) -> Result<Property> {
@@ -126,6 +182,7 @@ impl<'a> Reader<'a> {
             return Err(Diagnostic::error(span, "this section is empty")
                 .expected("conditions such as `eip[$t1] = cs && eip[$t2] = cs`"));
         }
+        self.tell(&tokens)?;
         let mut c = Cursor::new(tokens.clone());
         let mut alternatives = Vec::new();
         loop {
@@ -147,9 +204,9 @@ impl<'a> Reader<'a> {
                 indices: self
                     .indices
                     .iter()
-                    .map(|(_, name)| IndexVariable {
+                    .map(|(_, name, runs)| IndexVariable {
                         name: name.clone(),
-                        family: FAMILY,
+                        family: FamilyId::new(*runs),
                     })
                     .collect(),
                 expr: junction(Op2::Or, alternatives).unwrap_or(Expr::FALSE),
@@ -175,9 +232,12 @@ impl<'a> Reader<'a> {
         match (left, right) {
             (Term::Eip(thread, _), Term::Name(label, span))
             | (Term::Name(label, span), Term::Eip(thread, _)) => {
-                self.check_label(&label, span)?;
+                let positions = &self.functions[thread.family.index()].positions;
+                let Some(position) = positions.get(label.as_str()) else {
+                    return Err(self.unknown_label(&label, span));
+                };
                 let here = match thread.index {
-                    ThreadIndex::Variable(i) => Some((i, self.positions[label.as_str()])),
+                    ThreadIndex::Variable(i) => Some((i, *position)),
                     ThreadIndex::Number(_) => None,
                 };
                 let at = Expr::Atom(Observation::At(thread, label));
@@ -217,20 +277,18 @@ impl<'a> Reader<'a> {
         match t {
             Term::Value(e, bits) => Ok((e, bits)),
             Term::Number(n, _) => Ok((Expr::Const(n), None)),
-            Term::Name(name, span) => self.cell(&name, Expr::Const(0), false, span),
+            Term::Name(name, span) => self.cell(&name, Expr::Const(0), None, span),
             Term::Eip(_, span) => Err(Diagnostic::error(span, "`eip` is compared with a label")),
         }
     }
 
-    fn check_label(&self, label: &str, span: Span) -> Result<()> {
-        if self.positions.contains_key(label) {
-            return Ok(());
-        }
+    fn unknown_label(&self, label: &str, span: Span) -> Diagnostic {
         let d = Diagnostic::error(span, format!("there is no label `{label}`"));
-        Err(match nearest(label, self.positions.keys().copied()) {
+        let all = (self.functions.iter()).flat_map(|f| f.positions.keys().copied());
+        match nearest(label, all) {
             Some(near) => d.hint(format!("did you mean `{near}`?")),
             None => d.expected("a label of `thread_code`"),
-        })
+        }
     }
 
     /// `eip[$t]`, `eax[$t]`, `x`, `x[$t]`, `$t:x`, `$t:x[$u]`, a number, `N`.
@@ -245,7 +303,13 @@ impl<'a> Reader<'a> {
         let t = c.name("`eip[$t]`, a register, a variable or a number")?;
         if !c.eat("[") {
             if t.text == "N" {
-                return Ok(Term::Value(Expr::Atom(Observation::Count(FAMILY)), None));
+                if self.functions.len() > 1 {
+                    let message =
+                        "how many threads are meant is not clear: there are several functions";
+                    return Err(Diagnostic::error(t.span, message));
+                }
+                let count = Observation::Count(FamilyId(0));
+                return Ok(Term::Value(Expr::Atom(count), None));
             }
             return Ok(Term::Name(t.text.to_string(), t.span));
         }
@@ -257,18 +321,18 @@ impl<'a> Reader<'a> {
         let end = c.expect("]")?;
         let span = t.span.to(end);
         let index = self.index(thread)?;
+        let runs = self.runs(index);
         let thread = ThreadRef {
-            family: FAMILY,
+            family: FamilyId::new(runs),
             index: ThreadIndex::Variable(index),
         };
         if t.is_word("eip") {
             return Ok(Term::Eip(thread, span));
         }
         if let Some(name) = Name::parse(t.text) {
-            let found = (self.register)(name).filter(|_| name.size <= Size::Dword);
-            let Some(e) = found else {
+            let Some(e) = (self.functions[runs].register)(name) else {
                 let message = format!("the threads have no register `{}`", t.text);
-                return Err(Diagnostic::error(span, message).expected("a 32-bit register"));
+                return Err(Diagnostic::error(span, message));
             };
             self.registers.insert((index, name.base));
             let observed: std::result::Result<_, Diagnostic> =
@@ -280,7 +344,7 @@ impl<'a> Reader<'a> {
             return Ok(Term::Value(observed?, bits));
         }
         let own = Expr::Atom(Observation::Index(index));
-        let (value, bits) = self.cell(t.text, own, true, span)?;
+        let (value, bits) = self.cell(t.text, own, Some(thread.family), span)?;
         Ok(Term::Value(value, bits))
     }
 
@@ -319,7 +383,7 @@ impl<'a> Reader<'a> {
         &self,
         name: &str,
         index: Expr<Observation>,
-        per_thread: bool,
+        of: Option<FamilyId>,
         span: Span,
     ) -> Result<(Expr<Observation>, Option<u8>)> {
         let variables = self.layout.variables;
@@ -332,12 +396,15 @@ impl<'a> Reader<'a> {
                 },
             );
         };
-        if variables[i].per_thread != per_thread {
+        if variables[i].of != of {
             let d = Diagnostic::error(span, format!("`{name}` is used like what it is not"));
-            return Err(if per_thread {
-                d.hint(format!("it is shared: write `{name}` without a thread"))
-            } else {
-                d.hint(format!("every thread has one: write `{name}[$t]`"))
+            return Err(match (variables[i].of, of) {
+                (None, _) => d.hint(format!("it is shared: write `{name}` without a thread")),
+                (Some(_), None) => d.hint(format!("every thread has one: write `{name}[$t]`")),
+                (Some(f), Some(_)) => {
+                    let function = self.functions[f.index()].name;
+                    d.hint(format!("only threads that run `{function}` have one"))
+                }
             });
         }
         let id = RegionId::new(i);
@@ -350,21 +417,30 @@ impl<'a> Reader<'a> {
 
     fn index(&mut self, t: Token<'_>) -> Result<IndexId> {
         let name = t.text;
-        if let Some(i) = self.indices.iter().position(|(n, _)| n == name) {
+        if let Some(i) = self.indices.iter().position(|(n, ..)| n == name) {
             return Ok(IndexId::new(i));
         }
         if self.indices.len() >= MAX_INDICES {
             let message = format!("a property speaks of at most {MAX_INDICES} threads");
             return Err(Diagnostic::error(t.span, message));
         }
+        let runs = match (self.told.get(name), self.functions) {
+            (Some(runs), _) => *runs,
+            (None, [_]) => 0,
+            (None, _) => {
+                let message = format!("what `${name}` runs is not clear");
+                return Err(Diagnostic::error(t.span, message)
+                    .hint(format!("say where it is: `eip[${name}] = label`")));
+            }
+        };
         let mut shown = name.to_string();
         let variables = self.layout.variables;
         while variables.iter().any(|v| v.name == shown)
-            || self.indices.iter().any(|(_, s)| *s == shown)
+            || self.indices.iter().any(|(_, s, _)| *s == shown)
         {
             shown.push('_');
         }
-        self.indices.push((name.to_string(), shown));
+        self.indices.push((name.to_string(), shown, runs));
         Ok(IndexId::new(self.indices.len() - 1))
     }
 }

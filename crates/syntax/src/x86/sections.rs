@@ -41,6 +41,10 @@ impl Section {
 
 pub struct Block<'t> {
     pub section: Section,
+    /// What it is called, or whose it is: `begin thread_code writer`.
+    pub name: Option<Token<'t>>,
+    /// How many threads run it: `begin thread_code writer 2`.
+    pub count: Option<Token<'t>>,
     pub lines: Vec<Vec<Token<'t>>>,
     pub span: Span,
 }
@@ -65,11 +69,16 @@ pub fn sections<'t>(
             blocks.extend(open.take().flatten());
             opened = first.span;
             open = Some(match Section::named(second.text) {
-                Some(section) => Some(Block {
-                    section,
-                    lines: Vec::new(),
-                    span: first.span.to(second.span),
-                }),
+                Some(section) => {
+                    let (name, count) = named(section, line.get(2..).unwrap_or(&[]), diagnostics);
+                    Some(Block {
+                        section,
+                        name,
+                        count,
+                        lines: Vec::new(),
+                        span: first.span.to(second.span),
+                    })
+                }
                 None => {
                     diagnostics.push(unknown(second));
                     None
@@ -113,6 +122,34 @@ pub fn sections<'t>(
         blocks.extend(block);
     }
     blocks
+}
+
+/// What follows a section's kind: the name of a function, and how many threads run it.
+fn named<'t>(
+    section: Section,
+    rest: &[Token<'t>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Option<Token<'t>>, Option<Token<'t>>) {
+    let rest: Vec<Token<'t>> = (rest.iter().copied())
+        .filter(|t| t.kind != Kind::End)
+        .collect();
+    match (section, rest.as_slice()) {
+        (_, []) => (None, None),
+        (Section::ThreadCode | Section::ThreadData, [name]) if name.kind == Kind::Name => {
+            (Some(*name), None)
+        }
+        (Section::ThreadCode, [name, count])
+            if name.kind == Kind::Name && count.kind == Kind::Number =>
+        {
+            (Some(*name), Some(*count))
+        }
+        (_, [first, ..]) => {
+            let message = format!("{} cannot stand here", first.shown());
+            let d = Diagnostic::error(first.span, message);
+            diagnostics.push(d.expected("the end of the line, or after `thread_code` the name of what threads run and how many"));
+            (None, None)
+        }
+    }
 }
 
 fn unknown(t: Token<'_>) -> Diagnostic {

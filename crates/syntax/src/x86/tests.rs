@@ -32,7 +32,7 @@ fn unknown_mnemonic() {
 #[test]
 fn register_of_the_wrong_size() {
     check(
-        &program("cs: mov eax, 0\nmov ax, dword [Lock]\nmov rax, 1\nadd al, eax"),
+        &program("cs: mov eax, 0\nmov ax, dword [Lock]\nmov rax, ebx\nadd al, eax"),
         expect![[r#"
             error: register `AX` has 16 bits, but the memory operand has 32
               --> test.asm:9:5
@@ -41,12 +41,12 @@ fn register_of_the_wrong_size() {
                |     ^^
                = hint: use `EAX`
 
-            error: register `rax` has 64 bits, but programs are 32-bit
-              --> test.asm:10:5
+            error: register `EBX` has 32 bits, but the other operand has 64
+              --> test.asm:10:10
                |
-            10 | mov rax, 1
-               |     ^^^
-               = hint: use `eax`
+            10 | mov rax, ebx
+               |          ^^^
+               = hint: use `RBX`
 
             error: register `EAX` has 32 bits, but the other operand has 8
               --> test.asm:11:9
@@ -128,7 +128,7 @@ fn unbound_variables() {
                |
             10 | mov [ebx], eax
                |      ^^^
-               = hint: addresses in registers are not part of the language
+               = hint: an address begins with a variable: `[array + eax*4]`
         "#]],
     );
     check(
@@ -139,32 +139,6 @@ fn unbound_variables() {
                |
              5 | eip[$t1] = cs && Lokc = 1 && $t1:Lock = 1
                |                  ^^^^
-               = expected: a variable, or `eip[$t]` next to a label
-        "#]],
-    );
-}
-
-#[test]
-fn condition_on_a_missing_register() {
-    check(
-        &program("cs: nop").replace("eip[$t2] = cs", "rax[$t2] = 1"),
-        expect![[r#"
-            error: the threads have no register `rax`
-              --> test.asm:5:18
-               |
-             5 | eip[$t1] = cs && rax[$t2] = 1
-               |                  ^^^^^^^^
-               = expected: a 32-bit register
-        "#]],
-    );
-    check(
-        &program("cs: nop").replace("eip[$t2] = cs", "eex[$t2] = 1"),
-        expect![[r#"
-            error: there is no variable `eex`
-              --> test.asm:5:18
-               |
-             5 | eip[$t1] = cs && eex[$t2] = 1
-               |                  ^^^^^^^^
                = expected: a variable, or `eip[$t]` next to a label
         "#]],
     );
@@ -419,4 +393,125 @@ fn nothing_else_is_locked() {
         let shown = parse(&text).render("test.asm", &text);
         assert!(shown.contains("`lock` needs an instruction"), "{shown}");
     }
+}
+
+#[test]
+fn condition_on_a_missing_register() {
+    check(
+        &program("cs: nop").replace("eip[$t2] = cs", "eex[$t2] = 1"),
+        expect![[r#"
+            error: there is no variable `eex`
+              --> test.asm:5:18
+               |
+             5 | eip[$t1] = cs && eex[$t2] = 1
+               |                  ^^^^^^^^
+               = expected: a variable, or `eip[$t]` next to a label
+        "#]],
+    );
+}
+
+/// Several functions, arrays and what is wrong with them.
+#[test]
+fn functions_and_arrays() {
+    let text = |data: &str, code: &str, property: &str| {
+        format!(
+            "begin shared_data\na dd 1, 2, 3\n{data}\nend shared_data\nbegin unsafe_prop\n{property}\nend unsafe_prop\n{code}\n"
+        )
+    };
+    let two = "begin thread_code p\none: mov dword [a + 4], 5\nend\nbegin thread_code q 2\nmov ebx, 1\ntwo: mov eax, dword [a + ebx*4]\nend";
+    let property = "eip[$x] = one && eip[$y] = two && eax[$y] = 7";
+    let whole = text("", two, property);
+    let parsed = parse(&whole);
+    let shown = parsed.render("test.asm", &whole);
+    let program = parsed.program.unwrap_or_else(|| panic!("{shown}"));
+    expect![[r#"
+        shared a[3]: i32 = {1, 2, 3};
+
+        thread p[*] {
+            local eax: i32;
+            one: a[1] = 5;
+        }
+
+        thread q[2] {
+            local eax: i32 = any;
+            local ebx: i32;
+            ebx = 1;
+            two: eax = a[ebx];
+        }
+
+        never p[x]@one && q[y]@two && q[y].eax == 7;
+    "#]]
+    .assert_eq(&to_wtl(&program));
+    let wrong = |data: &str, code: &str, property: &str, expected: &str| {
+        let text = text(data, code, property);
+        let said = parse(&text).render("test.asm", &text);
+        assert!(said.contains(expected), "{said}");
+    };
+    let at = "eip[$x] = one";
+    wrong("", two, "eax[$x] = 1", "what `$x` runs is not clear");
+    wrong(
+        "",
+        two,
+        "eip[$x] = one && eip[$x] = two",
+        "cannot run two functions",
+    );
+    wrong(
+        "",
+        &two.replace("two:", "one:"),
+        at,
+        "label `one` is defined twice",
+    );
+    wrong("", &two.replace("code q 2", "code"), at, "give each a name");
+    wrong(
+        "",
+        &two.replace("code q 2", "code q 0"),
+        at,
+        "no number of threads",
+    );
+    wrong(
+        "",
+        &two.replace("code q 2", "code p"),
+        at,
+        "two functions `p`",
+    );
+    wrong("n dd N", two, at, "several functions");
+    wrong(
+        "",
+        &two.replace("[a + 4]", "[a + 12]"),
+        at,
+        "outside of `a`",
+    );
+    wrong("", &two.replace("[a + 4]", "[a + 2]"), at, "outside of `a`");
+    wrong(
+        "",
+        &two.replace("[a + ebx*4]", "[a + ebx*3]"),
+        at,
+        "1, 2, 4 or 8 times",
+    );
+    wrong(
+        "",
+        &two.replace("[a + ebx*4]", "[a + bx]"),
+        at,
+        "32 or 64 bits",
+    );
+    wrong("b dd 1, ?", two, at, "all known at first, or none");
+    wrong("b times 0 dd 1", two, at, "a number from 1 to");
+    let data = "begin thread_data\nd dd 0\nend\n";
+    wrong("", &format!("{data}{two}"), at, "whose data this is");
+    let data = "begin thread_data q\nd dd 0\nend\n";
+    let other = two.replace("[a + 4]", "[d]");
+    wrong(
+        "",
+        &format!("{data}{other}"),
+        at,
+        "these threads have no `d`",
+    );
+}
+
+/// A flag that the manual leaves undefined must not be read.
+#[test]
+fn undefined_flags() {
+    let text = program("mov eax, 1\nmov ecx, 1\ncs: shl eax, cl\njc cs");
+    let said = parse(&text).render("test.asm", &text);
+    assert!(said.contains("leaves undefined"), "{said}");
 }

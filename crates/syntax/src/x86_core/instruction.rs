@@ -1,9 +1,10 @@
 //! Instructions with names resolved, operands in the Intel order (destination first).
 
-use super::mnemonic::Op;
 use super::register::{Base, Name, Size};
+use super::sizes::operation_size;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{RegionId, Span};
+use wattle_x86::instruction::Op;
 
 /// The instructions of one thread.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Instruction<O = Operand> {
     pub op: Op,
     /// The size the mnemonic's suffix names.
     pub suffix: Option<Size>,
+    /// The size of what is read, where the mnemonic names that too (`movzbl`).
+    pub source: Option<Size>,
     pub lock: bool,
     pub operands: Vec<O>,
     /// The label a jump names.
@@ -60,7 +63,33 @@ pub enum Element {
     Number(RegionId, u32),
     /// The running thread's element.
     Own(RegionId),
+    /// So many bytes behind this element of an array: a register times a number.
+    Indexed {
+        region: RegionId,
+        element: i64,
+        index: (Name, i64),
+    },
     Pointer(Pointer),
+}
+
+impl Element {
+    /// The region it lies in, where that is said.
+    pub fn region(&self) -> Option<RegionId> {
+        match self {
+            Element::Number(r, _) | Element::Own(r) => Some(*r),
+            Element::Indexed { region, .. } => Some(*region),
+            Element::Pointer(_) => None,
+        }
+    }
+
+    /// Registers an address is made of.
+    fn names(&self) -> Vec<Name> {
+        match self {
+            Element::Number(..) | Element::Own(_) => Vec::new(),
+            Element::Indexed { index, .. } => vec![index.0],
+            Element::Pointer(p) => p.names(),
+        }
+    }
 }
 
 /// `offset + base + index * scale`, in bytes.
@@ -166,25 +195,49 @@ impl Instruction {
     pub fn writes_memory(&self) -> bool {
         let first = matches!(self.operands.first(), Some(Operand::Memory(_)));
         match self.op {
-            Op::Cmp | Op::Test | Op::Cmov(_) => false,
+            Op::Cmp | Op::Test | Op::Bt | Op::Mul | Op::Imul | Op::Lea | Op::Cmov(_) => false,
             Op::Xchg | Op::UnlockedXchg => self.memory().is_some(),
             _ => first,
         }
     }
 
-    /// Every register named, also inside addresses, and the accumulator where it is implied.
+    /// The accumulator, and the data register with it, where the instruction works on them unasked.
+    fn implied(&self) -> Vec<Name> {
+        let name = |base, bits: u32| Name {
+            base,
+            size: match bits {
+                8 => Size::Byte,
+                16 => Size::Word,
+                32 => Size::Dword,
+                _ => Size::Qword,
+            },
+            high: false,
+        };
+        let size = || operation_size(self).ok().flatten().unwrap_or(Size::Dword);
+        let bits = |size: Size| u32::from(size.bits());
+        match self.op {
+            Op::Cmpxchg => vec![name(Base::A, bits(size()))],
+            Op::Widen(w) => vec![name(Base::A, w)],
+            Op::Spread(w) => vec![name(Base::A, w), name(Base::D, w)],
+            Op::Mul | Op::Imul if self.operands.len() == 1 => match size() {
+                Size::Byte => vec![name(Base::A, 16)],
+                s => vec![name(Base::A, bits(s)), name(Base::D, bits(s))],
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every register named, also inside addresses, and those that are implied.
     pub fn names(&self) -> Vec<Name> {
         let mut names = Vec::new();
         for operand in &self.operands {
             match operand {
                 Operand::Register(n, _) => names.push(*n),
-                Operand::Memory(Memory {
-                    at: Element::Pointer(p),
-                    ..
-                }) => names.extend(p.names()),
-                _ => {}
+                Operand::Memory(m) => names.extend(m.at.names()),
+                Operand::Immediate(..) => {}
             }
         }
+        names.extend(self.implied());
         names
     }
 
@@ -195,14 +248,17 @@ impl Instruction {
             Some(Operand::Register(n, _)) => Some(n.base),
             _ => None,
         };
-        if !matches!(self.op, Op::Cmp | Op::Test) {
+        let kept = matches!(self.op, Op::Cmp | Op::Test | Op::Bt | Op::Mul)
+            || self.op == Op::Imul && self.operands.len() == 1;
+        if !kept {
             written.extend(register(0));
         }
         if matches!(self.op, Op::Xchg | Op::UnlockedXchg | Op::Xadd) {
             written.extend(register(1));
         }
-        if self.op == Op::Cmpxchg {
-            written.insert(Base::A);
+        match self.op {
+            Op::Spread(_) => drop(written.insert(Base::D)),
+            _ => written.extend(self.implied().iter().map(|n| n.base)),
         }
         written
     }
@@ -220,19 +276,18 @@ impl Instruction {
         for (i, operand) in self.operands.iter().enumerate() {
             match operand {
                 Operand::Register(n, _) => {
-                    let only_written = i == 0 && self.op == Op::Mov && n.size >= Size::Dword;
+                    let moves = matches!(self.op, Op::Mov | Op::Movzx | Op::Movsx | Op::Lea);
+                    let moves = moves || self.op == Op::Imul && self.operands.len() == 3;
+                    let only_written = i == 0 && moves && n.size >= Size::Dword;
                     if !only_written {
                         read.insert(n.base);
                     }
                 }
-                Operand::Memory(Memory {
-                    at: Element::Pointer(p),
-                    ..
-                }) => read.extend(p.names().iter().map(|n| n.base)),
-                _ => {}
+                Operand::Memory(m) => read.extend(m.at.names().iter().map(|n| n.base)),
+                Operand::Immediate(..) => {}
             }
         }
-        if self.op == Op::Cmpxchg {
+        if !self.implied().is_empty() {
             read.insert(Base::A);
         }
         read

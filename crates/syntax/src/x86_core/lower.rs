@@ -1,16 +1,18 @@
 //! One thread's instructions as a graph of steps.
 
-use super::flags::{self, Flag, Flags};
+use super::effects::{Done, Temporaries};
+use super::flags;
 use super::instruction::{Code, Instruction};
-use super::mnemonic::Op;
 use super::register::{Base, Size};
 use super::thread::{Graph, Position, wrapping};
 use crate::diagnostics::{Diagnostic, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::program::{Action, Register, Step};
-use wattle_model::{
-    Expr, FamilyId, Fence, Init, Local, Location, LocationId, RegisterId, Span, Type,
-};
+use wattle_model::{FamilyId, Init, Location, LocationId, RegisterId, Span, Type};
+use wattle_x86::bits::{E, VarId};
+use wattle_x86::graph::Vars;
+use wattle_x86::instruction::Op;
+use wattle_x86::meaning::Micro;
 
 /// With so many diagnostics, no more are looked for: they would cost time and help nobody.
 pub const ENOUGH: usize = 200;
@@ -107,8 +109,8 @@ pub fn lower(
     }
     let mut thread = Translation::new(code, widths, machine, targets, graph);
     thread.run(diagnostics);
-    let early = thread.live[0];
-    let unset = early.iter().map(|f| thread.graph.flag(f)).collect();
+    let early = std::mem::take(&mut thread.live[0]);
+    let unset = early.into_iter().map(|f| thread.graph.flag(f)).collect();
     let (registers, locations, steps, entry) = thread.finish();
     Lowered {
         registers,
@@ -136,10 +138,10 @@ pub(super) struct Translation<'a> {
     /// Instructions some jump leads to.
     pub(super) joined: BTreeSet<usize>,
     pub(super) labelled: BTreeSet<usize>,
-    pub(super) live: Vec<Flags>,
+    /// The flags that are read before they are set, from each instruction on.
+    pub(super) live: Vec<BTreeSet<VarId>>,
+    pub(super) vars: Vars,
     pub(super) graph: Graph,
-    /// Flags that the next instruction, a jump, takes from operands instead of registers.
-    pub(super) fused: BTreeMap<Flag, Expr<Local>>,
 }
 
 impl<'a> Translation<'a> {
@@ -163,7 +165,7 @@ impl<'a> Translation<'a> {
         let jumps = code.instructions.iter().zip(&targets);
         let joined = jumps.filter(|(i, _)| i.op.is_jump()).map(|(_, t)| *t);
         Translation {
-            live: flags::live(code, &successors),
+            live: vec![BTreeSet::new(); code.instructions.len() + 1],
             joined: joined.collect(),
             labelled: code.labels.iter().map(|l| l.at).collect(),
             code,
@@ -171,8 +173,8 @@ impl<'a> Translation<'a> {
             widths,
             targets,
             successors,
+            vars: Vars::default(),
             graph,
-            fused: BTreeMap::new(),
         }
     }
 
@@ -187,16 +189,81 @@ impl<'a> Translation<'a> {
                 location.labels.push(l.name.clone());
             }
         }
-        for (i, instruction) in self.code.instructions.iter().enumerate() {
-            if instruction.op == Op::Jmp && !self.labelled.contains(&i) && i != 0 {
-                self.fused.clear();
+        let code = self.code;
+        // What is wrong is told once, and has no steps.
+        let mut wrong = BTreeSet::new();
+        let mut exact = Vec::new();
+        let mut ops: Vec<Vec<Micro>> = Vec::new();
+        for (i, x) in code.instructions.iter().enumerate() {
+            let done = self.operations(x).unwrap_or_else(|d| {
+                diagnostics.push(d);
+                wrong.insert(i);
+                Done::default()
+            });
+            exact.push(done.exact);
+            ops.push(done.ops);
+        }
+        let mut fused = self.fused(&ops);
+        self.flags(&ops, &fused);
+        let mut before = (Temporaries::default(), false);
+        for (i, x) in code.instructions.iter().enumerate() {
+            let skipped = x.op == Op::Jmp && !self.labelled.contains(&i) && i != 0;
+            if skipped || wrong.contains(&i) {
                 continue;
             }
-            if let Err(d) = self.instruction(i, instruction) {
-                diagnostics.push(d);
-                self.fused.clear();
+            let (kept, _) = flags::needed(&ops[i], &self.after(i));
+            let mut jump = fused.remove(&(i + 1));
+            let kept = flags::settled(kept, &mut jump);
+            let done = self.instruction(i, x, (kept, exact[i]), fused.get(&i), &mut before);
+            fused.extend(jump.map(|e| (i + 1, e)));
+            match done {
+                Ok(after) => before = after,
+                Err(d) => diagnostics.push(d),
             }
         }
+    }
+
+    /// What jumps take from operands instead of flags: where nothing else leads to a jump but the
+    /// instruction before it.
+    fn fused(&self, ops: &[Vec<Micro>]) -> BTreeMap<usize, E> {
+        let jumps = (self.code.instructions.iter().enumerate().skip(1))
+            .filter(|(i, _)| !self.joined.contains(i));
+        let said = jumps.filter_map(|(i, x)| match x.op {
+            Op::Jcc(c) => Some((i, flags::afterwards(c.flag(), &ops[i - 1])?)),
+            _ => None,
+        });
+        said.collect()
+    }
+
+    /// Which flags are read from each instruction on.
+    fn flags(&mut self, ops: &[Vec<Micro>], fused: &BTreeMap<usize, E>) {
+        let n = self.code.instructions.len();
+        let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
+        for (i, next) in self.successors.iter().enumerate() {
+            for s in next {
+                predecessors[*s].push(i);
+            }
+        }
+        // Each instruction is looked at again only when a successor has gained a flag.
+        let mut work: Vec<usize> = (0..n).collect();
+        while let Some(i) = work.pop() {
+            let (_, mut before) = flags::needed(&ops[i], &self.after(i));
+            if let Op::Jcc(c) = self.code.instructions[i].op
+                && !fused.contains_key(&i)
+            {
+                before.insert(c.flag());
+            }
+            if before != self.live[i] {
+                self.live[i] = before;
+                work.extend(&predecessors[i]);
+            }
+        }
+    }
+
+    /// The flags that are read after an instruction.
+    fn after(&self, i: usize) -> BTreeSet<VarId> {
+        let next = self.successors[i].iter();
+        next.flat_map(|s| self.live[*s].iter().copied()).collect()
     }
 
     /// Where control goes after falling into instruction `i`; jumps without a label of their own
@@ -214,34 +281,39 @@ impl<'a> Translation<'a> {
         self.graph.finish((0, 0))
     }
 
-    fn instruction(&mut self, i: usize, x: &Instruction) -> Result<(), Diagnostic> {
-        let fused = std::mem::take(&mut self.fused);
+    /// Steps of one instruction; the scratch registers it leaves something in, and whether that is exact,
+    /// are given back for the jump that may follow.
+    fn instruction(
+        &mut self,
+        i: usize,
+        x: &Instruction,
+        ops: (Vec<Micro>, bool),
+        fused: Option<&E>,
+        before: &mut (Temporaries, bool),
+    ) -> Result<(Temporaries, bool), Diagnostic> {
         let next = self.position(i + 1);
-        let chain = |graph: &mut Graph, actions| graph.chain((i, 0), next, 1, actions, x.span);
         match x.op {
             Op::Jmp => {
                 let to = self.position(self.targets[i]);
                 self.graph.step((i, 0), to, Action::Skip, x.span);
-                return Ok(());
+                Ok(Default::default())
             }
             Op::Jcc(c) => {
-                let taken = self.condition(c, &fused);
+                let value = match fused {
+                    Some(e) => e.clone(),
+                    None => E::Var(c.flag(), 1),
+                };
+                let (temporaries, exact) = before;
+                let taken = self.said(&value, x, temporaries, *exact)?;
+                let taken = if c.negated { taken.negate() } else { taken };
                 let to = self.position(self.targets[i]);
                 let refused = taken.clone().negate();
                 self.graph.step((i, 0), to, Action::Assume(taken), x.span);
                 self.graph
                     .step((i, 0), next, Action::Assume(refused), x.span);
-                return Ok(());
+                Ok(Default::default())
             }
-            Op::Mfence => chain(&mut self.graph, vec![Action::Fence(Fence::Full)]),
-            Op::Sfence => chain(&mut self.graph, vec![Action::Fence(Fence::Store)]),
-            Op::Lfence | Op::Nop => chain(&mut self.graph, vec![]),
-            Op::Cmpxchg => self.compare_exchange(i, x)?,
-            _ => {
-                let actions = self.straight(i, x)?;
-                chain(&mut self.graph, actions);
-            }
+            _ => self.steps(i, x, ops, next),
         }
-        Ok(())
     }
 }

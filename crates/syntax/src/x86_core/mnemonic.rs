@@ -1,92 +1,44 @@
 //! Mnemonics, with and without the size suffix of the AT&T syntax.
 
 use super::register::Size;
+use std::ops::RangeInclusive;
+use wattle_x86::instruction::{Condition, Op, Test};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Op {
-    Mov,
-    /// With memory always locked.
-    Xchg,
-    /// The exchange that is not locked even with memory (`uxch` of herd).
-    UnlockedXchg,
-    Xadd,
-    Cmpxchg,
-    Add,
-    Sub,
-    And,
-    Or,
-    Xor,
-    Cmp,
-    Test,
-    Inc,
-    Dec,
-    Not,
-    Neg,
-    Jmp,
-    Jcc(Condition),
-    Set(Condition),
-    Cmov(Condition),
-    Mfence,
-    Sfence,
-    Lfence,
-    Nop,
-}
-
-/// What a conditional instruction asks of the flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Condition {
-    pub test: Test,
-    pub negated: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Test {
-    Equal,
-    Less,
-    LessOrEqual,
-    Below,
-    BelowOrEqual,
-    Sign,
-    Overflow,
-    /// The low byte of the result has an even number of ones.
-    Parity,
-}
-
-impl Op {
-    /// How many operands it takes.
-    pub fn operands(self) -> usize {
-        match self {
-            Op::Mfence | Op::Sfence | Op::Lfence | Op::Nop => 0,
-            Op::Inc | Op::Dec | Op::Not | Op::Neg | Op::Jmp | Op::Jcc(_) | Op::Set(_) => 1,
-            _ => 2,
-        }
-    }
-
-    pub fn is_jump(self) -> bool {
-        matches!(self, Op::Jmp | Op::Jcc(_))
-    }
-
-    /// Whether the first operand is read and written, so that `lock` makes sense.
-    pub fn lockable(self) -> bool {
-        matches!(
-            self,
-            Op::Add
-                | Op::Sub
-                | Op::And
-                | Op::Or
-                | Op::Xor
-                | Op::Inc
-                | Op::Dec
-                | Op::Not
-                | Op::Neg
-                | Op::Xadd
-                | Op::Xchg
-                | Op::Cmpxchg
-        )
+/// How many operands it takes.
+pub fn arity(op: Op) -> RangeInclusive<usize> {
+    match op {
+        Op::Mfence | Op::Sfence | Op::Lfence | Op::Widen(_) | Op::Spread(_) => 0..=0,
+        Op::Nop => 0..=1,
+        Op::Inc | Op::Dec | Op::Not | Op::Neg | Op::Jmp | Op::Jcc(_) | Op::Set(_) => 1..=1,
+        Op::Mul | Op::Div | Op::Idiv => 1..=1,
+        Op::Shl | Op::Shr | Op::Sar | Op::Rol | Op::Ror => 1..=2,
+        Op::Imul => 1..=3,
+        Op::Mov
+        | Op::Movzx
+        | Op::Movsx
+        | Op::Lea
+        | Op::Xchg
+        | Op::UnlockedXchg
+        | Op::Xadd
+        | Op::Cmpxchg
+        | Op::Add
+        | Op::Sub
+        | Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Adc
+        | Op::Sbb
+        | Op::Cmp
+        | Op::Test
+        | Op::Bt
+        | Op::Bts
+        | Op::Btr
+        | Op::Btc
+        | Op::Cmov(_) => 2..=2,
     }
 }
 
-const PLAIN: [(&str, Op); 26] = [
+const PLAIN: &[(&str, Op)] = &[
     ("mov", Op::Mov),
     ("xchg", Op::Xchg),
     ("uxch", Op::UnlockedXchg),
@@ -107,6 +59,37 @@ const PLAIN: [(&str, Op); 26] = [
     ("mfence", Op::Mfence),
     ("sfence", Op::Sfence),
     ("lfence", Op::Lfence),
+    ("movzx", Op::Movzx),
+    ("movsx", Op::Movsx),
+    ("movsxd", Op::Movsx),
+    ("lea", Op::Lea),
+    ("adc", Op::Adc),
+    ("sbb", Op::Sbb),
+    ("shl", Op::Shl),
+    ("sal", Op::Shl),
+    ("shr", Op::Shr),
+    ("sar", Op::Sar),
+    ("rol", Op::Rol),
+    ("ror", Op::Ror),
+    ("mul", Op::Mul),
+    ("imul", Op::Imul),
+    ("bt", Op::Bt),
+    ("bts", Op::Bts),
+    ("btr", Op::Btr),
+    ("btc", Op::Btc),
+    ("cbw", Op::Widen(16)),
+    ("cwde", Op::Widen(32)),
+    ("cdqe", Op::Widen(64)),
+    ("cwd", Op::Spread(16)),
+    ("cdq", Op::Spread(32)),
+    ("cqo", Op::Spread(64)),
+    // The same for the assembler.
+    ("cbtw", Op::Widen(16)),
+    ("cwtl", Op::Widen(32)),
+    ("cltq", Op::Widen(64)),
+    ("cwtd", Op::Spread(16)),
+    ("cltd", Op::Spread(32)),
+    ("cqto", Op::Spread(64)),
     ("nop", Op::Nop),
     ("pause", Op::Nop),
     // herd's spellings.
@@ -152,42 +135,40 @@ const CONDITIONS: [(&str, Condition); 30] = [
     ("po", Condition::new(Test::Parity).not()),
 ];
 
-impl Condition {
-    const fn new(test: Test) -> Self {
-        Condition {
-            test,
-            negated: false,
-        }
-    }
-
-    const fn not(self) -> Self {
-        Condition {
-            test: self.test,
-            negated: !self.negated,
-        }
-    }
-}
-
-/// The operation and the size its suffix names, in any case.
-pub fn parse_mnemonic(text: &str) -> Option<(Op, Option<Size>)> {
+/// The operation and the sizes its suffixes name, in any case: of what it works on, and of what `movzbl`
+/// and its like read.
+pub fn parse_mnemonic(text: &str) -> Option<(Op, Option<Size>, Option<Size>)> {
     if text.len() > 16 {
         return None;
     }
     let text = text.to_ascii_lowercase();
     if let Some(op) = exact(&text) {
-        return Some((op, None));
+        return Some((op, None, None));
     }
     let (stem, suffix) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let size = match suffix {
+    let size = sized(suffix)?;
+    for (start, op) in [("movz", Op::Movzx), ("movs", Op::Movsx)] {
+        if let Some(from) = stem.strip_prefix(start).and_then(sized) {
+            return (from < size).then_some((op, Some(size), Some(from)));
+        }
+    }
+    let op = exact(stem)?;
+    let fixed = matches!(
+        op,
+        Op::Mfence | Op::Sfence | Op::Lfence | Op::Set(_) | Op::Widen(_) | Op::Spread(_)
+    );
+    let fixed = fixed || op.is_jump() || matches!(stem, "pause" | "movzx" | "movsx" | "movsxd");
+    (!fixed).then_some((op, Some(size), None))
+}
+
+fn sized(suffix: &str) -> Option<Size> {
+    Some(match suffix {
         "b" => Size::Byte,
         "w" => Size::Word,
         "l" => Size::Dword,
         "q" => Size::Qword,
         _ => return None,
-    };
-    let op = exact(stem)?;
-    let fixed = matches!(op, Op::Mfence | Op::Sfence | Op::Lfence | Op::Set(_));
-    (!fixed && !op.is_jump() && stem != "pause").then_some((op, Some(size)))
+    })
 }
 
 fn exact(text: &str) -> Option<Op> {
@@ -224,15 +205,26 @@ mod tests {
 
     #[test]
     fn suffixes_and_conditions() {
-        assert_eq!(parse_mnemonic("MOVL"), Some((Op::Mov, Some(Size::Dword))));
-        assert_eq!(parse_mnemonic("sub"), Some((Op::Sub, None)));
-        assert_eq!(parse_mnemonic("subb"), Some((Op::Sub, Some(Size::Byte))));
-        let jl = Some((Op::Jcc(LESS), None));
+        let plain = |op| Some((op, None, None));
+        let sized = |op, size| Some((op, Some(size), None));
+        assert_eq!(parse_mnemonic("MOVL"), sized(Op::Mov, Size::Dword));
+        assert_eq!(parse_mnemonic("sub"), plain(Op::Sub));
+        assert_eq!(parse_mnemonic("subb"), sized(Op::Sub, Size::Byte));
+        assert_eq!(parse_mnemonic("sbbl"), sized(Op::Sbb, Size::Dword));
+        assert_eq!(parse_mnemonic("btsq"), sized(Op::Bts, Size::Qword));
+        let extended = Some((Op::Movsx, Some(Size::Qword), Some(Size::Dword)));
+        assert_eq!(parse_mnemonic("movslq"), extended);
+        let jl = plain(Op::Jcc(LESS));
         assert_eq!(parse_mnemonic("jl"), jl);
         assert_eq!(parse_mnemonic("JLT"), jl);
-        assert_eq!(parse_mnemonic("jnl"), Some((Op::Jcc(LESS.not()), None)));
-        assert_eq!(parse_mnemonic("setb").map(|m| m.1), Some(None));
-        for wrong in ["jmpl", "mfencel", "frob", "", "b", "é", "q"] {
+        assert_eq!(parse_mnemonic("jnl"), plain(Op::Jcc(LESS.not())));
+        assert_eq!(
+            parse_mnemonic("setb"),
+            plain(Op::Set(Condition::new(Test::Below)))
+        );
+        for wrong in [
+            "jmpl", "mfencel", "frob", "", "b", "é", "q", "movzlb", "cdql",
+        ] {
             assert_eq!(parse_mnemonic(wrong), None, "{wrong}");
         }
     }

@@ -1,13 +1,14 @@
 //! Operands: their values, the memory they name, and on how many bits an instruction works.
 
+use super::effects::divided;
 use super::instruction::{Element, Immediate, Instruction, Memory, Operand, Pointer};
 use super::lower::{Arithmetic, Cell, Translation};
-use super::mnemonic::Op;
-use super::register::{Name, Size, wrapped};
+use super::register::{Name, Size};
 use super::sizes::operation_size;
 use crate::diagnostics::Diagnostic;
-use wattle_model::program::{Action, Place};
+use wattle_model::program::Place;
 use wattle_model::{Expr, Local, Op2, RegisterId};
+use wattle_x86::instruction::Op;
 
 /// What one instruction works on.
 #[derive(Clone, Copy)]
@@ -17,57 +18,9 @@ pub(super) struct Width {
     pub exact: bool,
 }
 
-impl Width {
-    pub fn wrap(self) -> Option<Size> {
-        (!self.exact).then_some(self.size)
-    }
-}
-
 impl Translation<'_> {
-    /// Loads a memory operand into the scratch register.
-    pub(super) fn load(&mut self, actions: &mut Vec<Action>, m: &Memory, w: Width) -> Expr<Local> {
-        let register = self.graph.temporary(w.wrap());
-        let place = self.place(m);
-        actions.push(Action::Load { register, place });
-        temporary(register)
-    }
-
-    pub(super) fn operand(
-        &mut self,
-        actions: &mut Vec<Action>,
-        o: &Operand,
-        w: Width,
-    ) -> Expr<Local> {
-        match o {
-            Operand::Memory(m) => self.load(actions, m, w),
-            _ => self.value(o, w),
-        }
-    }
-
-    /// The value of an operand that is not in memory.
-    pub(super) fn value(&self, o: &Operand, w: Width) -> Expr<Local> {
-        match o {
-            Operand::Register(n, _) => self.read(*n),
-            Operand::Immediate(Immediate::Number(n), _) => match w.wrap() {
-                Some(size) => wrapped(Expr::Const(*n), size, true),
-                None => Expr::Const(*n),
-            },
-            Operand::Immediate(Immediate::Count, _) => {
-                Expr::Atom(Local::Count(self.machine.family))
-            }
-            Operand::Immediate(Immediate::Address(r), _) => {
-                address(self.machine.addresses, Expr::Atom(Local::AddressOf(*r)))
-            }
-            Operand::Memory(_) => Expr::Const(0),
-        }
-    }
-
     pub(super) fn id(&self, n: Name) -> RegisterId {
         RegisterId::new(self.widths.keys().position(|b| *b == n.base).unwrap_or(0))
-    }
-
-    pub(super) fn whole(&self, n: Name) -> bool {
-        !n.high && self.widths.get(&n.base) == Some(&n.size)
     }
 
     pub(super) fn read(&self, n: Name) -> Expr<Local> {
@@ -81,23 +34,30 @@ impl Translation<'_> {
         }
     }
 
-    pub(super) fn assign(&self, n: Name, value: Expr<Local>) -> Action {
-        let register = self.id(n);
-        let whole = Expr::Atom(Local::Register(register));
-        let value = match self.machine.arithmetic {
-            Arithmetic::Mathematical => value,
-            Arithmetic::Wrapping => {
-                let width = self.widths.get(&n.base).copied().unwrap_or(n.size);
-                n.write(whole, width, value)
-            }
-        };
-        Action::Assign { register, value }
-    }
-
     pub(super) fn place(&self, m: &Memory) -> Place {
         match &m.at {
             Element::Number(r, i) => Place::Region(*r, Expr::Const(i64::from(*i))),
             Element::Own(r) => Place::Region(*r, Expr::Atom(Local::SelfIndex)),
+            Element::Indexed {
+                region,
+                element,
+                index: (name, by),
+            } => {
+                let cell = self.machine.cells[region.index()].width.bytes();
+                let times = |by: i64| match by {
+                    1 => self.read(*name),
+                    by => Expr::binary(Op2::Mul, self.read(*name), Expr::Const(by)),
+                };
+                let plus = |index: Expr<Local>, k: i64| match k {
+                    0 => index,
+                    k => Expr::binary(Op2::Add, index, Expr::Const(k)),
+                };
+                let index = match by % cell {
+                    0 => plus(times(by / cell), *element),
+                    _ => divided(plus(times(*by), element * cell), cell),
+                };
+                Place::Region(*region, index)
+            }
             Element::Pointer(p) => Place::Memory(self.cell_number(p)),
         }
     }
@@ -111,26 +71,22 @@ impl Translation<'_> {
             at = Expr::binary(Op2::Add, at, scaled);
         }
         let from = Expr::binary(Op2::Sub, at, Expr::Const(first.saturating_sub(p.offset)));
-        let rest = Expr::binary(Op2::Rem, from.clone(), Expr::Const(stride));
-        let aligned = Expr::binary(Op2::Eq, rest, Expr::Const(0));
-        let number = Expr::binary(Op2::Div, from, Expr::Const(stride));
-        Expr::ite(aligned, number, Expr::Const(-1))
+        divided(from, stride)
     }
 
     /// On how many bits the instruction works, with the memory operand's own width checked.
     pub(super) fn width(&self, x: &Instruction) -> Result<Width, Diagnostic> {
         let stated = operation_size(x)?;
         let exact = self.machine.arithmetic == Arithmetic::Mathematical;
-        let Some(m) = x.memory() else {
-            let size = stated.unwrap_or(Size::Dword);
-            return Ok(Width { size, exact });
+        let whole = |size: Option<Size>| Width {
+            size: size.unwrap_or(Size::Dword),
+            exact,
         };
-        let region = match &m.at {
-            Element::Number(r, _) | Element::Own(r) => *r,
-            Element::Pointer(_) => {
-                let size = stated.unwrap_or(Size::Dword);
-                return Ok(Width { size, exact });
-            }
+        let Some(m) = x.memory().filter(|_| x.op != Op::Lea) else {
+            return Ok(whole(stated));
+        };
+        let Some(region) = m.at.region() else {
+            return Ok(whole(stated));
         };
         let cell = &self.machine.cells[region.index()];
         if cell.counter {
@@ -140,7 +96,8 @@ impl Translation<'_> {
                 exact: true,
             });
         }
-        let size = stated.unwrap_or(cell.width);
+        let w = whole(Some(stated.unwrap_or(cell.width)));
+        let size = self.memory_size(x, m, w)?;
         let (bits, has) = (size.bits(), cell.width.bits());
         if size > cell.width {
             let message = format!(
@@ -157,7 +114,27 @@ impl Translation<'_> {
             return Err(Diagnostic::error(m.span, message)
                 .hint("stores to a part of a cell are not supported"));
         }
-        Ok(Width { size, exact })
+        Ok(w)
+    }
+
+    /// How much of memory is accessed: what the instruction works on, or what it widens.
+    pub(super) fn memory_size(
+        &self,
+        x: &Instruction,
+        m: &Memory,
+        w: Width,
+    ) -> Result<Size, Diagnostic> {
+        if !matches!(x.op, Op::Movzx | Op::Movsx) {
+            return Ok(w.size);
+        }
+        let cell = m.at.region().map(|r| self.machine.cells[r.index()].width);
+        match m.size.or(x.source).or(cell) {
+            Some(size) if size < w.size => Ok(size),
+            _ => {
+                let message = "how many bits are widened is not said, or they are too many";
+                Err(Diagnostic::error(m.span, message).expected("`byte`, `word` or `dword`"))
+            }
+        }
     }
 }
 
@@ -182,7 +159,4 @@ fn counter_use(x: &Instruction, m: &Memory, cell: &Cell) -> Result<(), Diagnosti
 pub fn address<A>((first, stride): (i64, i64), cell: Expr<A>) -> Expr<A> {
     let scaled = Expr::binary(Op2::Mul, cell, Expr::Const(stride));
     Expr::binary(Op2::Add, scaled, Expr::Const(first))
-}
-pub(super) fn temporary(r: RegisterId) -> Expr<Local> {
-    Expr::Atom(Local::Register(r))
 }

@@ -28,13 +28,18 @@ pub(crate) fn instruction<O>(
     after: &str,
     operand: &mut dyn FnMut(&mut Cursor<'_>) -> Result<(O, Span)>,
 ) -> Result<Instruction<O>> {
+    // What `pause` was called before it had a name.
+    if c.peek().is_word("rep") && c.ahead(1).is_word("nop") {
+        c.take();
+    }
     let word = c.name("an instruction")?;
-    let Some((op, suffix)) = parse_mnemonic(word.text) else {
+    let Some((op, suffix, source)) = parse_mnemonic(word.text) else {
         return Err(unknown_mnemonic(word));
     };
     let mut x = Instruction {
         op,
         suffix,
+        source,
         lock,
         operands: Vec::new(),
         target: None,

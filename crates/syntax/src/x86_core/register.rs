@@ -64,6 +64,7 @@ static NAMES: LazyLock<BTreeMap<String, Name>> = LazyLock::new(|| {
 
 impl Base {
     pub const A: Base = Base(0);
+    pub const D: Base = Base(3);
 
     pub fn all() -> impl Iterator<Item = Base> {
         (0..16).map(Base)

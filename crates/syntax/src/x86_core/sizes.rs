@@ -1,22 +1,24 @@
 //! Which operand shapes an instruction takes, and on how many bits it works.
 
 use super::instruction::{Instruction, Operand};
-use super::mnemonic::Op;
+use super::mnemonic::arity;
 use super::register::{Name, Size};
 use crate::diagnostics::Diagnostic;
 use wattle_model::Span;
+use wattle_x86::instruction::Op;
 
 /// The first thing wrong with the instruction's shape.
 pub fn check_shape(i: &Instruction) -> Result<(), Diagnostic> {
-    let wanted = i.op.operands();
+    let wanted = arity(i.op);
     let given = i.operands.len() + usize::from(i.target.is_some());
-    if given != wanted && !(i.op == Op::Nop && i.target.is_none()) {
+    if !wanted.contains(&given) {
         let message = format!(
             "this instruction takes {}, but {given} {} given",
-            match wanted {
-                0 => "no operands".to_string(),
-                1 => "one operand".to_string(),
-                n => format!("{n} operands"),
+            match (*wanted.start(), *wanted.end()) {
+                (_, 0) => "no operands".to_string(),
+                (1, 1) => "one operand".to_string(),
+                (least, most) if least < most => format!("{least} to {most} operands"),
+                (n, _) => format!("{n} operands"),
             },
             if given == 1 { "is" } else { "are" },
         );
@@ -39,7 +41,7 @@ pub fn check_shape(i: &Instruction) -> Result<(), Diagnostic> {
         );
     }
     if let Some(Operand::Immediate(_, span)) = i.operands.first() {
-        let reads_only = matches!(i.op, Op::Cmp | Op::Test);
+        let reads_only = matches!(i.op, Op::Cmp | Op::Test | Op::Bt | Op::Mul | Op::Imul);
         if !reads_only {
             return Err(Diagnostic::error(*span, "a number cannot be written to")
                 .expected("a register or a memory operand"));
@@ -53,6 +55,15 @@ pub fn check_shape(i: &Instruction) -> Result<(), Diagnostic> {
     let needs_register = match i.op {
         Op::Xadd | Op::Cmpxchg => !matches!(second, Some(Operand::Register(..))),
         Op::Xchg | Op::UnlockedXchg => matches!(second, Some(Operand::Immediate(..))),
+        // The second operand is a number of places or the register that counts them.
+        Op::Shl | Op::Shr | Op::Sar | Op::Rol | Op::Ror => match second {
+            Some(Operand::Register(n, span)) if n.text() != "CL" => {
+                let d = Diagnostic::error(*span, "a shift is by a number or by `cl`");
+                return Err(d.expected("a number or `cl`"));
+            }
+            other => matches!(other, Some(Operand::Memory(_))),
+        },
+        Op::Movzx | Op::Movsx => matches!(second, Some(Operand::Immediate(..))),
         _ => false,
     };
     if needs_register {
@@ -61,12 +72,21 @@ pub fn check_shape(i: &Instruction) -> Result<(), Diagnostic> {
             Diagnostic::error(span, "this operand must be a register").expected("a register")
         );
     }
-    if matches!(i.op, Op::Cmov(_)) && !matches!(i.operands[0], Operand::Register(..)) {
-        return Err(Diagnostic::error(
-            i.operands[0].span(),
-            "a conditional move writes a register",
-        )
-        .expected("a register"));
+    let into_register = match i.op {
+        Op::Cmov(_) | Op::Movzx | Op::Movsx | Op::Lea => true,
+        Op::Imul => i.operands.len() > 1,
+        _ => false,
+    };
+    if into_register && !matches!(i.operands[0], Operand::Register(..)) {
+        let message = match i.op {
+            Op::Cmov(_) => "a conditional move writes a register",
+            _ => "this instruction writes a register",
+        };
+        return Err(Diagnostic::error(i.operands[0].span(), message).expected("a register"));
+    }
+    if i.op == Op::Lea && second.and_then(Operand::memory).is_none() {
+        let span = second.map_or(i.span, Operand::span);
+        return Err(Diagnostic::error(span, "an address is wanted").expected("a memory operand"));
     }
     if i.lock && (!i.op.lockable() || !i.writes_memory()) {
         return Err(Diagnostic::error(
@@ -89,13 +109,18 @@ pub fn operation_size(i: &Instruction) -> Result<Option<Size>, Diagnostic> {
         }
         return Ok(Some(Size::Byte));
     }
-    if i.op == Op::Nop {
-        return Ok(None);
+    match i.op {
+        Op::Nop => return Ok(None),
+        Op::Widen(_) | Op::Spread(_) => return Ok(None),
+        Op::Movzx | Op::Movsx | Op::Lea => return written_size(i).map(Some),
+        _ => {}
     }
     let keyword = i.memory().and_then(|m| m.size);
     let mut size = i.suffix;
     let mut why = "the mnemonic asks for";
-    for operand in &i.operands {
+    let shift = matches!(i.op, Op::Shl | Op::Shr | Op::Sar | Op::Rol | Op::Ror);
+    let alike = if shift { 1 } else { i.operands.len() };
+    for operand in i.operands.iter().take(alike) {
         let Operand::Register(n, span) = operand else {
             continue;
         };
@@ -124,6 +149,37 @@ pub fn operation_size(i: &Instruction) -> Result<Option<Size>, Diagnostic> {
         return Err(Diagnostic::error(m.span, message));
     }
     Ok(size.or(keyword))
+}
+
+/// What `movzx`, `movsx` and `lea` write: a register, wider than what is read.
+fn written_size(i: &Instruction) -> Result<Size, Diagnostic> {
+    let Some(Operand::Register(n, span)) = i.operands.first() else {
+        return Err(Diagnostic::error(
+            i.span,
+            "this instruction writes a register",
+        ));
+    };
+    if let Some(size) = i.suffix.filter(|s| *s != n.size) {
+        return Err(wrong_size(*n, *span, size, "the mnemonic asks for"));
+    }
+    if i.op == Op::Lea {
+        return Ok(n.size);
+    }
+    let source = match i.operands.get(1) {
+        Some(Operand::Register(from, at)) => match i.source {
+            Some(size) if size != from.size => {
+                return Err(wrong_size(*from, *at, size, "the mnemonic asks for"));
+            }
+            _ => Some(from.size),
+        },
+        Some(Operand::Memory(m)) => m.size.or(i.source),
+        Some(Operand::Immediate(..)) | None => None,
+    };
+    if source.is_some_and(|s| s >= n.size) {
+        let message = "what is extended must have fewer bits than the register";
+        return Err(Diagnostic::error(*span, message));
+    }
+    Ok(n.size)
 }
 
 fn wrong_size(n: Name, span: Span, wanted: Size, why: &str) -> Diagnostic {

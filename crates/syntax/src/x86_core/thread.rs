@@ -1,10 +1,11 @@
 //! The graph of one thread while it is built: registers on demand, locations in program order.
 
-use super::flags::Flag;
 use super::register::Size;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::program::{Action, Register, Step};
-use wattle_model::{Expr, Init, Local, Location, LocationId, RegisterId, Span, Type};
+use wattle_model::{Init, Location, LocationId, RegisterId, Span, Type};
+use wattle_x86::bits::VarId;
+use wattle_x86::graph::Vars;
 
 /// Where a location stands: instruction number, then step number within the instruction.
 pub type Position = (usize, usize);
@@ -14,8 +15,8 @@ pub struct Graph {
     /// Names that registers must not take.
     pub taken: BTreeSet<String>,
     pub registers: Vec<Register>,
-    temporaries: BTreeMap<Option<Size>, RegisterId>,
-    flags: BTreeMap<Flag, RegisterId>,
+    temporaries: BTreeMap<(Option<u32>, usize), RegisterId>,
+    flags: BTreeMap<VarId, RegisterId>,
     locations: BTreeMap<Position, Location>,
     steps: Vec<(Position, Position, Action, Span)>,
 }
@@ -34,34 +35,37 @@ impl Graph {
         RegisterId::new(self.registers.len() - 1)
     }
 
-    /// The scratch register of a size; `None` holds mathematical integers.
-    pub fn temporary(&mut self, size: Option<Size>) -> RegisterId {
-        if let Some(r) = self.temporaries.get(&size) {
+    /// The scratch registers of a width; `None` holds mathematical integers.
+    pub fn temporary(&mut self, width: Option<u32>, number: usize) -> RegisterId {
+        if let Some(r) = self.temporaries.get(&(width, number)) {
             return *r;
         }
-        let (name, ty) = match size {
-            Some(s) => (format!("tmp{}", s.bits()), wrapping(s)),
+        let (name, ty) = match width {
+            Some(1) => ("bit".to_string(), Type::BOOL),
+            Some(w) => {
+                let bits = w as u8;
+                let ty = Type::Wrap { bits, signed: true };
+                (format!("tmp{bits}"), ty)
+            }
             None => ("tmp".to_string(), Type::Int),
         };
+        let name = match number {
+            0 => name,
+            n => format!("{name}_{}", n + 1),
+        };
         let r = self.register(name, ty, Init::default());
-        self.temporaries.insert(size, r);
+        self.temporaries.insert((width, number), r);
         r
     }
 
-    pub fn flag(&mut self, flag: Flag) -> RegisterId {
+    pub fn flag(&mut self, flag: VarId) -> RegisterId {
         if let Some(r) = self.flags.get(&flag) {
             return *r;
         }
-        let r = self.register(flag.name().to_string(), Type::BOOL, Init::default());
+        let name = Vars::default().names[flag.0 as usize].clone();
+        let r = self.register(name, Type::BOOL, Init::default());
         self.flags.insert(flag, r);
         r
-    }
-
-    pub fn flag_value(&self, flag: Flag) -> Expr<Local> {
-        match self.flags.get(&flag) {
-            Some(r) => Expr::Atom(Local::Register(*r)),
-            None => Expr::Const(0),
-        }
     }
 
     pub fn location(&mut self, at: Position, span: Span) -> &mut Location {

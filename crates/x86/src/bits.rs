@@ -142,31 +142,31 @@ impl E {
 
     /// How many nodes it has.
     pub fn size(&self) -> usize {
+        1 + self.parts().into_iter().map(E::size).sum::<usize>()
+    }
+
+    /// What an expression is made of.
+    pub fn parts(&self) -> Vec<&E> {
         match self {
-            E::Const(..) | E::Var(..) | E::Address(..) | E::Unknown(_) => 1,
-            E::Not(a) | E::Zext(a, _) | E::Sext(a, _) | E::Extract(a, _, _) => 1 + a.size(),
-            E::Bin(_, a, b) | E::Cmp(_, a, b) | E::Insert(a, b, _) => 1 + a.size() + b.size(),
-            E::Ite(c, a, b) => 1 + c.size() + a.size() + b.size(),
+            E::Var(..) | E::Const(..) | E::Address(..) | E::Unknown(_) => vec![],
+            E::Not(a) | E::Zext(a, _) | E::Sext(a, _) | E::Extract(a, _, _) => vec![a],
+            E::Bin(_, a, b) | E::Cmp(_, a, b) | E::Insert(a, b, _) => vec![a, b],
+            E::Ite(c, a, b) => vec![c, a, b],
         }
     }
 
+    /// The expression and everything it is made of.
+    pub fn for_each(&self, visit: &mut impl FnMut(&E)) {
+        visit(self);
+        self.parts().into_iter().for_each(|p| p.for_each(visit));
+    }
+
     pub fn for_each_var(&self, visit: &mut impl FnMut(VarId)) {
-        match self {
-            E::Var(v, _) => visit(*v),
-            E::Const(..) | E::Address(..) | E::Unknown(_) => {}
-            E::Not(a) | E::Zext(a, _) | E::Sext(a, _) | E::Extract(a, _, _) => {
-                a.for_each_var(visit)
+        self.for_each(&mut |e| {
+            if let E::Var(v, _) = e {
+                visit(*v);
             }
-            E::Bin(_, a, b) | E::Cmp(_, a, b) | E::Insert(a, b, _) => {
-                a.for_each_var(visit);
-                b.for_each_var(visit);
-            }
-            E::Ite(c, a, b) => {
-                c.for_each_var(visit);
-                a.for_each_var(visit);
-                b.for_each_var(visit);
-            }
-        }
+        });
     }
 
     pub fn vars(&self) -> BTreeSet<VarId> {
@@ -187,15 +187,22 @@ impl E {
     pub fn replace(&self, with: &impl Fn(VarId) -> Option<E>) -> E {
         match self {
             E::Var(v, _) => with(*v).unwrap_or_else(|| self.clone()),
-            E::Const(..) | E::Address(..) | E::Unknown(_) => self.clone(),
-            E::Not(a) => a.replace(with).inverted(),
-            E::Bin(op, a, b) => E::bin(*op, a.replace(with), b.replace(with)),
-            E::Cmp(op, a, b) => E::test(*op, a.replace(with), b.replace(with)),
-            E::Zext(a, w) => a.replace(with).zext(*w),
-            E::Sext(a, w) => a.replace(with).sext(*w),
-            E::Extract(a, low, w) => a.replace(with).extract(*low, *w),
-            E::Insert(a, b, low) => a.replace(with).insert(b.replace(with), *low),
-            E::Ite(c, a, b) => E::ite(c.replace(with), a.replace(with), b.replace(with)),
+            _ => self.rebuilt(&|p| p.replace(with)),
+        }
+    }
+
+    /// The expression of other parts, simplified.
+    pub fn rebuilt(&self, part: &impl Fn(&E) -> E) -> E {
+        match self {
+            E::Var(..) | E::Const(..) | E::Address(..) | E::Unknown(_) => self.clone(),
+            E::Not(a) => part(a).inverted(),
+            E::Bin(op, a, b) => E::bin(*op, part(a), part(b)),
+            E::Cmp(op, a, b) => E::test(*op, part(a), part(b)),
+            E::Zext(a, w) => part(a).zext(*w),
+            E::Sext(a, w) => part(a).sext(*w),
+            E::Extract(a, low, w) => part(a).extract(*low, *w),
+            E::Insert(a, b, low) => part(a).insert(part(b), *low),
+            E::Ite(c, a, b) => E::ite(part(c), part(a), part(b)),
         }
     }
 

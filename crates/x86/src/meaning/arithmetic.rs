@@ -1,22 +1,17 @@
-//! Moves, sums, logic, shifts, products.
+//! Sums, logic, shifts, products.
 
 use super::flags::Outcome;
-use super::{Lift, Result};
+use super::{Meaning, Micro, Result};
 use crate::bits::{Bin, Cmp, E};
-use crate::graph::{self, Op};
-use iced_x86::{Instruction, Mnemonic, OpKind};
+use crate::graph::{self, Op as Step};
+use crate::instruction::{Instruction, Op, Operand};
 
-impl Lift<'_> {
-    pub fn mov(&mut self, i: &Instruction) -> Result<()> {
-        let value = self.operand(i, 1, false)?;
-        self.write(i, 0, value)
-    }
-
+impl Meaning<'_> {
     pub fn compare(&mut self, i: &Instruction) -> Result<()> {
-        let a = self.operand(i, 0, false)?;
-        let b = self.operand(i, 1, false)?;
-        match i.mnemonic() {
-            Mnemonic::Cmp => self.flags_of(Outcome::Difference(a, b)),
+        let a = self.operand(i, 0)?;
+        let b = self.operand(i, 1)?;
+        match i.op {
+            Op::Cmp => self.flags_of(Outcome::Difference(a, b)),
             _ => self.flags_of(Outcome::Logic(E::bin(Bin::And, a, b))),
         }
         Ok(())
@@ -27,119 +22,85 @@ impl Lift<'_> {
     fn modify(
         &mut self,
         i: &Instruction,
-        change: impl FnOnce(&mut Self, E) -> Result<(E, Vec<super::Micro>)>,
+        change: impl FnOnce(&mut Self, E) -> Result<(E, Vec<Micro>)>,
     ) -> Result<()> {
-        let locked = i.has_lock_prefix();
-        if i.op0_kind() != OpKind::Memory {
-            let old = self.operand(i, 0, false)?;
+        if !matches!(i.operands.first(), Some(Operand::Memory(_))) {
+            let old = self.operand(i, 0)?;
             let (new, flags) = change(self, old)?;
             // Flags first: they are made of the operands as they were.
             self.ops.extend(flags);
             return self.write(i, 0, new);
         }
-        let at = self.access(i, locked)?;
-        if locked {
-            self.push(Op::Begin);
-        }
-        let old = self.load(i, &at)?;
+        let at = self.access(i, i.lock)?;
+        self.begin(i.lock);
+        let old = self.load(i, &at);
         let (new, flags) = change(self, old)?;
-        self.push(Op::Store { at, value: new });
-        if locked {
-            self.push(Op::End);
-        }
+        self.push(Step::Store { at, value: new });
+        self.end(i.lock);
         self.ops.extend(flags);
         Ok(())
     }
 
     /// What a piece of code pushes.
-    fn aside(&mut self, make: impl FnOnce(&mut Self)) -> Vec<super::Micro> {
+    fn aside(&mut self, make: impl FnOnce(&mut Self)) -> Vec<Micro> {
         let before = std::mem::take(&mut self.ops);
         make(self);
         std::mem::replace(&mut self.ops, before)
     }
 
     pub fn two_operands(&mut self, i: &Instruction) -> Result<()> {
-        use Mnemonic as M;
-        let op = i.mnemonic();
-        // `xor eax, eax` is zero whatever was there.
-        let b = self.operand(i, 1, false)?;
+        let b = self.operand(i, 1)?;
         self.modify(i, |s, a| {
-            let carry = s.get(graph::CF).zext(a.width().max(8)).resize(a.width());
-            let (result, outcome) = match op {
-                M::Add => (E::sum(a.clone(), b.clone()), Outcome::Sum(a, b)),
-                M::Sub => {
+            let (result, outcome) = match i.op {
+                Op::Add => (E::sum(a.clone(), b.clone()), Outcome::Sum(a, b)),
+                Op::Sub => {
                     let result = E::bin(Bin::Sub, a.clone(), b.clone());
-                    (result, Outcome::Difference(a, b))
+                    (result.clone(), s.difference(a, b, result))
                 }
-                M::And | M::Or | M::Xor => {
+                op => {
                     let op = match op {
-                        M::And => Bin::And,
-                        M::Or => Bin::Or,
+                        Op::And => Bin::And,
+                        Op::Or => Bin::Or,
                         _ => Bin::Xor,
                     };
                     let result = E::bin(op, a, b);
                     (result.clone(), Outcome::Logic(result))
                 }
-                M::Adc => {
-                    let c = s.get(graph::CF);
-                    let result = E::sum(E::sum(a.clone(), b.clone()), carry);
+            };
+            let flags = s.aside(|s| s.flags_of(outcome));
+            Ok((result, flags))
+        })
+    }
+
+    /// `adc` and `sbb` read the carry they overwrite.
+    pub fn with_carry(&mut self, i: &Instruction) -> Result<()> {
+        let b = self.operand(i, 1)?;
+        let minus = i.op == Op::Sbb;
+        self.modify(i, |s, a| {
+            let c = s.get(graph::CF);
+            let one = c.clone().zext(a.width());
+            let (result, carry) = match minus {
+                false => {
+                    let result = E::sum(E::sum(a.clone(), b.clone()), one);
                     let less = E::test(Cmp::Ult, result.clone(), a.clone());
                     let same = E::and(c, E::same(result.clone(), a.clone()));
-                    let carry = E::or(less, same);
-                    let minus = false;
-                    let r = result.clone();
-                    (
-                        r,
-                        Outcome::Carried {
-                            a,
-                            b,
-                            result,
-                            carry,
-                            minus,
-                        },
-                    )
+                    (result, E::or(less, same))
                 }
-                _ => {
-                    let c = s.get(graph::CF);
+                true => {
                     let difference = E::bin(Bin::Sub, a.clone(), b.clone());
-                    let result = E::bin(Bin::Sub, difference, carry);
                     let less = E::test(Cmp::Ult, a.clone(), b.clone());
                     let same = E::and(c, E::same(a.clone(), b.clone()));
-                    let carry = E::or(less, same);
-                    let minus = true;
-                    let r = result.clone();
-                    (
-                        r,
-                        Outcome::Carried {
-                            a,
-                            b,
-                            result,
-                            carry,
-                            minus,
-                        },
-                    )
+                    (E::bin(Bin::Sub, difference, one), E::or(less, same))
                 }
             };
-            // `adc` and `sbb` read the carry they overwrite.
-            let result = match op {
-                M::Adc | M::Sbb => s.keep(result, "sum"),
-                _ => result,
-            };
-            let outcome = match outcome {
-                Outcome::Carried {
-                    a, b, carry, minus, ..
-                } => {
-                    let carry = s.keep(carry, "carry");
-                    let result = result.clone();
-                    Outcome::Carried {
-                        a,
-                        b,
-                        result,
-                        carry,
-                        minus,
-                    }
-                }
-                other => other,
+            let result = s.keep(result, "sum");
+            let carry = s.keep(carry, "carry");
+            let outcome = Outcome::Carried {
+                a,
+                b,
+                result: result.clone(),
+                carry,
+                minus,
             };
             let flags = s.aside(|s| s.flags_of(outcome));
             Ok((result, flags))
@@ -147,18 +108,18 @@ impl Lift<'_> {
     }
 
     pub fn one_operand(&mut self, i: &Instruction) -> Result<()> {
-        let op = i.mnemonic();
         self.modify(i, |s, a| {
             let w = a.width();
             let one = E::constant(1, w);
             let nothing = E::constant(0, w);
-            Ok(match op {
-                Mnemonic::Not => (a.inverted(), Vec::new()),
-                Mnemonic::Neg => {
-                    let flags = s.aside(|s| s.flags_of(Outcome::Difference(nothing, a.clone())));
-                    (a.negated(), flags)
+            Ok(match i.op {
+                Op::Not => (a.inverted(), Vec::new()),
+                Op::Neg => {
+                    let result = a.clone().negated();
+                    let outcome = s.difference(nothing, a, result.clone());
+                    (result, s.aside(|s| s.flags_of(outcome)))
                 }
-                Mnemonic::Inc => {
+                Op::Inc => {
                     let result = E::sum(a.clone(), one.clone());
                     let r = result.clone();
                     let flags = s.aside(|s| s.flags_but_carry(&a, &one, r, false));
@@ -175,20 +136,19 @@ impl Lift<'_> {
     }
 
     pub fn shift(&mut self, i: &Instruction) -> Result<()> {
-        let op = i.mnemonic();
         let w = self.width(i, 0)?;
         let limit = if w == 64 { 63 } else { 31 };
-        let count = match i.op_count() {
+        let count = match i.operands.len() {
             1 => E::constant(1, 8),
-            _ => self.operand(i, 1, false)?.resize(8),
+            _ => self.operand(i, 1)?.resize(8),
         };
         let count = E::bin(Bin::And, count, E::constant(limit, 8)).resize(w);
         if let Some(0) = count.as_const() {
             // Nothing changes, but 32 bits still clear the upper half.
-            let value = self.operand(i, 0, false)?;
+            let value = self.operand(i, 0)?;
             return self.write(i, 0, value);
         }
-        let rotate = matches!(op, Mnemonic::Rol | Mnemonic::Ror);
+        let rotate = matches!(i.op, Op::Rol | Op::Ror);
         let (fixed, wide) = (count.as_const(), u64::from(w));
         if rotate && fixed.is_none() {
             return Err("rotating by a register is not supported".into());
@@ -197,25 +157,27 @@ impl Lift<'_> {
             let bit = |e: &E, k: u64| e.clone().extract(k as u32, 1);
             let top = |e: &E| e.clone().extract(w - 1, 1);
             if let (true, Some(c)) = (rotate, fixed) {
-                let left = match op {
-                    Mnemonic::Rol => c % wide,
+                let left = match i.op {
+                    Op::Rol => c % wide,
                     _ => (wide - c % wide) % wide,
                 };
                 let up = E::bin(Bin::Shl, a.clone(), E::constant(left, w));
                 let down = E::bin(Bin::Shr, a.clone(), E::constant(wide - left, w));
-                let result = if left == 0 { a } else { E::bin(Bin::Or, up, down) };
-                let carry = match op {
-                    Mnemonic::Rol => bit(&result, 0),
+                let result = if left == 0 {
+                    a
+                } else {
+                    E::bin(Bin::Or, up, down)
+                };
+                let carry = match i.op {
+                    Op::Rol => bit(&result, 0),
                     _ => top(&result),
                 };
-                let flags = s.aside(|s| s.flags_carry_only(carry));
-                // Zero and sign stay; only the overflow with what depends on it is undefined.
-                let keeps = |m: &super::Micro| !matches!(m, super::Micro::Op(Op::Assign(v, _)) if *v == graph::SF);
-                return Ok((result, flags.into_iter().filter(keeps).collect()));
+                let flags = s.aside(|s| s.flags_of_rotation(carry));
+                return Ok((result, flags));
             }
-            let kind = match op {
-                Mnemonic::Shl | Mnemonic::Sal => Bin::Shl,
-                Mnemonic::Shr => Bin::Shr,
+            let kind = match i.op {
+                Op::Shl => Bin::Shl,
+                Op::Shr => Bin::Shr,
                 _ => Bin::Sar,
             };
             let result = E::bin(kind, a.clone(), count);
@@ -245,17 +207,16 @@ impl Lift<'_> {
     }
 
     pub fn multiply(&mut self, i: &Instruction) -> Result<()> {
-        let signed = i.mnemonic() == Mnemonic::Imul;
-        if i.op_count() >= 2 {
-            let last = i.op_count() - 1;
-            let w = self.width(i, 0)?;
-            let a = self.operand(i, last - 1, false)?;
-            let b = self.operand(i, last, false)?.sext(w);
+        let signed = i.op == Op::Imul;
+        let w = self.width(i, 0)?;
+        if i.operands.len() >= 2 {
+            let last = i.operands.len() - 1;
+            let a = self.operand(i, last - 1)?;
+            let b = self.operand(i, last)?.sext(w);
             self.flags_unknown();
             return self.write(i, 0, E::bin(Bin::Mul, a, b));
         }
-        let w = self.width(i, 0)?;
-        let b = self.operand(i, 0, false)?;
+        let b = self.operand(i, 0)?;
         let a = self.get(graph::RAX).extract(0, w);
         self.flags_unknown();
         if w == 64 {
@@ -278,12 +239,12 @@ impl Lift<'_> {
 
     /// Division, where the upper half of what is divided is only the extension of the lower.
     pub fn divide(&mut self, i: &Instruction) -> Result<()> {
-        let signed = i.mnemonic() == Mnemonic::Idiv;
+        let signed = i.op == Op::Idiv;
         let w = self.width(i, 0)?;
         if w < 32 {
             return Err("division of 8 and 16 bits is not supported".into());
         }
-        let by = self.operand(i, 0, false)?;
+        let by = self.operand(i, 0)?;
         let by = self.keep(by, "divisor");
         let a = self.get(graph::RAX).extract(0, w);
         let a = self.keep(a, "dividend");
@@ -293,14 +254,14 @@ impl Lift<'_> {
             false => E::constant(0, w),
         };
         let why = "the upper half of what is divided is not known to be its extension";
-        self.push(Op::Require(E::same(upper, wanted), why.into()));
+        self.push(Step::Require(E::same(upper, wanted), why.into()));
         let nonzero = E::same(by.clone(), E::constant(0, w)).inverted();
-        self.push(Op::Assert(nonzero, "division by zero".into()));
+        self.push(Step::Assert(nonzero, "division by zero".into()));
         if signed {
             let least = E::same(a.clone(), E::constant(1 << (w - 1), w));
             let minus = E::same(by.clone(), E::constant(u64::MAX, w));
             let fits = E::and(least, minus).inverted();
-            self.push(Op::Assert(fits, "the quotient does not fit".into()));
+            self.push(Step::Assert(fits, "the quotient does not fit".into()));
         }
         let (div, rem) = match signed {
             true => (Bin::Sdiv, Bin::Srem),
@@ -315,24 +276,22 @@ impl Lift<'_> {
 
     /// `bt`, `bts`, `btr`, `btc`.
     pub fn bit(&mut self, i: &Instruction) -> Result<()> {
-        let op = i.mnemonic();
         let w = self.width(i, 0)?;
-        let number = self.operand(i, 1, false)?;
-        let number = number.resize(w.max(8)).resize(w);
+        let number = self.operand(i, 1)?;
+        let number = self.keep(number.resize(w.max(8)).resize(w), "bit");
         let number = E::bin(Bin::And, number, E::constant(u64::from(w - 1), w));
-        let number = self.keep(number, "bit");
         let at = E::bin(Bin::Shl, E::constant(1, w), number.clone());
         let carry = |a: &E| E::bin(Bin::Shr, a.clone(), number.clone()).extract(0, 1);
-        if op == Mnemonic::Bt {
-            let a = self.operand(i, 0, false)?;
+        if i.op == Op::Bt {
+            let a = self.operand(i, 0)?;
             let carry = carry(&a);
             self.flags_carry_only(carry);
             return Ok(());
         }
         self.modify(i, |s, a| {
-            let new = match op {
-                Mnemonic::Bts => E::bin(Bin::Or, a.clone(), at),
-                Mnemonic::Btr => E::bin(Bin::And, a.clone(), at.inverted()),
+            let new = match i.op {
+                Op::Bts => E::bin(Bin::Or, a.clone(), at),
+                Op::Btr => E::bin(Bin::And, a.clone(), at.inverted()),
                 _ => E::bin(Bin::Xor, a.clone(), at),
             };
             let flag = carry(&a);

@@ -1,9 +1,9 @@
 //! Flags, from what they are computed of.
 
-use super::{Lift, Result};
-use crate::bits::{Bin, Cmp, E};
-use crate::graph::{BE, CF, LE, LT, OF, PF, SF, ZF};
-use iced_x86::ConditionCode;
+use super::{Meaning, Micro};
+use crate::bits::{Bin, Cmp, E, VarId};
+use crate::graph::{BE, CF, LE, LT, OF, Op as Step, PF, SF, ZF};
+use crate::instruction::Condition;
 
 /// What the flags are computed from.
 pub enum Outcome {
@@ -43,9 +43,22 @@ fn overflow(a: &E, b: &E, result: &E, minus: bool) -> E {
     negative(E::bin(Bin::And, apart, changed))
 }
 
-impl Lift<'_> {
+/// Whether the low byte has an even number of ones: its halves are folded into one, and the bits of
+/// 0x9669 say it of four bits.
+fn even(result: &E) -> E {
+    let byte = result.clone().extract(0, 8).zext(16);
+    let high = E::bin(Bin::Shr, byte.clone(), E::constant(4, 16));
+    let half = E::bin(Bin::Xor, byte, high);
+    let half = E::bin(Bin::And, half, E::constant(15, 16));
+    E::bin(Bin::Shr, E::constant(0x9669, 16), half).extract(0, 1)
+}
+
+impl Meaning<'_> {
     /// Sets every flag.
     pub fn flags_of(&mut self, outcome: Outcome) {
+        if self.exact {
+            return self.exact_flags(outcome);
+        }
         match outcome {
             Outcome::Difference(a, b) => {
                 let result = E::bin(Bin::Sub, a.clone(), b.clone());
@@ -53,6 +66,7 @@ impl Lift<'_> {
                 self.set(CF, E::test(Cmp::Ult, a.clone(), b.clone()));
                 self.set(SF, negative(result.clone()));
                 self.set(OF, overflow(&a, &b, &result, true));
+                self.set(PF, even(&result));
                 self.set(LT, E::test(Cmp::Slt, a.clone(), b.clone()));
                 self.set(BE, E::test(Cmp::Ule, a.clone(), b.clone()));
                 self.set(LE, E::test(Cmp::Sle, a, b));
@@ -74,13 +88,42 @@ impl Lift<'_> {
                 self.set(CF, E::bool(false));
                 self.set(SF, negative(result.clone()));
                 self.set(OF, E::bool(false));
+                self.set(PF, even(&result));
                 self.set(LT, negative(result.clone()));
                 self.set(BE, zero(result.clone()));
                 let w = result.width();
                 self.set(LE, E::test(Cmp::Sle, result, E::constant(0, w)));
             }
         }
-        self.set(PF, E::Unknown(1));
+    }
+
+    /// What flags of a difference that is kept are computed of: mathematical integers have the result.
+    pub fn difference(&self, a: E, b: E, result: E) -> Outcome {
+        match self.exact {
+            true => Outcome::Sum(result, E::constant(0, 64)),
+            false => Outcome::Difference(a, b),
+        }
+    }
+
+    /// Mathematical integers have a zero and a sign.
+    fn exact_flags(&mut self, outcome: Outcome) {
+        self.flags_unknown();
+        let (a, b) = match outcome {
+            Outcome::Difference(a, b) => (a, b),
+            Outcome::Sum(a, b) => (E::sum(a, b), E::constant(0, 64)),
+            Outcome::Logic(result) => {
+                self.set(CF, E::bool(false));
+                self.set(OF, E::bool(false));
+                self.set(BE, zero(result.clone()));
+                (result, E::constant(0, 64))
+            }
+            Outcome::Carried { .. } => return,
+        };
+        let less = E::test(Cmp::Slt, a.clone(), b.clone());
+        self.set(ZF, E::same(a.clone(), b.clone()));
+        self.set(SF, less.clone());
+        self.set(LT, less);
+        self.set(LE, E::test(Cmp::Sle, a, b));
     }
 
     fn general(&mut self, a: &E, b: &E, result: E, carry: E, minus: bool) {
@@ -89,6 +132,7 @@ impl Lift<'_> {
         self.set(CF, carry.clone());
         self.set(SF, negative(result.clone()));
         self.set(OF, overflow(a, b, &result, minus));
+        self.set(PF, even(&result));
         self.set(LT, less.clone());
         self.set(BE, E::or(carry, zero(result.clone())));
         self.set(LE, E::or(less, zero(result)));
@@ -99,22 +143,22 @@ impl Lift<'_> {
         let carry = self.get(CF);
         match minus {
             true => {
-                self.flags_of(Outcome::Difference(a.clone(), b.clone()));
-                // The carry was overwritten after what it was made of was read.
-                self.retract(CF);
+                let outcome = self.difference(a.clone(), b.clone(), result.clone());
+                self.flags_of(outcome);
             }
-            false => {
-                self.general(a, b, result.clone(), carry.clone(), false);
-                self.retract(CF);
-                self.set(PF, E::Unknown(1));
-            }
+            false if self.exact => self.flags_of(Outcome::Sum(a.clone(), b.clone())),
+            false => self.general(a, b, result.clone(), carry.clone(), false),
         }
-        self.set(BE, E::or(carry, zero(result)));
+        // The carry was overwritten after what it was made of was read.
+        self.retract(CF);
+        if !self.exact {
+            self.set(BE, E::or(carry, zero(result)));
+        }
     }
 
     /// Takes back the latest assignment of a flag.
-    fn retract(&mut self, flag: crate::bits::VarId) {
-        let written = |m: &super::Micro| matches!(m, super::Micro::Op(crate::graph::Op::Assign(v, _)) if *v == flag);
+    fn retract(&mut self, flag: VarId) {
+        let written = |m: &Micro| matches!(m, Micro::Op(Step::Assign(v, _)) if *v == flag);
         if let Some(at) = self.ops.iter().rposition(written) {
             self.ops.remove(at);
         }
@@ -129,7 +173,7 @@ impl Lift<'_> {
         self.set(SF, negative(result.clone()));
         self.set(CF, carry.clone());
         self.set(OF, over);
-        self.set(PF, E::Unknown(1));
+        self.set(PF, even(&result));
         self.set(LT, less.clone());
         self.set(BE, E::or(carry, zero(result.clone())));
         self.set(LE, E::or(less, zero(result)));
@@ -142,7 +186,7 @@ impl Lift<'_> {
         }
     }
 
-    /// Only the carry is defined (and zero stays, as `bt` does), or overflow with it.
+    /// Only the carry is defined, and zero stays, as `bt` does.
     pub fn flags_carry_only(&mut self, carry: E) {
         self.set(CF, carry.clone());
         for f in [SF, OF, PF, LT, LE] {
@@ -152,27 +196,23 @@ impl Lift<'_> {
         self.set(BE, E::or(carry, z));
     }
 
-    pub fn condition(&self, code: ConditionCode) -> Result<E> {
-        use ConditionCode as C;
-        let (flag, negated) = match code {
-            C::o => (OF, false),
-            C::no => (OF, true),
-            C::b => (CF, false),
-            C::ae => (CF, true),
-            C::e => (ZF, false),
-            C::ne => (ZF, true),
-            C::be => (BE, false),
-            C::a => (BE, true),
-            C::s => (SF, false),
-            C::ns => (SF, true),
-            C::l => (LT, false),
-            C::ge => (LT, true),
-            C::le => (LE, false),
-            C::g => (LE, true),
-            C::p | C::np => return Err("the parity flag is not supported".into()),
-            C::None => return Err("this instruction is not supported".into()),
-        };
-        let value = self.get(flag);
-        Ok(if negated { value.inverted() } else { value })
+    /// What rotating does: zero, sign and parity stay, the overflow and what depends on it are undefined.
+    pub fn flags_of_rotation(&mut self, carry: E) {
+        self.set(CF, carry.clone());
+        for f in [OF, LT, LE] {
+            self.set(f, E::Unknown(1));
+        }
+        let z = self.get(ZF);
+        self.set(BE, E::or(carry, z));
+    }
+
+    /// A condition of the flags as they are.
+    pub fn condition(&self, condition: Condition) -> E {
+        let value = self.get(condition.flag());
+        if condition.negated {
+            value.inverted()
+        } else {
+            value
+        }
     }
 }
