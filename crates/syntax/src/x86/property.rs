@@ -351,9 +351,10 @@ impl<'a> Reader<'a> {
     /// `$t:x`, `$t:x[$u]`: what the thread would load, its newest pending store of the variable or else memory.
     fn seen(&mut self, c: &mut Cursor<'_>) -> Result<Term> {
         let thread = c.take();
+        let index = self.index(thread)?;
         let reader = ThreadRef {
-            family: FAMILY,
-            index: ThreadIndex::Variable(self.index(thread)?),
+            family: FamilyId::new(self.runs(index)),
+            index: ThreadIndex::Variable(index),
         };
         c.expect(":")?;
         let name = c.name("a variable")?;
@@ -368,7 +369,8 @@ impl<'a> Reader<'a> {
             span = span.to(c.expect("]")?);
         }
         let element = owner.map_or(Expr::Const(0), |o| Expr::Atom(Observation::Index(o)));
-        let (value, bits) = self.cell(name.text, element, owner.is_some(), span)?;
+        let of = owner.map(|o| FamilyId::new(self.runs(o)));
+        let (value, bits) = self.cell(name.text, element, of, span)?;
         let seen: std::result::Result<_, std::convert::Infallible> = value.substitute(&mut |o| {
             Ok(Expr::Atom(match o {
                 Observation::Cell(r, index) => Observation::Seen(reader.clone(), *r, index.clone()),
