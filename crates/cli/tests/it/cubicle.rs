@@ -91,12 +91,11 @@ impl Reader {
 
     fn expect(&mut self, token: &str) {
         let from = self.at.saturating_sub(8);
-        let seen = self.tokens[from..].iter().take(12).cloned();
-        assert!(
-            self.eat(token),
-            "`{token}` is missing in `{}`",
-            seen.collect::<Vec<_>>().join(" ")
-        );
+        let there = self.eat(token);
+        let seen: Vec<&str> = (self.tokens[from..].iter().take(12))
+            .map(String::as_str)
+            .collect();
+        assert!(there, "`{token}` is missing in `{}`", seen.join(" "));
     }
 
     fn small(&mut self) -> String {
