@@ -56,7 +56,7 @@ pub fn graph(plan: &Plan<'_, '_>, most: usize, control: &Control<'_>) -> Result<
         let mut notes = machine.notes();
         match draw(&machine, most, &mut notes, control)? {
             Err(Found::Narrow(slot, value)) => {
-                sizes.ranges.widen(slot, machine.type_of(slot), value);
+                sizes.widen(slot, machine.type_of(slot), value);
             }
             Err(Found::Short(thread)) => sizes.lengthen(thread),
             Err(Found::Fault { .. }) => return Err(NoGraph::Fault),

@@ -5,10 +5,10 @@ use crate::checkpoint::{Keeper, Turn};
 use crate::explore::{Ended, Look, Order, Search};
 use wattle_evidence::{Control, Limits, Progress, Stop};
 use wattle_memory::compiled::bounds::{describe_loop, pending};
-use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, View};
+use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, Slot, View};
 use wattle_memory::reference::{self, Refusal};
 use wattle_memory::{Contents, Keeps, MemoryModel};
-use wattle_model::{Instance, ThreadId};
+use wattle_model::{Instance, ThreadId, Type};
 
 /// What a search is about, without what it looks for.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,9 @@ impl<'i> Plan<'_, 'i> {
 #[derive(Clone, Debug)]
 pub struct Sizes {
     pub ranges: Ranges,
+    /// Where those are learnt from runs: what was guessed before, and how often a value did not fit.
+    inferred: Option<Ranges>,
+    misfits: u32,
     pub slots: Vec<u32>,
     pending: Vec<Pending>,
 }
@@ -74,6 +77,9 @@ pub struct Sizes {
 const SMALL: u32 = 8;
 /// Where buffers that may grow without end begin, and what they grow by.
 const STRIDE: u32 = 2;
+
+/// So often values may leave what was learnt.
+const MISFITS: u32 = 8;
 
 /// States of this many words are small enough as guessed.
 const ROOMY: usize = 2;
@@ -95,6 +101,8 @@ impl Sizes {
         });
         Sizes {
             ranges: Ranges::infer(instance),
+            inferred: None,
+            misfits: 0,
             slots: slots.collect(),
             pending,
         }
@@ -114,10 +122,23 @@ impl Sizes {
         };
         let learnt = crate::walk::learn(&machine, start);
         let guessed = std::mem::replace(&mut self.ranges, learnt);
-        if exact.machine(self)?.words >= machine.words {
-            self.ranges = guessed;
+        match exact.machine(self)?.words >= machine.words {
+            true => self.ranges = guessed,
+            false => self.inferred = Some(guessed),
         }
         Ok(())
+    }
+
+    /// A value did not fit. After some of these what was learnt is worth nothing: a program with hundreds of
+    /// variables would be packed anew for each of them.
+    pub(crate) fn widen(&mut self, slot: Slot, ty: Type, value: i64) {
+        self.ranges.widen(slot, ty, value);
+        self.misfits += 1;
+        if self.misfits == MISFITS
+            && let Some(inferred) = self.inferred.take()
+        {
+            self.ranges.join(&inferred);
+        }
     }
 
     /// Longer buffers for the threads that need them; `false` if one of them is as long as allowed.
@@ -144,7 +165,7 @@ impl Sizes {
         for turn in turns {
             match turn {
                 Turn::Narrow(slot, value) => {
-                    self.ranges.widen(*slot, machine.type_of(*slot), *value);
+                    self.widen(*slot, machine.type_of(*slot), *value);
                 }
                 Turn::Short(thread) => self.lengthen(*thread),
                 Turn::Grow(full) => {
@@ -258,7 +279,7 @@ pub fn run_kept<L: Look, T>(
         loop {
             let turn = match ended {
                 Ended::Narrow(slot, value) => {
-                    sizes.ranges.widen(slot, machine.type_of(slot), value);
+                    sizes.widen(slot, machine.type_of(slot), value);
                     Turn::Narrow(slot, value)
                 }
                 Ended::Short(thread) => {

@@ -134,6 +134,16 @@ impl Ranges {
         }
     }
 
+    /// The values of both.
+    pub fn join(&mut self, other: &Ranges) {
+        let registers = self.registers.iter_mut().flatten();
+        let mine = self.cells.iter_mut().chain(registers);
+        let theirs = other.cells.iter().chain(other.registers.iter().flatten());
+        for (mine, theirs) in mine.zip(theirs) {
+            *mine = mine.join(*theirs);
+        }
+    }
+
     /// Makes room for a value that did not fit, and for more of its kind.
     pub fn widen(&mut self, slot: Slot, ty: Type, value: i64) {
         let range = self.get_mut(slot);
