@@ -91,6 +91,7 @@ fn cegar_agrees_with_explicit() {
         keep: 1,
         local: (n % 3) as usize,
         templates: n.is_multiple_of(3),
+        few: n % 5,
     });
 }
 

@@ -58,6 +58,8 @@ pub struct Cegar {
     pub local: usize,
     /// Whether comparisons of variables are tried before interpolants.
     pub templates: bool,
+    /// The values of a variable that has at most so many are told apart all at once.
+    pub few: u64,
 }
 
 impl Default for Cegar {
@@ -71,6 +73,7 @@ impl Default for Cegar {
             keep: 1,
             local: 1,
             templates: true,
+            few: 4,
         }
     }
 }
@@ -155,6 +158,7 @@ impl Cegar {
         Manner {
             local: self.local,
             templates: self.templates,
+            few: self.few,
         }
     }
 
@@ -177,7 +181,12 @@ impl Cegar {
     pub fn predicates(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Vec<Formula>> {
         self.accepts(task).ok()?;
         let system = System::new(task.instance, task.model, task.question(), 1);
-        let mut search = Search::new(system, self.manner());
+        // As few as will do are wanted, not as few rounds.
+        let manner = Manner {
+            few: 0,
+            ..self.manner()
+        };
+        let mut search = Search::new(system, manner);
         for _ in 0..self.most_rounds {
             match search.round(task, control, true) {
                 Ok(Outcome::Excluded) => {}

@@ -5,12 +5,12 @@ use super::abstraction::{Asker, Cube, Halt, Plan, Predicates, covers, merged};
 use super::coarse::{Finding, look};
 use super::refine::{Refined, refine};
 use super::templates;
-use crate::reduce::{Move, Next, Shape, System};
+use crate::reduce::{Move, Next, Shape, Symbol, System};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use wattle_evidence::{Control, Progress, Task};
-use wattle_logic::Formula;
+use wattle_logic::{Formula, Var, le};
 use wattle_memory::{Event, Start};
 use wattle_model::{CellId, ThreadId};
 
@@ -55,6 +55,8 @@ pub struct Manner {
     pub local: usize,
     /// Whether templates are tried before interpolants.
     pub templates: bool,
+    /// The values of a variable with at most so many are told apart all at once.
+    pub few: u64,
 }
 
 pub struct Search<'i> {
@@ -347,6 +349,7 @@ impl<'i> Search<'i> {
             }
         }
         let places: Vec<_> = path.iter().map(|n| shape(n).locations.clone()).collect();
+        let spots: Vec<usize> = path.iter().map(|n| self.nodes[*n].spot).collect();
         for sequence in formulas {
             let mut new = false;
             for (i, f) in sequence.iter().enumerate() {
@@ -359,10 +362,56 @@ impl<'i> Search<'i> {
                 };
             }
             if new {
+                for (i, f) in sequence.iter().enumerate() {
+                    self.tell_apart(f, spots.get(i).copied());
+                }
                 return Ok(Outcome::Excluded);
             }
         }
         Err(Halt::Other("a spurious trace gave no new predicate".into()))
+    }
+
+    /// A variable with a few values of which some had to be told apart soon needs the others told apart too, and so
+    /// do pending stores of its cell: all of them at once are one round instead of many.
+    fn tell_apart(&mut self, f: &Formula, spot: Option<usize>) {
+        for atom in f.atoms() {
+            let [(v, _)] = atom.term().coeffs() else {
+                continue;
+            };
+            let slot = |spot: usize, t: ThreadId, i: usize| {
+                let pending = &self.spots[spot].shape.pending[t.index()];
+                pending.slots.get(i).map(|s| s.cell)
+            };
+            let cell = match self.system.symbol(*v) {
+                Symbol::Cell(c) => Some(c),
+                Symbol::Entry(t, i) => spot.and_then(|spot| slot(spot, t, i)),
+                Symbol::Register(..) | Symbol::Choice => None,
+            };
+            let variables: BTreeSet<Var> = match cell {
+                None => [*v].into(),
+                Some(cell) => {
+                    let mut all = BTreeSet::from([self.system.cell(cell)]);
+                    for spot in &self.spots {
+                        for (t, pending) in spot.shape.pending.iter().enumerate() {
+                            let slots = pending.slots.iter().enumerate();
+                            let own = slots.filter(|(_, s)| s.cell == cell);
+                            let t = ThreadId::new(t);
+                            all.extend(own.map(|(i, _)| self.system.entry(t, i)));
+                        }
+                    }
+                    all
+                }
+            };
+            let first = cell.map_or(*v, |c| self.system.cell(c));
+            let Some((lo, hi)) = self.system.few(first, self.manner.few) else {
+                continue;
+            };
+            for v in variables {
+                for cut in lo..hi {
+                    self.predicates.add(&le(v, cut));
+                }
+            }
+        }
     }
 
     /// What an abstract state says.

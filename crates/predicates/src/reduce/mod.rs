@@ -226,6 +226,13 @@ impl<'i> System<'i> {
         }
     }
 
+    /// The least and the greatest value of a register or a cell, if there are at most so many.
+    pub fn few(&self, v: Var, most: u64) -> Option<(i64, i64)> {
+        let interval = self.interval_of_variable(v);
+        let (lo, hi) = (interval.lo?, interval.hi?);
+        (lo.abs_diff(hi) < most).then_some((lo, hi))
+    }
+
     /// What every value of a register or a cell keeps to.
     pub fn range(&self, v: Var, value: &Term) -> Formula {
         match self.symbol(v) {
