@@ -221,7 +221,8 @@ fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Failure> {
     let subject = Subject::Program(program);
     let system = families::system_of(&subject, &any, &counts, question)
         .map_err(|why| Failure::new(Exit::Input, why))?;
-    Ok(system.to_string())
+    let readable = wattle::cubicle::readable(&system);
+    Ok(readable.map_err(Failure::input)?.to_string())
 }
 
 /// The happens-before graph of a saved run.

@@ -70,6 +70,7 @@ mod breaker;
 pub mod check;
 pub mod checkpoint;
 mod counting;
+pub mod cubicle;
 pub mod existing;
 pub mod expect;
 mod explain;

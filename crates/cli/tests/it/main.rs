@@ -6,6 +6,7 @@ mod budgets;
 mod checkpoints;
 mod cli;
 mod counting;
+mod cubicle;
 mod docs;
 mod evidence;
 mod examples;
