@@ -42,6 +42,45 @@ fn memory_models_are_told_apart() {
     );
 }
 
+/// What a thread sees is its own newest pending store, else memory.
+#[test]
+fn pending_stores_are_seen_by_their_thread() {
+    let relaxed = [Truth::Holds, Truth::Violated, Truth::Violated];
+    let one = "shared x; thread p { x = 1; l: skip; } thread q { skip; }";
+    assert_eq!(
+        truths(&format!("{one} never p::x == 1 && q::x == 0;"), false),
+        relaxed
+    );
+    assert_eq!(
+        truths(&format!("{one} never p@l && p::x == 0;"), false),
+        HOLDS
+    );
+    assert_eq!(
+        truths(&format!("{one} never p@l && x == 0;"), false),
+        relaxed
+    );
+    let fenced = "shared x; thread p { x = 1; fence; l: skip; } thread q { skip; }";
+    assert_eq!(
+        truths(&format!("{fenced} never p@l && q::x == 0;"), false),
+        HOLDS
+    );
+    let both = "shared x: 0..2; thread p { x = 1; } thread q { x = 2; }";
+    assert_eq!(
+        truths(&format!("{both} never p::x == 1 && q::x == 2;"), false),
+        relaxed
+    );
+    // The newest of several, and of each cell of an array its own.
+    let two = "shared x[2]: 0..2; thread p[2] { x[self] = 1; x[self] = 2; l: skip; }";
+    assert_eq!(
+        truths(&format!("{two} never p[i]@l && p[i]::x[i] != 2;"), false),
+        HOLDS
+    );
+    assert_eq!(
+        truths(&format!("{two} never p[i]@l && p[j]::x[i] == 0;"), false),
+        relaxed
+    );
+}
+
 #[test]
 fn kinds_of_questions() {
     let body = "shared x: 0..2; thread p { x = 1; x = 2; l: skip; }";

@@ -82,7 +82,8 @@ fn early(part: &Expr<Fact>, threads: usize) -> Vec<Vec<&Expr<Fact>>> {
             Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
                 let mut reads_memory = false;
                 e.for_each_atom(&mut |fact| {
-                    reads_memory |= matches!(fact, Fact::Cell(_) | Fact::CellAt { .. });
+                    reads_memory |=
+                        matches!(fact, Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. });
                 });
                 let last = threads_seen(e).into_iter().max();
                 if let (false, Some(last)) = (reads_memory, last) {
@@ -97,7 +98,7 @@ fn early(part: &Expr<Fact>, threads: usize) -> Vec<Vec<&Expr<Fact>>> {
 fn always_has_a_value(e: &Expr<Fact>) -> bool {
     match e {
         Expr::Const(_) | Expr::Atom(Fact::Cell(_) | Fact::Register(..) | Fact::At(..)) => true,
-        Expr::Atom(Fact::CellAt { .. }) => false,
+        Expr::Atom(Fact::CellAt { .. } | Fact::Seen(..)) => false,
         Expr::Unary(Op1::Not, a) => always_has_a_value(a),
         Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => false,
         Expr::Binary(op, a, b) => match op {

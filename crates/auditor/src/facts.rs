@@ -26,7 +26,7 @@ pub fn for_each_fact<'e>(e: &'e Expr<Fact>, visit: &mut dyn FnMut(&'e Fact)) {
 pub fn cells_seen(e: &Expr<Fact>) -> BTreeSet<usize> {
     let mut cells = BTreeSet::new();
     for_each_fact(e, &mut |fact| match fact {
-        Fact::Cell(c) => cells.extend([c.index()]),
+        Fact::Cell(c) | Fact::Seen(_, c) => cells.extend([c.index()]),
         Fact::CellAt { base, length, .. } => {
             cells.extend(base.index()..base.index() + *length as usize);
         }

@@ -63,6 +63,25 @@ pub fn audit(
     audit_with(&Solvers::own(), task, certificate, control)
 }
 
+/// Whether what is pending is part of the states that it is about.
+fn knows_buffers(certificate: &Certificate) -> bool {
+    match certificate {
+        Certificate::ClosedStates(_)
+        | Certificate::Explored(_)
+        | Certificate::Coherent(_)
+        | Certificate::Parts(_) => true,
+        Certificate::Robust(_)
+        | Certificate::Cubes(_)
+        | Certificate::Views(_)
+        | Certificate::Counting(_)
+        | Certificate::Components(_)
+        | Certificate::Traces(_)
+        | Certificate::Inductive(_)
+        | Certificate::Multisets(_)
+        | Certificate::LoadBuffers(_) => false,
+    }
+}
+
 /// The same, with a say in who answers queries.
 pub fn audit_with(
     solvers: &Solvers,
@@ -70,6 +89,10 @@ pub fn audit_with(
     certificate: &Certificate,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
+    if task.sees_buffers() && !knows_buffers(certificate) {
+        let why = "the question sees pending stores, of which it says nothing";
+        return Err(AuditError::Refused(why.into()));
+    }
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
         Certificate::Cubes(_) | Certificate::Views(_) | Certificate::Counting(_) => {

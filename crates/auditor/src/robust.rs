@@ -27,7 +27,7 @@ pub(super) fn audit_robust(
     {
         let mut memory = false;
         q.target.for_each_atom(&mut |f| {
-            memory |= matches!(f, Fact::Cell(_) | Fact::CellAt { .. });
+            memory |= matches!(f, Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. });
         });
         if memory {
             return other("robustness says nothing about memory while stores are pending");

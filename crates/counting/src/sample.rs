@@ -253,6 +253,6 @@ fn observed(target: &Expr<Fact>, read: &mut Vec<(usize, usize)>) {
     target.for_each_atom(&mut |fact| match fact {
         Fact::Register(t, r) => read.push((t.index(), r.index())),
         Fact::CellAt { index, .. } => observed(index, read),
-        Fact::Cell(_) | Fact::At(..) => {}
+        Fact::Cell(_) | Fact::Seen(..) | Fact::At(..) => {}
     });
 }

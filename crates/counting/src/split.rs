@@ -411,7 +411,11 @@ fn of_property(target: &Expr<Fact>, crowd: &Crowd, t: usize, into: &mut BTreeSet
             Fact::Register(u, r) if crowd.roles.of(u.index()) == crowd.roles.of(t) => {
                 Ok(Expr::Atom(*r))
             }
-            Fact::Register(..) | Fact::At(..) | Fact::Cell(_) | Fact::CellAt { .. } => Err(()),
+            Fact::Register(..)
+            | Fact::At(..)
+            | Fact::Cell(_)
+            | Fact::Seen(..)
+            | Fact::CellAt { .. } => Err(()),
         });
         if let Ok(own) = own {
             compared(&own, into);

@@ -161,7 +161,7 @@ fn seen(fact: &Fact) -> Option<Observed> {
     match fact {
         Fact::Cell(c) => Some(Observed::Cell(*c)),
         Fact::Register(t, r) => Some(Observed::Register(*t, *r)),
-        Fact::CellAt { .. } | Fact::At(..) => None,
+        Fact::CellAt { .. } | Fact::Seen(..) | Fact::At(..) => None,
     }
 }
 
@@ -179,6 +179,7 @@ pub fn observed_facts(instance: &Instance, test: &LitmusTest) -> Vec<Expr<Fact>>
                     Expr::Atom(Fact::Cell(CellId::new(at.ok_or(())?)))
                 }
                 Observation::Memory(_)
+                | Observation::Seen(..)
                 | Observation::AddressOf(_)
                 | Observation::At(..)
                 | Observation::Index(_)

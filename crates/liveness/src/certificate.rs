@@ -107,6 +107,6 @@ fn see(fact: &Fact, seen: &mut [Vec<bool>]) {
     match fact {
         Fact::Register(t, r) => seen[t.index()][r.index()] = true,
         Fact::CellAt { index, .. } => index.for_each_atom(&mut |fact| see(fact, seen)),
-        Fact::Cell(_) | Fact::At(..) => {}
+        Fact::Cell(_) | Fact::Seen(..) | Fact::At(..) => {}
     }
 }

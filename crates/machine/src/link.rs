@@ -197,7 +197,7 @@ fn looked_at(program: &Program) -> BTreeSet<wattle_model::RegionId> {
     let mut all = BTreeSet::new();
     fn observed(e: &Expr<Observation>, all: &mut BTreeSet<wattle_model::RegionId>) {
         e.for_each_atom(&mut |o| match o {
-            Observation::Cell(r, index) => {
+            Observation::Cell(r, index) | Observation::Seen(_, r, index) => {
                 all.insert(*r);
                 observed(index, all);
             }

@@ -24,11 +24,38 @@ impl<B: Copy> Bounds<B> {
     }
 }
 
+/// What loads find of a thread's pending stores.
+pub trait Newest<V> {
+    /// The newest pending store of the cell.
+    fn newest_of(&self, cell: CellId) -> Option<V>;
+}
+
+/// Nothing is pending.
+impl<V> Newest<V> for () {
+    fn newest_of(&self, _: CellId) -> Option<V> {
+        None
+    }
+}
+
+impl<C: Content> Newest<C::Value> for C {
+    fn newest_of(&self, cell: CellId) -> Option<C::Value> {
+        self.newest(cell)
+    }
+}
+
+/// Entries in an order in which those of one cell are, oldest first.
+impl<V: Clone> Newest<V> for Vec<Entry<V>> {
+    fn newest_of(&self, cell: CellId) -> Option<V> {
+        let newest = self.iter().rev().find(|(c, _)| *c == cell);
+        newest.map(|(_, value)| value.clone())
+    }
+}
+
 /// All pending stores of one thread.
 pub trait Layout: 'static {
     const MODEL: MemoryModel;
 
-    type Buffer<C: Content>: Clone + Debug + Eq + Ord + Hash;
+    type Buffer<C: Content>: Clone + Debug + Eq + Ord + Hash + Newest<C::Value>;
 
     fn empty<C: Content>(bounds: &Bounds<C::Bound>) -> Self::Buffer<C>;
 
@@ -42,8 +69,6 @@ pub trait Layout: 'static {
 
     /// Later stores must reach memory after those pending now.
     fn store_fence<C: Content>(buffer: &mut Self::Buffer<C>, bounds: &Bounds<C::Bound>);
-
-    fn newest<C: Content>(buffer: &Self::Buffer<C>, cell: CellId) -> Option<C::Value>;
 
     fn drains<C: Content>(buffer: &Self::Buffer<C>) -> Vec<Drained<Self::Buffer<C>, C::Value>>;
 
@@ -73,10 +98,6 @@ impl Layout for Sc {
     }
 
     fn store_fence<C: Content>((): &mut (), _: &Bounds<C::Bound>) {}
-
-    fn newest<C: Content>((): &(), _: CellId) -> Option<C::Value> {
-        None
-    }
 
     fn drains<C: Content>((): &()) -> Vec<Drained<(), C::Value>> {
         Vec::new()
@@ -116,10 +137,6 @@ impl Layout for Tso {
     /// A FIFO already keeps stores in order.
     fn store_fence<C: Content>(_: &mut C, _: &Bounds<C::Bound>) {}
 
-    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<C::Value> {
-        buffer.newest(cell)
-    }
-
     fn drains<C: Content>(buffer: &C) -> Vec<Drained<C, C::Value>> {
         buffer.drains()
     }
@@ -145,6 +162,13 @@ pub struct Epochs<C> {
     pub epochs: Vec<BTreeMap<CellId, C>>,
     /// A store fence came after the newest entry: the next store opens a new epoch.
     pub fenced: bool,
+}
+
+impl<C: Content> Newest<C::Value> for Epochs<C> {
+    fn newest_of(&self, cell: CellId) -> Option<C::Value> {
+        let mut epochs = self.epochs.iter().rev();
+        epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
+    }
 }
 
 impl Layout for Pso {
@@ -188,11 +212,6 @@ impl Layout for Pso {
     /// Where all is one epoch there is nothing to close.
     fn store_fence<C: Content>(buffer: &mut Epochs<C>, bounds: &Bounds<C::Bound>) {
         buffer.fenced = !buffer.epochs.is_empty() && C::epochs(bounds.thread) > 1;
-    }
-
-    fn newest<C: Content>(buffer: &Epochs<C>, cell: CellId) -> Option<C::Value> {
-        let mut epochs = buffer.epochs.iter().rev();
-        epochs.find_map(|epoch| epoch.get(&cell)?.newest(cell))
     }
 
     fn drains<C: Content>(buffer: &Epochs<C>) -> Vec<Drained<Epochs<C>, C::Value>> {

@@ -24,7 +24,7 @@ pub use content::{
 };
 pub use event::{Event, Start};
 pub use fault::{Fault, FaultKind};
-pub use layout::{Bounds, Layout, Pso, Sc, Tso};
+pub use layout::{Bounds, Layout, Newest, Pso, Sc, Tso};
 
 use serde::{Deserialize, Serialize};
 

@@ -95,7 +95,9 @@ fn mentioned_labels(program: &Program) -> Vec<BTreeSet<&str>> {
                     set.insert(label);
                 }
             }
-            Observation::Cell(_, e) | Observation::Memory(e) => visit(e, found),
+            Observation::Cell(_, e) | Observation::Seen(_, _, e) | Observation::Memory(e) => {
+                visit(e, found);
+            }
             Observation::AddressOf(_)
             | Observation::Register(..)
             | Observation::Index(_)

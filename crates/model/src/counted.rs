@@ -188,6 +188,9 @@ fn observed(
             None => o.clone(),
         },
         Observation::Cell(r, index) => Observation::Cell(*r, Box::new(observed(index, family, of))),
+        Observation::Seen(t, r, index) => {
+            Observation::Seen(t.clone(), *r, Box::new(observed(index, family, of)))
+        }
         Observation::Memory(index) => Observation::Memory(Box::new(observed(index, family, of))),
         Observation::AddressOf(_)
         | Observation::Register(..)

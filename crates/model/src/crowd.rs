@@ -308,6 +308,10 @@ impl Alike<'_> {
                 Observation::Cell(r, index) => {
                     Observation::Cell(*r, Box::new(self.condition(index, means, span)?))
                 }
+                Observation::Seen(t, r, index) => {
+                    let index = self.condition(index, means, span)?;
+                    Observation::Seen(thread(t)?, *r, Box::new(index))
+                }
                 Observation::Memory(index) => {
                     Observation::Memory(Box::new(self.condition(index, means, span)?))
                 }

@@ -138,6 +138,8 @@ pub enum Fact {
         length: u32,
         index: Box<Expr<Fact>>,
     },
+    /// The value that the thread would load from the cell: its newest pending store there, else memory.
+    Seen(ThreadId, CellId),
     Register(ThreadId, RegisterId),
     /// The thread is at one of these locations (sorted).
     At(ThreadId, Vec<LocationId>),
@@ -170,6 +172,23 @@ impl Question {
     pub fn minds_faults(&self) -> bool {
         self.kind != PropertyKind::Reachable
     }
+
+    /// Whether the answer depends on pending stores ([`Fact::Seen`]). Few engines look there.
+    pub fn sees_buffers(&self) -> bool {
+        sees_buffers(&self.target)
+    }
+}
+
+fn sees_buffers(e: &Expr<Fact>) -> bool {
+    let mut sees = false;
+    e.for_each_atom(&mut |fact| {
+        sees |= match fact {
+            Fact::Seen(..) => true,
+            Fact::CellAt { index, .. } => sees_buffers(index),
+            Fact::Cell(_) | Fact::Register(..) | Fact::At(..) => false,
+        }
+    });
+    sees
 }
 
 impl Instance {

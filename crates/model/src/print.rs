@@ -399,13 +399,18 @@ fn announced(program: &Program, indices: &[IndexVariable], found: &[IndexId]) ->
 
 /// Index variables in the order in which they first stand in brackets.
 fn first_uses(e: &Expr<Observation>, found: &mut Vec<IndexId>) {
+    fn thread(t: &ThreadRef, found: &mut Vec<IndexId>) {
+        if let ThreadIndex::Variable(v) = t.index
+            && !found.contains(&v)
+        {
+            found.push(v);
+        }
+    }
     e.for_each_atom(&mut |o| match o {
-        Observation::Register(t, _) | Observation::At(t, _) => {
-            if let ThreadIndex::Variable(v) = t.index
-                && !found.contains(&v)
-            {
-                found.push(v);
-            }
+        Observation::Register(t, _) | Observation::At(t, _) => thread(t, found),
+        Observation::Seen(t, _, e) => {
+            thread(t, found);
+            first_uses(e, found);
         }
         Observation::Cell(_, e) | Observation::Memory(e) => first_uses(e, found),
         // As a number it must have stood in brackets before.
@@ -431,14 +436,16 @@ fn observed(program: &Program, indices: &[IndexVariable], e: &Expr<Observation>)
             ThreadIndex::Variable(v) => format!("{shown}[{}]", variable(v)),
         }
     };
-    let leaf = |o: &Observation, f: &mut fmt::Formatter<'_>| match o {
-        Observation::Cell(r, index) => {
-            let shown = region_name(program, *r);
-            match program.regions.get(r.index()).map(|r| r.length) {
-                Some(Length::Scalar) => f.write_str(&shown),
-                _ => write!(f, "{shown}[{}]", observed(program, indices, index)),
-            }
+    let cell = |r: RegionId, index: &Expr<Observation>| {
+        let shown = region_name(program, r);
+        match program.regions.get(r.index()).map(|r| r.length) {
+            Some(Length::Scalar) => shown,
+            _ => format!("{shown}[{}]", observed(program, indices, index)),
         }
+    };
+    let leaf = |o: &Observation, f: &mut fmt::Formatter<'_>| match o {
+        Observation::Cell(r, index) => f.write_str(&cell(*r, index)),
+        Observation::Seen(t, r, index) => write!(f, "{}::{}", thread(t), cell(*r, index)),
         Observation::Memory(e) => write!(f, "*({})", observed(program, indices, e)),
         Observation::AddressOf(r) => write!(f, "&{}", region_name(program, *r)),
         Observation::Register(t, r) => {

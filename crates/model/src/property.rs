@@ -54,6 +54,8 @@ pub struct IndexVariable {
 pub enum Observation {
     /// The value in memory (not in a buffer) of a region's element; scalars have index 0.
     Cell(RegionId, Box<Expr<Observation>>),
+    /// The value that the thread would load from a region's element: its newest pending store there, else memory.
+    Seen(ThreadRef, RegionId, Box<Expr<Observation>>),
     /// The value in memory at a flat address.
     Memory(Box<Expr<Observation>>),
     /// The flat address of a region's first element.
@@ -65,6 +67,25 @@ pub enum Observation {
     Index(IndexId),
     /// How many threads the family has.
     Count(FamilyId),
+}
+
+impl Expr<Observation> {
+    /// Whether it depends on pending stores.
+    pub fn sees_buffers(&self) -> bool {
+        let mut sees = false;
+        self.for_each_atom(&mut |o| {
+            sees |= match o {
+                Observation::Seen(..) => true,
+                Observation::Cell(_, e) | Observation::Memory(e) => e.sees_buffers(),
+                Observation::AddressOf(_)
+                | Observation::Register(..)
+                | Observation::At(..)
+                | Observation::Index(_)
+                | Observation::Count(_) => false,
+            }
+        });
+        sees
+    }
 }
 
 /// One thread of a family.

@@ -83,6 +83,12 @@ pub fn validate(program: &Program) -> Vec<Invalid> {
     for t in &program.temporal {
         v.span = t.span;
         v.temporal(&t.kind);
+        let mut sees = false;
+        t.for_each_condition(&mut |e| sees |= e.sees_buffers());
+        if sees {
+            let message = "a demand on runs asks what a thread sees of its pending stores";
+            v.broken(17, message.to_string());
+        }
     }
     for c in &program.predicates {
         v.span = Span::NONE;
@@ -474,6 +480,16 @@ impl Validator<'_> {
             Observation::Cell(r, index) => {
                 self.region_exists(*r);
                 self.scalar_index(*r, index.as_const() == Some(0));
+                self.observed(c, index, depth);
+            }
+            Observation::Seen(t, r, index) => {
+                self.thread(c, t);
+                self.region_exists(*r);
+                self.scalar_index(*r, index.as_const() == Some(0));
+                if !matches!(**index, Expr::Const(_) | Expr::Atom(Observation::Index(_))) {
+                    let message = "what a thread sees is asked of an element by its number";
+                    self.broken(17, message.to_string());
+                }
                 self.observed(c, index, depth);
             }
             Observation::Memory(index) => self.observed(c, index, depth),

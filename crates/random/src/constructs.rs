@@ -100,6 +100,7 @@ pub const CONSTRUCTS: &[&str] = &[
     "property: cell",
     "property: element",
     "property: flat address",
+    "property: seen by a thread",
     "property: register",
     "property: place",
     "property: index",
@@ -309,6 +310,11 @@ fn observed(e: &Expr<Observation>, found: &mut Constructs) {
                     }
                 };
                 found.insert(name);
+                observed(index, found);
+                return;
+            }
+            Observation::Seen(_, _, index) => {
+                found.insert("property: seen by a thread");
                 observed(index, found);
                 return;
             }

@@ -154,6 +154,10 @@ fn mentioned(p: &Program) -> (BTreeSet<(usize, String)>, BTreeSet<usize>) {
             }
             Observation::Register(t, _) => drop(families.insert(t.family.index())),
             Observation::Count(f) => drop(families.insert(f.index())),
+            Observation::Seen(t, _, e) => {
+                families.insert(t.family.index());
+                visit(e, labels, families);
+            }
             Observation::Cell(_, e) | Observation::Memory(e) => visit(e, labels, families),
             Observation::AddressOf(_) | Observation::Index(_) => {}
         });
@@ -215,7 +219,9 @@ fn without_family(p: &Program, n: usize) -> Option<Program> {
     each_condition(&mut q, &mut |c| {
         c.indices.iter_mut().for_each(|v| renumber(&mut v.family));
         observations(&mut c.expr, &mut |o| match o {
-            Observation::At(t, _) | Observation::Register(t, _) => renumber(&mut t.family),
+            Observation::At(t, _) | Observation::Register(t, _) | Observation::Seen(t, ..) => {
+                renumber(&mut t.family);
+            }
             Observation::Count(f) => renumber(f),
             Observation::Cell(..)
             | Observation::Memory(_)
@@ -316,7 +322,10 @@ fn without_region(p: &Program, n: usize) -> Option<Program> {
     });
     each_condition(&mut q, &mut |c| {
         observations(&mut c.expr, &mut |o| {
-            if let Observation::Cell(r, _) | Observation::AddressOf(r) = o {
+            if let Observation::Cell(r, _)
+            | Observation::Seen(_, r, _)
+            | Observation::AddressOf(r) = o
+            {
                 renumber(r);
             }
         });
@@ -388,7 +397,7 @@ fn replace<A: Clone>(e: &mut Expr<A>, target: usize, way: usize, seen: &mut usiz
 fn drop_unused_indices(c: &mut Condition) {
     let mut used = BTreeSet::new();
     observations(&mut c.expr, &mut |o| match o {
-        Observation::At(t, _) | Observation::Register(t, _) => {
+        Observation::At(t, _) | Observation::Register(t, _) | Observation::Seen(t, ..) => {
             if let ThreadIndex::Variable(v) = t.index {
                 used.insert(v.index());
             }
@@ -415,7 +424,7 @@ fn each_condition(p: &mut Program, visit: &mut dyn FnMut(&mut Condition)) {
 fn observations(e: &mut Expr<Observation>, visit: &mut dyn FnMut(&mut Observation)) {
     atoms(e, &mut |o| {
         visit(o);
-        if let Observation::Cell(_, e) | Observation::Memory(e) = o {
+        if let Observation::Cell(_, e) | Observation::Seen(_, _, e) | Observation::Memory(e) = o {
             observations(e, visit);
         }
     });

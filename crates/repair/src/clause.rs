@@ -278,7 +278,9 @@ fn cell(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellId> {
 /// Whether the target looks at memory.
 pub fn sees_memory(target: &Expr<Fact>) -> bool {
     let mut sees = false;
-    target.for_each_atom(&mut |f| sees |= matches!(f, Fact::Cell(_) | Fact::CellAt { .. }));
+    target.for_each_atom(&mut |f| {
+        sees |= matches!(f, Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. })
+    });
     sees
 }
 

@@ -7,6 +7,7 @@ use crate::why;
 use crate::words;
 use std::fmt::Write;
 use wattle_evidence::{Broken, End, Proof, Reason, Stop, Task, Trace, Unchecked, Verdict};
+use wattle_memory::Newest;
 use wattle_memory::reference::Snapshot;
 use wattle_model::Instance;
 
@@ -338,6 +339,12 @@ fn facts(task: &Task<'_>, state: &Snapshot) -> String {
         let text = match fact {
             Fact::Cell(c) => format!("{} = {}", instance.cell(*c).name, state.memory[c.index()]),
             Fact::CellAt { .. } => return,
+            Fact::Seen(t, c) => {
+                let pending = state.buffers[t.index()].newest_of(*c);
+                let value = pending.unwrap_or(state.memory[c.index()]);
+                let (thread, cell) = (&instance.thread(*t).name, &instance.cell(*c).name);
+                format!("{thread} sees {cell} = {value}")
+            }
             Fact::Register(t, r) => {
                 let thread = instance.thread(*t);
                 let name = &thread.registers[r.index()].name;

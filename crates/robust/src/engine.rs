@@ -29,6 +29,7 @@ impl Engine for Robust {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         let refuse = |why: &str| Err(Refusal::new(why.to_string()));
+        task.is_about_memory()?;
         if task.model != MemoryModel::Tso {
             return refuse("it decides TSO only");
         }
@@ -40,7 +41,7 @@ impl Engine for Robust {
         {
             let mut memory = false;
             q.target.for_each_atom(&mut |f| {
-                memory |= matches!(f, Fact::Cell(_) | Fact::CellAt { .. });
+                memory |= matches!(f, Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. });
             });
             if memory {
                 return refuse(

@@ -185,7 +185,9 @@ impl Extended {
                     let meant = origin.filter(|(_, o)| at.contains(o));
                     Fact::At(*t, meant.map(|(l, _)| LocationId::new(l)).collect())
                 }
-                f @ (Fact::Cell(_) | Fact::CellAt { .. } | Fact::Register(..)) => f.clone(),
+                f @ (Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. } | Fact::Register(..)) => {
+                    f.clone()
+                }
             }))
         });
         match widened {

@@ -77,6 +77,7 @@ impl Engine for Lazy {
         if task.deadlock {
             return Err(Refusal::new("it does not look for deadlocks"));
         }
+        task.is_about_memory()?;
         self.explicit.accepts(&Task {
             model: MemoryModel::Sc,
             ..*task

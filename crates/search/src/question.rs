@@ -114,7 +114,14 @@ pub(crate) fn plan<'a, 'i>(task: &Task<'i>, manner: &Manner<'a>, view: &'a View)
         model: task.model,
         contents: manner.contents,
         view,
-        reductions: manner.reductions,
+        // What a thread sees changes by its own stores too, which no reduction expects.
+        reductions: match task.sees_buffers() {
+            true => Reductions {
+                dead_registers: manner.reductions.dead_registers,
+                ..Reductions::NONE
+            },
+            false => manner.reductions,
+        },
         order: manner.order,
         most_buffered: manner.most_buffered,
         compress: manner.compress,

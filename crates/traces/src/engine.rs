@@ -27,6 +27,7 @@ impl Engine for Traces {
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
         task.is_narrow(1 << 24)?;
+        task.is_about_memory()?;
         let regions = regions_as_blocks(task);
         prepared(&on(task, &regions))?;
         match task.deadlock {
@@ -75,6 +76,7 @@ impl Engine for Cartesian {
             return Err(Refusal::new(why));
         }
         task.is_narrow(1 << 24)?;
+        task.is_about_memory()?;
         let regions = regions_as_blocks(task);
         prepared(&on(task, &regions)).map(|_| ())
     }

@@ -85,6 +85,11 @@ fn treated<'t>(task: &OpenTask<'t>) -> Result<(&'t Program, CountedCrowd), Refus
     let AnyNumber::Program(program) = task.of else {
         return Err(Refusal::new("it reads programs"));
     };
+    let property = task.question.and_then(|q| program.properties.get(q));
+    if property.is_some_and(|p| p.condition.expr.sees_buffers()) {
+        let why = "the property asks what a thread sees of its pending stores";
+        return Err(Refusal::new(why));
+    }
     for step in program.families.iter().flat_map(|f| &f.steps) {
         let untreated = match step.action {
             Action::Lock | Action::Unlock => Some("`lock` is not counted"),

@@ -224,6 +224,8 @@ impl Finder<'_> {
                     }
                 }
             },
+            // Configurations have other buffers than states.
+            Fact::Seen(..) => None,
             Fact::Register(t, r) => local(t).map(|s| s.registers[r.index()]),
             Fact::At(t, set) => local(t).map(|s| i64::from(set.contains(&s.location))),
         })
@@ -240,6 +242,10 @@ fn mentioned(e: &Expr<Fact>, threads: &mut Vec<ThreadId>, cells: &mut Vec<CellId
         } => {
             cells.extend((0..*length).map(|i| CellId(base.0 + i)));
             mentioned(index, threads, cells);
+        }
+        Fact::Seen(t, c) => {
+            threads.push(*t);
+            cells.push(*c);
         }
         Fact::Register(t, _) | Fact::At(t, _) => threads.push(*t),
     });

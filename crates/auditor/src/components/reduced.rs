@@ -178,7 +178,7 @@ impl<'i> Reduced<'i> {
         };
         for e in task.atoms() {
             for_each_fact(e, &mut |fact| match fact {
-                Fact::Cell(c) => me.seen_cells[c.index()] = true,
+                Fact::Cell(c) | Fact::Seen(_, c) => me.seen_cells[c.index()] = true,
                 Fact::CellAt { base, length, .. } => {
                     me.seen_cells[base.index()..base.index() + *length as usize].fill(true);
                 }

@@ -102,7 +102,9 @@ fn located(
                 length: *length,
                 index: Box::new(located(index, t, location)?),
             }),
-            Fact::At(..) | Fact::Cell(_) | Fact::Register(..) => Expr::Atom(fact.clone()),
+            Fact::At(..) | Fact::Cell(_) | Fact::Seen(..) | Fact::Register(..) => {
+                Expr::Atom(fact.clone())
+            }
         })
     })
 }

@@ -136,10 +136,6 @@ impl<const MODEL: usize> Layout for PerThread<MODEL> {
         }
     }
 
-    fn newest<C: Content>(buffer: &C, cell: CellId) -> Option<C::Value> {
-        buffer.newest(cell)
-    }
-
     fn drains<C: Content>(buffer: &C) -> Vec<Drained<C, C::Value>> {
         buffer.drains()
     }

@@ -85,6 +85,8 @@ fn of_any(property: &Property, open: &dyn Fn(FamilyId) -> bool) -> bool {
             Observation::Register(t, _) | Observation::At(t, _) => {
                 fine &= !(open(t.family) && matches!(t.index, ThreadIndex::Number(_)));
             }
+            // Load buffers say nothing of pending stores.
+            Observation::Seen(..) => fine = false,
             Observation::Index(v) => {
                 let variable = property.condition.indices.get(v.index());
                 fine &= variable.is_some_and(|v| !open(v.family));

@@ -248,7 +248,7 @@ impl Swap {
             Fact::Cell(c) => Ok(Expr::Atom(Fact::Cell(CellId::new(self.cell(c.index()))))),
             Fact::Register(t, r) => Ok(Expr::Atom(Fact::Register(self.id(*t), *r))),
             Fact::At(t, at) => Ok(Expr::Atom(Fact::At(self.id(*t), at.clone()))),
-            Fact::CellAt { .. } => Err(()),
+            Fact::CellAt { .. } | Fact::Seen(..) => Err(()),
         });
         renamed.ok()
     }
@@ -276,7 +276,7 @@ fn sorted(e: &Expr<Fact>) -> Option<Expr<Fact>> {
     Some(match e {
         Expr::Const(_) | Expr::Atom(Fact::Cell(_) | Fact::Register(..) | Fact::At(..)) => e.clone(),
         Expr::Unary(Op1::Not, a) => Expr::unary(Op1::Not, sorted(a)?),
-        Expr::Atom(Fact::CellAt { .. })
+        Expr::Atom(Fact::CellAt { .. } | Fact::Seen(..))
         | Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => return None,
         Expr::Binary(op @ (Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge), a, b) => {
             Expr::binary(*op, sorted(a)?, sorted(b)?)

@@ -57,6 +57,9 @@ impl Reduction {
         if claims.local.len() != threads.len() || claims.private.len() != threads.len() {
             return wrong("it is about another number of threads");
         }
+        if task.sees_buffers() {
+            return wrong("the question sees pending stores");
+        }
         if task.deadlock {
             return wrong("deadlocks are looked for event by event");
         }

@@ -128,7 +128,7 @@ fn alive(instance: &Instance, conditions: &[&Expr<Fact>], only_final: bool) -> V
     for condition in conditions {
         for_each_fact(condition, &mut |fact| match fact {
             Fact::Register(t, r) => seen[t.index()][r.index()] = true,
-            Fact::Cell(_) | Fact::CellAt { .. } | Fact::At(..) => {}
+            Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. } | Fact::At(..) => {}
         });
     }
     let threads = instance.threads.iter().zip(&seen);

@@ -6,17 +6,21 @@ use crate::facts::{cells_seen, for_each_fact};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::task::Task;
-use wattle_memory::Layout;
 use wattle_memory::content::Content;
 use wattle_memory::reference::{State, evaluate};
+use wattle_memory::{Layout, Newest};
 use wattle_model::instance::{Fact, Question};
-use wattle_model::{LocationId, RegisterId};
+use wattle_model::{CellId, LocationId, RegisterId};
 
-/// What the question looks at of a thread: registers, and places to be at.
-type Own = (BTreeSet<RegisterId>, BTreeSet<Vec<LocationId>>);
+/// What the question looks at of a thread: registers, places to be at, and cells of which it may have stores pending.
+type Own = (
+    BTreeSet<RegisterId>,
+    BTreeSet<Vec<LocationId>>,
+    BTreeSet<CellId>,
+);
 
 /// What it sees there.
-type Seen = (Vec<i64>, Vec<bool>);
+type Seen = (Vec<i64>, Vec<bool>, Vec<Option<i64>>);
 
 /// What the question has been asked of.
 #[derive(Default)]
@@ -39,6 +43,9 @@ impl<'i> Looked<'i> {
         if let Some(q) = task.question() {
             for_each_fact(&q.target, &mut |fact| match fact {
                 Fact::Cell(_) | Fact::CellAt { .. } => {}
+                Fact::Seen(t, c) => {
+                    threads.entry(t.index()).or_default().2.insert(*c);
+                }
                 Fact::Register(t, r) => {
                     threads.entry(t.index()).or_default().0.insert(*r);
                 }
@@ -87,11 +94,11 @@ impl<'i> Looked<'i> {
         if !self.good.contains(key.as_slice()) {
             let parts = (0..self.all).map(|t| moves.part(t, part(t)));
             let values = moves.values.iter().enumerate();
-            let whole = State::<()> {
+            let whole = State::<L::Buffer<C>> {
                 locations: parts.clone().map(|p| p.at).collect(),
-                registers: parts.map(|p| p.registers.clone()).collect(),
+                registers: parts.clone().map(|p| p.registers.clone()).collect(),
                 memory: values.map(|(c, v)| v.all[value(c) as usize]).collect(),
-                buffers: Vec::new(),
+                buffers: parts.map(|p| p.buffer.clone()).collect(),
                 holder: None,
             };
             match evaluate(&whole, &question.target) {
@@ -135,13 +142,14 @@ impl<'i> Looked<'i> {
         if let Some(Some(class)) = classes.get(part as usize) {
             return *class;
         }
-        let (t, (registers, places)) = &self.threads[o];
+        let (t, (registers, places, pending)) = &self.threads[o];
         let own = moves.part(*t, part);
         let values = registers.iter().map(|r| own.registers[r.index()]).collect();
         let at = places.iter().map(|p| p.contains(&own.at)).collect();
+        let newest = pending.iter().map(|c| own.buffer.newest_of(*c)).collect();
         let views = &mut self.views[o];
         let fresh = views.len() as u32;
-        let class = *views.entry((values, at)).or_insert(fresh);
+        let class = *views.entry((values, at, newest)).or_insert(fresh);
         if classes.len() <= part as usize {
             classes.resize(part as usize + 1, None);
         }

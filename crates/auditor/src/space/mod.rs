@@ -99,6 +99,7 @@ pub fn explore<L: Layout, C: Content<Value = i64>>(
 ) -> Result<Audited, AuditError> {
     let alone = moves::alone(task.instance)?;
     let reduction = Reduction::most(task, exact);
+    let exact = exact && !task.sees_buffers();
     let mut space = Space::<L, C>::new(task, &alone, bounds, reduction, control)?;
     space.most = Some(most);
     if exact {

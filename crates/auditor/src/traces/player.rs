@@ -504,7 +504,7 @@ impl<'t, 'i> Player<'t, 'i> {
     fn sees_cell(&self, cell: CellId) -> bool {
         self.seen.is_some_and(|q| {
             mentions(&q.target, &|fact| match fact {
-                Fact::Cell(c) => *c == cell,
+                Fact::Cell(c) | Fact::Seen(_, c) => *c == cell,
                 Fact::CellAt { base, length, .. } => (base.0..base.0 + length).contains(&cell.0),
                 Fact::Register(..) | Fact::At(..) => false,
             })
@@ -520,6 +520,7 @@ impl<'t, 'i> Player<'t, 'i> {
         mentions(&question.target, &|fact| match fact {
             Fact::Register(u, r) => *u == t && set == Some(*r),
             Fact::At(u, at) => *u == t && within(at, step.source) != within(at, step.target),
+            Fact::Seen(u, _) => *u == t,
             Fact::Cell(_) | Fact::CellAt { .. } => false,
         })
     }

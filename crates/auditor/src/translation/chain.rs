@@ -425,6 +425,7 @@ impl<'a> Validator<'a> {
             table: &mut c.table,
             d: &mut c.d,
             threads: vec![me.clone()],
+            sees: false,
         };
         parts.iter().find_map(|part| match part {
             array::Formula::Atom(Literal {
@@ -456,6 +457,7 @@ impl<'a> Validator<'a> {
                     table: &mut c.table,
                     d: &mut c.d,
                     threads,
+                    sees: false,
                 };
                 let leads = view
                     .leads(t, c.family, &c.me, &c.before, end)
@@ -517,6 +519,7 @@ impl<'a> Validator<'a> {
                     table: &mut c.table,
                     d: &mut c.d,
                     threads,
+                    sees: false,
                 };
                 // What cannot be read does not break anybody.
                 if let Ok(true) = view.breaks(t)
@@ -541,6 +544,7 @@ impl<'a> Validator<'a> {
                 table: &mut c.table,
                 d: &mut c.d,
                 threads,
+                sees: false,
             };
             if let Ok(f) = view.formula(&bad.body) {
                 all.push(not(&f));

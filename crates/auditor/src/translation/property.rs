@@ -105,6 +105,7 @@ impl Validator<'_> {
                         table: &mut table,
                         d: &mut d,
                         threads,
+                        sees: true,
                     };
                     // What cannot be read is not known to be bad.
                     if let Ok(f) = view.formula(&bad.body) {
@@ -136,6 +137,7 @@ impl Validator<'_> {
                 table: &mut table,
                 d: &mut d,
                 threads,
+                sees: false,
             };
             let query = match view.formula(&axiom.body) {
                 Ok(f) => vec![view.different(), f],
@@ -176,7 +178,12 @@ impl Validator<'_> {
             }
         };
         Ok(Value::Number(match o {
-            Observation::Cell(r, index) => {
+            Observation::Cell(r, index) | Observation::Seen(_, r, index) => {
+                let mut reader = None;
+                if let Observation::Seen(t, ..) = o {
+                    let index = thread(table, t);
+                    reader = Some(table.number(t.family, &index));
+                }
                 let index = self.observe(d, table, threads, index)?;
                 let index = Value::Number(d.term(index));
                 let found = match self.program.region(*r).length {
@@ -187,9 +194,16 @@ impl Validator<'_> {
                         d.decide(table.inside(f, &term)).then_some(term)
                     }
                 };
-                match found {
-                    Some(index) => table.value(d, self, Variable::Region(*r), &index),
-                    None => return Err(FaultKind::IndexOutOfRange { index, length: 0 }.into()),
+                match (found, reader) {
+                    (Some(index), None) => table.value(d, self, Variable::Region(*r), &index),
+                    (Some(index), Some(reader)) => match table.seen(d, self, *r, &index, &reader) {
+                        Some(value) => value,
+                        None => {
+                            let why = "what a thread sees of threads is not treated";
+                            return Err(NoValue::Refused(NotLinear(why.into())).into());
+                        }
+                    },
+                    (None, _) => return Err(FaultKind::IndexOutOfRange { index, length: 0 }.into()),
                 }
             }
             Observation::Register(t, r) => {
@@ -219,7 +233,9 @@ fn each(e: &Expr<Observation>, visit: &mut dyn FnMut(&Observation)) {
     e.for_each_atom(&mut |o| {
         visit(o);
         match o {
-            Observation::Cell(_, index) | Observation::Memory(index) => each(index, visit),
+            Observation::Cell(_, index)
+            | Observation::Seen(_, _, index)
+            | Observation::Memory(index) => each(index, visit),
             Observation::AddressOf(_)
             | Observation::Register(..)
             | Observation::At(..)
@@ -256,7 +272,11 @@ fn absent(
                 found.insert(label.clone());
             }
         }
-        Expr::Atom(Observation::Cell(_, index) | Observation::Memory(index)) => {
+        Expr::Atom(
+            Observation::Cell(_, index)
+            | Observation::Seen(_, _, index)
+            | Observation::Memory(index),
+        ) => {
             absent(index, None, family, found);
         }
         Expr::Const(_) | Expr::Atom(_) => {}

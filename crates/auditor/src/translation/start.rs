@@ -65,6 +65,7 @@ impl<'a> Validator<'a> {
                 table: &mut table,
                 d: &mut d,
                 threads: vec![number; self.system.init.params.len()],
+                sees: false,
             };
             let mut claims = Vec::new();
             for claim in self.claims() {

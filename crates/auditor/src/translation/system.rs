@@ -51,6 +51,8 @@ pub struct View<'r, 'v, 't> {
     pub table: &'r mut Table<'t>,
     pub d: &'r mut Symbols,
     pub threads: Vec<Term>,
+    /// Whether threads' views of cells are read.
+    pub sees: bool,
 }
 
 impl View<'_, '_, '_> {
@@ -121,11 +123,11 @@ impl View<'_, '_, '_> {
     }
 
     fn read(&mut self, access: &Access) -> Result<Seen, Unread> {
-        if access.reader.is_some() {
-            return Err("another thread's view".into());
-        }
         let threads = access.args.iter().map(|t| self.thread(*t));
         let threads = threads.collect::<Result<Vec<Term>, Unread>>()?;
+        if let Some(reader) = access.reader {
+            return self.seen_by(access.cell, &threads, reader);
+        }
         Ok(match (self.says(access.cell)?, &threads[..]) {
             (Says::Location(f), [t]) => {
                 let index = self.table.index(f, t);
@@ -152,6 +154,21 @@ impl View<'_, '_, '_> {
                 return Err("a cell with another number of indexes".into());
             }
         })
+    }
+
+    /// What a thread sees of a cell. Only what must not be asks that.
+    fn seen_by(&mut self, cell: u16, threads: &[Term], reader: ThreadTerm) -> Result<Seen, Unread> {
+        let other = || Unread::from("another thread's view");
+        if !self.sees {
+            return Err(other());
+        }
+        let Says::Value(id @ Variable::Region(region), element) = self.says(cell)? else {
+            return Err(other());
+        };
+        let reader = self.thread(reader)?;
+        let index = self.index(id, element, threads)?;
+        let seen = self.table.seen(self.d, self.v, region, &index, &reader);
+        seen.map(Seen::Number).ok_or_else(other)
     }
 
     /// The number of the thread that the program's variable names.

@@ -12,7 +12,7 @@
 use super::super::symbols::Symbols;
 use super::{Constant, Held, Validator, Variable};
 use wattle_logic::{Formula, Int, Term, Var, and, eq, ge, implies, le, lt, ne, or};
-use wattle_model::{Count, FamilyId, Length, Program};
+use wattle_model::{Count, FamilyId, Length, Program, RegionId};
 
 pub struct Table<'a> {
     program: &'a Program,
@@ -23,6 +23,8 @@ pub struct Table<'a> {
     facts: Vec<Formula>,
     values: Vec<(Variable, Term, Var)>,
     cells: Vec<(Variable, Term, Var)>,
+    /// What threads, by their number, see of a region's elements.
+    seen: Vec<(RegionId, [Term; 2], Var)>,
     /// Elements of counters, by the number of their thread; and which of these have a name of their own.
     elements: Vec<(Variable, Term, Var)>,
     witnesses: Vec<(Variable, Term)>,
@@ -58,6 +60,7 @@ impl<'a> Table<'a> {
             facts,
             values: Vec::new(),
             cells: Vec::new(),
+            seen: Vec::new(),
             elements: Vec::new(),
             witnesses: Vec::new(),
             locations: Vec::new(),
@@ -165,6 +168,50 @@ impl<'a> Table<'a> {
             self.witnesses_of(d, v, id, &var.into());
         }
         var.into()
+    }
+
+    /// What a thread sees of a region's element: a pending store of its own or memory, and either way a value
+    /// that the relation allows. None for cells that hold or count threads.
+    pub fn seen(
+        &mut self,
+        d: &mut Symbols,
+        v: &Validator<'_>,
+        region: RegionId,
+        index: &Term,
+        reader: &Term,
+    ) -> Option<Term> {
+        let at = [index.clone(), reader.clone()];
+        let known = self.seen.iter().find(|(r, a, _)| *r == region && *a == at);
+        if let Some((_, _, var)) = known {
+            return Some((*var).into());
+        }
+        let id = Variable::Region(region);
+        let held = v.held(id, self.element(id, index));
+        let numbers = match held {
+            Held::Few { values, .. } => {
+                Some((values.iter().map(|c| c.number())).collect::<Option<Vec<i64>>>()?)
+            }
+            Held::Number { .. } => None,
+            Held::Thread { .. } | Held::Counter { .. } => return None,
+        };
+        let var = d.fresh();
+        let fact = self.allowed(held, &var.into());
+        self.know(fact);
+        if let Some((lo, hi)) = v.type_of(id).bounds() {
+            self.know(and([ge(var, lo), le(var, hi)]));
+            d.range(var, lo, hi);
+        }
+        if let Some(numbers) = numbers {
+            d.few(var, numbers);
+        }
+        for (r, [i, by], w) in &self.seen {
+            if *r == region {
+                let same = and([eq(i.clone(), index.clone()), eq(by.clone(), reader.clone())]);
+                self.facts.push(implies(&same, &eq(var, *w)));
+            }
+        }
+        self.seen.push((region, at, var));
+        Some(var.into())
     }
 
     /// Threads with a true element, as far as the counter says that there are, and with a false one.

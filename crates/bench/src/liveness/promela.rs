@@ -142,7 +142,7 @@ fn ltl(f: &Formula<Expr<Fact>>) -> Option<String> {
                     let each: Vec<String> = at.map(|l| format!("p{t}@L{}", l.index())).collect();
                     write!(f, "({})", each.join(" || "))
                 }
-                Fact::Register(..) | Fact::CellAt { .. } => f.write_str("?"),
+                Fact::Register(..) | Fact::Seen(..) | Fact::CellAt { .. } => f.write_str("?"),
             };
             return plain(format!("({})", e.display(&leaf)));
         }

@@ -155,7 +155,6 @@ fn every_command_of_the_papers_page_says_so() {
         let about = format!("{}, {number}: {command}", row.paper);
         if command == "—" {
             let why = says.strip_prefix("no program: ");
-            let why = why.or_else(|| says.strip_prefix("not here: "));
             assert!(why.is_some_and(|w| w.len() > 20), "{about}: {says}");
             continue;
         }

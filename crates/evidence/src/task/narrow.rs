@@ -1,7 +1,8 @@
-//! Tasks that are too wide for engines that list states.
+//! Tasks that are too wide for engines that list states, or that look where others do not.
 
 use super::Task;
 use crate::answer::Refusal;
+use wattle_model::instance::Question;
 
 impl Task<'_> {
     /// Refuses instances one of whose states takes too much work to expand: it has a slot for
@@ -18,5 +19,20 @@ impl Task<'_> {
             return Err(Refusal::new(why));
         }
         Ok(())
+    }
+
+    /// Whether the answer depends on pending stores.
+    pub fn sees_buffers(&self) -> bool {
+        self.question().is_some_and(Question::sees_buffers)
+    }
+
+    /// For engines that do not know what is pending in the states that are asked about.
+    pub fn is_about_memory(&self) -> Result<(), Refusal> {
+        match self.sees_buffers() {
+            true => Err(Refusal::new(
+                "the property asks what a thread sees of its pending stores",
+            )),
+            false => Ok(()),
+        }
     }
 }

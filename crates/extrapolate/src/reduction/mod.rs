@@ -261,6 +261,10 @@ impl View<'_> {
                         None => Observation::Memory(index),
                     }
                 }
+                Fact::Seen(..) => {
+                    let why = "the property sees pending stores, which are variables here";
+                    return Err(Unreduced(why.into()));
+                }
                 Fact::Register(t, r) => Observation::Register(reference(*t), *r),
                 Fact::At(t, at) => {
                     let locations = &self.instance.thread(*t).locations;

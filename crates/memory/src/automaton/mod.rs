@@ -121,7 +121,7 @@ pub fn observed(instance: &Instance, question: Option<&Question>) -> (Vec<Observ
 
 fn observe(e: &Expr<Fact>, threads: &mut [Observed], memory: &mut bool) {
     e.for_each_atom(&mut |fact| match fact {
-        Fact::Cell(_) => *memory = true,
+        Fact::Cell(_) | Fact::Seen(..) => *memory = true,
         Fact::CellAt { index, .. } => {
             *memory = true;
             observe(index, threads, memory);
@@ -257,6 +257,11 @@ impl Automata {
                     None => Err(crate::FaultKind::IndexOutOfRange { index, length }),
                 }
             }
+            // Automata have no buffers: what is pending is not known.
+            Fact::Seen(t, _) => Err(crate::FaultKind::IndexOutOfRange {
+                index: i64::from(t.0),
+                length: 0,
+            }),
             Fact::Register(t, r) => Ok(local(t).registers[r.index()]),
             Fact::At(t, at) => Ok(i64::from(at.contains(&local(t).location))),
         }

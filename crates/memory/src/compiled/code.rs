@@ -1,5 +1,6 @@
 //! Steps and conditions, compiled to read packed states.
 
+use super::buffer::Buffer;
 use super::pack::Field;
 use crate::fault::FaultKind;
 use wattle_model::{ArithmeticError, Expr, Op1, Op2, StepId, Type};
@@ -27,6 +28,11 @@ pub enum Code {
         base: u32,
         length: u32,
         index: Box<Code>,
+    },
+    /// The cell as the thread with this buffer would load it.
+    Seen {
+        buffer: Box<Buffer>,
+        cell: u32,
     },
     /// `field op constant`: most conditions are of this kind.
     Compare(Op2, Field, i64),
@@ -123,6 +129,7 @@ impl Code {
                         | Code::Any(_)
                         | Code::All(_)
                         | Code::CellAt { .. }
+                        | Code::Seen { .. }
                         | Code::Compare(..)
                         | Code::Unary(..)
                         | Code::Binary(..)
@@ -168,6 +175,7 @@ impl Code {
             | Code::Any(_)
             | Code::All(_)
             | Code::CellAt { .. }
+            | Code::Seen { .. }
             | Code::Unary(..)
             | Code::Binary(..)
             | Code::Ite(..)) => other.eval_any(state, cells),
@@ -212,6 +220,7 @@ impl Code {
                         | Code::Any(_)
                         | Code::All(_)
                         | Code::CellAt { .. }
+                        | Code::Seen { .. }
                         | Code::Compare(..)
                         | Code::Unary(..)
                         | Code::Binary(..)
@@ -231,6 +240,13 @@ impl Code {
             } => {
                 let index = index.eval(state, cells)?;
                 cells[cell(*base, *length, index)? as usize].get(state)
+            }
+            Code::Seen { buffer, cell } => {
+                let field = cells[*cell as usize];
+                match buffer.newest(state, *cell) {
+                    Some(raw) => field.decode(raw),
+                    None => field.get(state),
+                }
             }
             Code::Unary(op @ Op1::Wrap { .. }, a) => op.apply(a.modular(state, cells)?)?,
             Code::Unary(op, a) => op.apply(a.eval(state, cells)?)?,

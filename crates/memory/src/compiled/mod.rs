@@ -438,6 +438,10 @@ impl<'i> Machine<'i> {
                 length: *length,
                 index: Box::new(self.condition(index)),
             },
+            Fact::Seen(t, c) => Code::Seen {
+                buffer: Box::new(self.threads[t.index()].buffer.clone()),
+                cell: c.0,
+            },
             Fact::Register(t, r) => Code::Field(self.threads[t.index()].registers[r.index()]),
             Fact::At(t, at) => {
                 let n = self.instance.thread(*t).locations.len();

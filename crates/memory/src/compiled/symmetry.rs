@@ -214,7 +214,7 @@ fn words(
             let at: Vec<String> = at.iter().map(|l| l.0.to_string()).collect();
             format!("p{}@{}", thread(*t).0, at.join(","))
         }
-        Expr::Atom(Fact::CellAt { .. }) => return None,
+        Expr::Atom(Fact::CellAt { .. } | Fact::Seen(..)) => return None,
         Expr::Unary(Op1::Not, a) => format!("!{}", part(a)?),
         Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => return None,
         Expr::Binary(op @ (Op2::And | Op2::Or), _, _) => {

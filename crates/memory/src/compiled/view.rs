@@ -97,7 +97,7 @@ impl View {
     fn see(&mut self, e: &Expr<Fact>) {
         let mut inner = Vec::new();
         e.for_each_atom(&mut |fact| match fact {
-            Fact::Cell(c) => self.cells[c.index()] = true,
+            Fact::Cell(c) | Fact::Seen(_, c) => self.cells[c.index()] = true,
             Fact::CellAt {
                 base,
                 length,
@@ -137,7 +137,13 @@ fn hinders(e: &Expr<Fact>, wanted: Option<bool>, tell: &mut dyn FnMut(ThreadId, 
     match e {
         Expr::Atom(Fact::At(t, at)) if wanted != Some(true) => tell(*t, at),
         Expr::Const(_)
-        | Expr::Atom(Fact::At(..) | Fact::Cell(_) | Fact::CellAt { .. } | Fact::Register(..)) => {}
+        | Expr::Atom(
+            Fact::At(..)
+            | Fact::Cell(_)
+            | Fact::Seen(..)
+            | Fact::CellAt { .. }
+            | Fact::Register(..),
+        ) => {}
         Expr::Unary(Op1::Not, e) => hinders(e, wanted.map(|w| !w), tell),
         Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, e) => hinders(e, None, tell),
         Expr::Binary(Op2::And | Op2::Or, a, b) => {

@@ -4,7 +4,7 @@ use super::{Machine, StateOf};
 use crate::MemoryModel;
 use crate::content::Content;
 use crate::fault::FaultKind;
-use crate::layout::Layout;
+use crate::layout::{Layout, Newest};
 use crate::rules::{Sight, Stuck, StuckIn, World};
 use std::ops::{Deref, DerefMut};
 use wattle_model::instance::{Address, Thread};
@@ -100,7 +100,7 @@ where
     }
 
     fn read(&mut self, _: &mut D, cell: CellId) -> Valued<D> {
-        let pending = L::newest::<C>(&self.state.buffers[self.id.index()], cell);
+        let pending = self.state.buffers[self.id.index()].newest_of(cell);
         Ok(pending.unwrap_or_else(|| self.state.memory[cell.index()].clone()))
     }
 

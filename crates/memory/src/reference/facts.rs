@@ -2,11 +2,12 @@
 
 use super::State;
 use crate::fault::FaultKind;
+use crate::layout::Newest;
 use wattle_model::instance::Fact;
 use wattle_model::{CellId, Domain, Expr, NoValue, Numbers};
 
 /// The value of a condition. `&&`, `||` and `?:` look only at what they need.
-pub fn evaluate<B>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
+pub fn evaluate<B: Newest<i64>>(state: &State<B>, e: &Expr<Fact>) -> Result<i64, FaultKind> {
     evaluate_in(&mut Numbers, state, e)
 }
 
@@ -18,6 +19,7 @@ pub fn evaluate_in<D, B, E>(
 ) -> Result<D::Value, E>
 where
     D: Domain,
+    B: Newest<D::Value>,
     E: From<NoValue<D::Refusal>> + From<FaultKind<D::Value>>,
 {
     e.evaluate(d, &mut |d: &mut D, fact| fact_value(d, state, fact))
@@ -26,6 +28,7 @@ where
 fn fact_value<D, B, E>(d: &mut D, state: &State<B, D::Value>, fact: &Fact) -> Result<D::Value, E>
 where
     D: Domain,
+    B: Newest<D::Value>,
     E: From<NoValue<D::Refusal>> + From<FaultKind<D::Value>>,
 {
     Ok(match fact {
@@ -42,6 +45,17 @@ where
                 None => return Err(FaultKind::IndexOutOfRange { index, length }.into()),
             }
         }
+        Fact::Seen(t, c) => match state.buffers.get(t.index()) {
+            Some(buffer) => match buffer.newest_of(*c) {
+                Some(value) => value,
+                None => state.memory[c.index()].clone(),
+            },
+            // A state that was not put together with its buffers does not say.
+            None => {
+                let (index, length) = (d.constant(i64::from(t.0)), state.buffers.len() as u32);
+                return Err(FaultKind::IndexOutOfRange { index, length }.into());
+            }
+        },
         Fact::Register(t, r) => state.registers[t.index()][r.index()].clone(),
         Fact::At(t, at) => d.constant(i64::from(at.contains(&state.locations[t.index()]))),
     })

@@ -225,6 +225,10 @@ impl<'i> InPlace<'i> {
                     _ => Err(FaultKind::IndexOutOfRange { index, length }),
                 }
             }
+            Fact::Seen(t, c) => {
+                let newest = self.buffers[t.index()].iter().rev().find(|p| p.cell == *c);
+                Ok(newest.map_or(self.memory[c.index()], |p| p.value))
+            }
             Fact::Register(t, r) => Ok(self.register(*t, *r)),
             Fact::At(t, at) => Ok(i64::from(at.contains(&self.locations[t.index()]))),
         })

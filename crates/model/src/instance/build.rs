@@ -95,10 +95,12 @@ impl<'p> Builder<'p> {
         for p in &self.program.properties {
             let existential = matches!(p.kind, PropertyKind::Never | PropertyKind::Reachable);
             let holds = self.condition(&p.condition, existential, p.span)?;
+            let target = if existential { holds } else { holds.negate() };
+            let only_final = matches!(p.kind, PropertyKind::Finally | PropertyKind::Reachable);
             questions.push(Question {
                 kind: p.kind,
-                target: if existential { holds } else { holds.negate() },
-                only_final: matches!(p.kind, PropertyKind::Finally | PropertyKind::Reachable),
+                target: never_pending(&target, &threads, only_final),
+                only_final,
                 span: p.span,
             });
         }
@@ -368,6 +370,14 @@ impl<'p> Builder<'p> {
                     let (base, length) = (self.base[r.index()], self.length[r.index()]);
                     cell_fact(base, length, self.fact(index, choice, span)?)
                 }
+                Observation::Seen(t, r, index) => {
+                    let (base, length) = (self.base[r.index()], self.length[r.index()]);
+                    let t = self.thread_id(t, choice, span)?;
+                    match cell_fact(base, length, self.fact(index, choice, span)?) {
+                        Expr::Atom(Fact::Cell(c)) => Expr::Atom(Fact::Seen(t, c)),
+                        outside => outside,
+                    }
+                }
                 Observation::Memory(index) => {
                     cell_fact(0, self.length.iter().sum(), self.fact(index, choice, span)?)
                 }
@@ -408,6 +418,48 @@ impl<'p> Builder<'p> {
             });
         }
         Ok(ThreadId(self.first[t.family.index()] + index))
+    }
+}
+
+/// A thread sees memory where it has nothing pending: in final states, and of cells that it never stores to but in
+/// drained blocks.
+fn never_pending(e: &Expr<Fact>, threads: &[Thread], only_final: bool) -> Expr<Fact> {
+    let stores = |t: &ThreadId, c: &CellId| {
+        let thread = &threads[t.index()];
+        thread.steps.iter().any(|s| match &s.action {
+            Action::Store { place, .. } => {
+                !thread.direct[s.source.index()] && place.extent().contains(&c.index())
+            }
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Load { .. }
+            | Action::Assume(_)
+            | Action::Assert { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => false,
+        })
+    };
+    let settled: Result<_, std::convert::Infallible> = e.substitute(&mut |fact| {
+        Ok(Expr::Atom(match fact {
+            Fact::Seen(t, c) if only_final || !stores(t, c) => Fact::Cell(*c),
+            Fact::CellAt {
+                base,
+                length,
+                index,
+            } => Fact::CellAt {
+                base: *base,
+                length: *length,
+                index: Box::new(never_pending(index, threads, only_final)),
+            },
+            Fact::Cell(_) | Fact::Seen(..) | Fact::Register(..) | Fact::At(..) => fact.clone(),
+        }))
+    });
+    match settled {
+        Ok(e) => e,
     }
 }
 

@@ -151,6 +151,10 @@ fn look(e: &Expr<Fact>, threads: &mut Vec<ThreadId>, cells: &mut [bool]) {
             cells[all..all + *length as usize].fill(true);
             look(index, threads, cells);
         }
+        Fact::Seen(t, c) => {
+            threads.push(*t);
+            cells[c.index()] = true;
+        }
         Fact::Register(t, _) | Fact::At(t, _) => threads.push(*t),
     });
 }
@@ -170,7 +174,7 @@ impl Expr<Fact> {
     pub fn is_total(&self) -> bool {
         match self {
             Expr::Const(_) => true,
-            Expr::Atom(Fact::Cell(_) | Fact::Register(..) | Fact::At(..)) => true,
+            Expr::Atom(Fact::Cell(_) | Fact::Seen(..) | Fact::Register(..) | Fact::At(..)) => true,
             Expr::Atom(Fact::CellAt { .. }) => false,
             Expr::Unary(Op1::Not, e) => e.is_total(),
             Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, _) => false,

@@ -129,7 +129,7 @@ struct Seen {
 impl Seen {
     fn add(&mut self, e: &Expr<Fact>) {
         e.for_each_atom(&mut |fact| match fact {
-            Fact::Cell(c) => self.cells.push(c.index()..c.index() + 1),
+            Fact::Cell(c) | Fact::Seen(_, c) => self.cells.push(c.index()..c.index() + 1),
             Fact::CellAt {
                 base,
                 length,

@@ -42,7 +42,9 @@ impl Lowering<'_> {
         let leaf = |o: &Observation| match o {
             Observation::Index(i) => p.condition.indices.get(i.index()).map(|v| v.family),
             Observation::Register(t, r) => self.threads_in(Variable::Register(t.family, *r)),
-            Observation::Cell(r, _) => self.threads_in(Variable::Region(*r)),
+            Observation::Cell(r, _) | Observation::Seen(_, r, _) => {
+                self.threads_in(Variable::Region(*r))
+            }
             Observation::At(..)
             | Observation::Count(_)
             | Observation::Memory(_)

@@ -5,12 +5,12 @@ use super::paths::ME;
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
 use std::collections::BTreeSet;
-use wattle_model::array::{Formula, Quantified, Term, ThreadTerm};
+use wattle_model::array::{Access, Formula, Quantified, Term, ThreadTerm};
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
 use wattle_model::{
-    Expr, FamilyId, Length, Observation, Op1, Op2, PropertyKind, RegisterId, Span, ThreadIndex,
-    ThreadRef,
+    Expr, FamilyId, Length, Observation, Op1, Op2, PropertyKind, RegionId, RegisterId, Span,
+    ThreadIndex, ThreadRef,
 };
 
 impl Lowering<'_> {
@@ -224,45 +224,10 @@ impl Lowering<'_> {
             Observation::Index(i) => Ok(Val::Thread(Identity::Is(ThreadTerm::Param(
                 i.index() as u8
             )))),
-            Observation::Cell(r, index) => {
-                let id = Variable::Region(*r);
-                let cell = self.variables.cells[&id];
-                let a = match (self.program.regions[r.index()].length, &**index) {
-                    (Length::Scalar, _) => access(cell, &[]),
-                    (Length::PerThread(of), Expr::Atom(Observation::Index(i)))
-                        if self.indices.get(i.index()) == Some(&of) =>
-                    {
-                        access(cell, &[ThreadTerm::Param(i.index() as u8)])
-                    }
-                    (Length::Array(n), Expr::Const(c)) if (0..i64::from(n)).contains(c) => {
-                        let wide = matches!(self.variables.of(id), Holds::Threads(_));
-                        access(cell + *c as u16 * if wide { 2 } else { 1 }, &[])
-                    }
-                    (Length::PerThread(_) | Length::Array(_), _) => {
-                        return Err(refuse(
-                            span,
-                            "an index in a property that is no index variable",
-                            "name the thread with an index variable",
-                        ));
-                    }
-                };
-                Ok(match self.variables.of(id) {
-                    Holds::Threads(_) => {
-                        let none = wattle_model::array::Access {
-                            cell: a.cell + 1,
-                            ..a.clone()
-                        };
-                        Val::Thread(Identity::Held { cell: a, none })
-                    }
-                    Holds::Counter => {
-                        return Err(refuse(
-                            span,
-                            "a property of a counter",
-                            "speak of locations and registers",
-                        ));
-                    }
-                    Holds::Few(_) | Holds::Numbers => Val::Number(Linear::cell(a)),
-                })
+            Observation::Cell(r, index) => self.cell_seen(*r, index, None, span),
+            Observation::Seen(t, r, index) => {
+                let reader = self.thread_of(t, span)?;
+                self.cell_seen(*r, index, Some(reader), span)
             }
             Observation::Count(_) => self.everybody(span),
             Observation::At(..) => Err(refuse(
@@ -276,6 +241,55 @@ impl Lowering<'_> {
                 "name the region",
             )),
         }
+    }
+
+    /// A cell's value in memory, or as the reader sees it.
+    fn cell_seen(
+        &self,
+        r: RegionId,
+        index: &Expr<Observation>,
+        reader: Option<ThreadTerm>,
+        span: Span,
+    ) -> Result<Val, Refused> {
+        let id = Variable::Region(r);
+        let cell = self.variables.cells[&id];
+        let a = match (self.program.regions[r.index()].length, index) {
+            (Length::Scalar, _) => access(cell, &[]),
+            (Length::PerThread(of), Expr::Atom(Observation::Index(i)))
+                if self.indices.get(i.index()) == Some(&of) =>
+            {
+                access(cell, &[ThreadTerm::Param(i.index() as u8)])
+            }
+            (Length::Array(n), Expr::Const(c)) if (0..i64::from(n)).contains(c) => {
+                let wide = matches!(self.variables.of(id), Holds::Threads(_));
+                access(cell + *c as u16 * if wide { 2 } else { 1 }, &[])
+            }
+            (Length::PerThread(_) | Length::Array(_), _) => {
+                return Err(refuse(
+                    span,
+                    "an index in a property that is no index variable",
+                    "name the thread with an index variable",
+                ));
+            }
+        };
+        let a = Access { reader, ..a };
+        Ok(match self.variables.of(id) {
+            Holds::Threads(_) => {
+                let none = Access {
+                    cell: a.cell + 1,
+                    ..a.clone()
+                };
+                Val::Thread(Identity::Held { cell: a, none })
+            }
+            Holds::Counter => {
+                return Err(refuse(
+                    span,
+                    "a property of a counter",
+                    "speak of locations and registers",
+                ));
+            }
+            Holds::Few(_) | Holds::Numbers => Val::Number(Linear::cell(a)),
+        })
     }
 }
 

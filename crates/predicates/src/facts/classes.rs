@@ -48,7 +48,7 @@ impl Classes {
         }
         if let Some(q) = question {
             classes.values(&q.target, &|fact: &Fact| match fact {
-                Fact::Cell(c) => vec![system.cell(*c)],
+                Fact::Cell(c) | Fact::Seen(_, c) => vec![system.cell(*c)],
                 Fact::CellAt { base, length, .. } => span(system, *base, *length),
                 Fact::Register(t, r) => vec![system.register(*t, *r)],
                 Fact::At(..) => Vec::new(),

@@ -92,7 +92,7 @@ fn attempts(task: &Task<'_>) -> Vec<(Vec<Focus>, Forms)> {
     for target in &targets {
         let mut threads = BTreeSet::new();
         target.for_each_atom(&mut |fact| match fact {
-            Fact::Register(t, _) | Fact::At(t, _) => {
+            Fact::Register(t, _) | Fact::At(t, _) | Fact::Seen(t, _) => {
                 threads.insert(*t);
             }
             Fact::Cell(_) | Fact::CellAt { .. } => {}

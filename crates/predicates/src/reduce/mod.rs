@@ -68,6 +68,7 @@ impl<'i> System<'i> {
             return Err(Refusal::new("there are no threads"));
         }
         task.is_narrow(MOST_WORK)?;
+        task.is_about_memory()?;
         let linear = System::new(task.instance, task.model, task.question(), 1);
         linear
             .check(task.question(), wrapping)
@@ -296,6 +297,10 @@ impl<'i> System<'i> {
                     return Err(Unfit::new("the property computes an index", hint));
                 }
             },
+            Fact::Seen(..) => {
+                let hint = "the value in memory would work";
+                return Err(Unfit::new("the property sees pending stores", hint));
+            }
             Fact::Register(t, r) => self.register(*t, *r).into(),
             Fact::At(t, at) => {
                 let here = shape.is_some_and(|s| at.contains(&s.locations[t.index()]));

@@ -115,7 +115,10 @@ impl Writer {
             _ => {
                 let r = self.rng.below(self.regions.len());
                 let kind = self.regions[r].kind;
-                let cell = self.cell(r, named);
+                let mut cell = self.cell(r, named);
+                if !cell.starts_with('*') && self.one_in(3) {
+                    cell = format!("{}::{cell}", self.thread(f, named));
+                }
                 self.compared(cell, kind, named)
             }
         }

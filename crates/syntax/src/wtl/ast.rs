@@ -30,6 +30,8 @@ pub(super) enum ExKind {
     Memory(Box<Ex>),
     /// `p.r`, `p[i].r`
     Field(Name, Option<Box<Ex>>, Name),
+    /// `p::x`, `p[i]::x[e]`: what the thread sees of a region.
+    Seen(Name, Option<Box<Ex>>, Name, Option<Box<Ex>>),
     /// `p@label`, `p[i]@label`
     At(Name, Option<Box<Ex>>, Name),
     Unary(Op1, Box<Ex>),

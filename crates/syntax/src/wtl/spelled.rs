@@ -19,10 +19,10 @@ use wattle_model::{Op1, Op2, PropertyKind, Section, Span};
 const WORDS: [&str; 6] = ["any", "true", "false", "none", "self", "thread"];
 
 /// Longer signs before their beginnings.
-const SIGNS: [&str; 39] = [
-    "..=", "..", "->", "~>", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{", "}",
-    "[", "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "!",
-    "~", "?", "@", ".",
+const SIGNS: [&str; 40] = [
+    "..=", "..", "->", "~>", "::", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{",
+    "}", "[", "]", "(", ")", ";", ",", ":", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^",
+    "!", "~", "?", "@", ".",
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -436,10 +436,14 @@ impl<'t> Speller<'t> {
             ExKind::AddressOf(name, i) => self.all(&[Is("&"), Named(name), Index(i.as_deref())])?,
             ExKind::Name(name, i) => {
                 self.all(&[Named(name), Index(i.as_deref())])?;
-                must(!self.at("@") && !self.at("."))?;
+                must(!self.at("@") && !self.at(".") && !self.at("::"))?;
             }
             ExKind::Field(name, i, register) => {
                 self.all(&[Named(name), Index(i.as_deref()), Is("."), Named(register)])?;
+            }
+            ExKind::Seen(name, i, region, j) => {
+                self.all(&[Named(name), Index(i.as_deref()), Is("::")])?;
+                self.all(&[Named(region), Index(j.as_deref())])?;
             }
             ExKind::At(name, i, label) => {
                 self.all(&[Named(name), Index(i.as_deref()), Is("@"), Named(label)])?;

@@ -233,17 +233,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `eip[$t]`, `eax[$t]`, `x`, `x[$t]`, a number, `N`.
+    /// `eip[$t]`, `eax[$t]`, `x`, `x[$t]`, `$t:x`, `$t:x[$u]`, a number, `N`.
     fn term(&mut self, c: &mut Cursor<'_>) -> Result<Term> {
         let span = c.peek().span;
         if let Some(n) = number(c)? {
             return Ok(Term::Number(n, span));
         }
-        let t = c.peek();
-        if t.kind == Kind::Marked('$') && c.ahead(1).is(":") {
-            let message = "a thread's own view of a variable cannot be asked for";
-            return Err(Diagnostic::error(t.span, message)
-                .hint("name the variable alone for its value in memory"));
+        if c.peek().kind == Kind::Marked('$') {
+            return self.seen(c);
         }
         let t = c.name("`eip[$t]`, a register, a variable or a number")?;
         if !c.eat("[") {
@@ -285,6 +282,37 @@ impl<'a> Reader<'a> {
         let own = Expr::Atom(Observation::Index(index));
         let (value, bits) = self.cell(t.text, own, true, span)?;
         Ok(Term::Value(value, bits))
+    }
+
+    /// `$t:x`, `$t:x[$u]`: what the thread would load, its newest pending store of the variable or else memory.
+    fn seen(&mut self, c: &mut Cursor<'_>) -> Result<Term> {
+        let thread = c.take();
+        let reader = ThreadRef {
+            family: FAMILY,
+            index: ThreadIndex::Variable(self.index(thread)?),
+        };
+        c.expect(":")?;
+        let name = c.name("a variable")?;
+        let (mut owner, mut span) = (None, thread.span.to(name.span));
+        if c.eat("[") {
+            let thread = c.peek();
+            if thread.kind != Kind::Marked('$') {
+                return Err(c.unexpected("a thread such as `$t1`"));
+            }
+            c.take();
+            owner = Some(self.index(thread)?);
+            span = span.to(c.expect("]")?);
+        }
+        let element = owner.map_or(Expr::Const(0), |o| Expr::Atom(Observation::Index(o)));
+        let (value, bits) = self.cell(name.text, element, owner.is_some(), span)?;
+        let seen: std::result::Result<_, std::convert::Infallible> = value.substitute(&mut |o| {
+            Ok(Expr::Atom(match o {
+                Observation::Cell(r, index) => Observation::Seen(reader.clone(), *r, index.clone()),
+                other => other.clone(),
+            }))
+        });
+        let Ok(seen) = seen;
+        Ok(Term::Value(seen, bits))
     }
 
     fn cell(

@@ -58,6 +58,7 @@ impl Engine for Exact {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        task.is_about_memory()?;
         if task.model != MemoryModel::Tso {
             return Err(Refusal::new(format!("`{NAME}` decides TSO only")));
         }
@@ -105,6 +106,11 @@ fn crowd_of<'t>(task: &OpenTask<'t>) -> Result<(&'t Program, Crowd), Refusal> {
         let why = format!("`{NAME}` reads programs; array-based systems are for params");
         return Err(Refusal::new(why));
     };
+    let property = task.question.and_then(|q| program.properties.get(q));
+    if property.is_some_and(|p| p.condition.expr.sees_buffers()) {
+        let why = "the property asks what a thread sees of its pending stores";
+        return Err(Refusal::new(why));
+    }
     let crowd = program.crowd(task.question);
     let crowd = crowd.map_err(|n| Refusal::new(n.message).at(n.span, n.hint))?;
     Ok((program, crowd))

@@ -36,6 +36,7 @@ impl Engine for Multiset {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
+        task.is_about_memory()?;
         if task.model == MemoryModel::Sc {
             return Err(Refusal::new(format!("`{NAME}` is for TSO and PSO")));
         }

@@ -36,6 +36,8 @@ impl<'i> Seen<'i> {
         let place = |l: &LocationId| self.places[t].contains(l).then_some(*l);
         let keeps = |fact: &Fact, gains: bool| match fact {
             Fact::Cell(_) | Fact::CellAt { .. } => true,
+            // A store changes what its thread sees.
+            Fact::Seen(u, _) => u.index() != t,
             Fact::Register(u, r) => u.index() != t || Some(*r) != written,
             Fact::At(u, at) => {
                 let (from, to) = (at.contains(&step.source), at.contains(&step.target));
@@ -59,7 +61,7 @@ fn stays(e: &Expr<Fact>, wanted: Option<bool>, keeps: &dyn Fn(&Fact, bool) -> bo
         Expr::Atom(fact @ Fact::CellAt { index, .. }) => {
             keeps(fact, false) && stays(index, None, keeps)
         }
-        Expr::Atom(fact @ (Fact::Cell(_) | Fact::Register(..) | Fact::At(..))) => {
+        Expr::Atom(fact @ (Fact::Cell(_) | Fact::Seen(..) | Fact::Register(..) | Fact::At(..))) => {
             keeps(fact, wanted == Some(true))
         }
         Expr::Unary(op, a) => {

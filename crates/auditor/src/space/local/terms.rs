@@ -11,10 +11,11 @@ use wattle_model::instance::{Address, Step};
 use wattle_model::{CellId, Fence, Instance, RegisterId};
 
 impl Reduction {
-    /// As much as may be, if buffers have the content `exact`. Deadlocks are looked for event by event.
+    /// As much as may be, if buffers have the content `exact`. Deadlocks are looked for event by event,
+    /// and so is what threads see of their pending stores.
     pub fn most(task: &Task<'_>, exact: bool) -> Self {
         let mut reduction = Reduction::none(task);
-        if task.deadlock {
+        if task.deadlock || task.sees_buffers() {
             return reduction;
         }
         let terms = Terms::of(task);

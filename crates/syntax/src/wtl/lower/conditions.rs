@@ -7,7 +7,7 @@ use super::refuse;
 use std::collections::HashMap;
 use wattle_model::{
     Condition, Count, Expr, Family, FamilyId, IndexId, IndexVariable, Observation, Property,
-    RegisterId, ThreadIndex, ThreadRef,
+    RegionId, RegisterId, ThreadIndex, ThreadRef,
 };
 
 type Observed = Value<Observation>;
@@ -62,15 +62,16 @@ impl Lowering<'_> {
     /// Names in the brackets of a family are index variables, in order of appearance.
     fn find_indices(&mut self, e: &Ex, indices: &mut Indices) {
         match &e.kind {
-            ExKind::Field(family, Some(i), _) | ExKind::At(family, Some(i), _) => {
-                if let ExKind::Name(index, None) = &i.kind
-                    && !self.names.constants.contains_key(&index.text)
-                    && !indices.ids.contains_key(&index.text)
-                    && let Some(f) = self.names.families.get(&family.text).copied()
-                {
-                    refuse::index_name(&self.names, index, self.report);
-                    indices.add(index, f);
+            ExKind::Seen(family, i, _, j) => {
+                if let Some(i) = i {
+                    self.find_index(family, i, indices);
                 }
+                if let Some(j) = j {
+                    self.find_indices(j, indices);
+                }
+            }
+            ExKind::Field(family, Some(i), _) | ExKind::At(family, Some(i), _) => {
+                self.find_index(family, i, indices);
             }
             ExKind::Name(_, Some(a))
             | ExKind::AddressOf(_, Some(a))
@@ -87,6 +88,17 @@ impl Lowering<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn find_index(&mut self, family: &Name, i: &Ex, indices: &mut Indices) {
+        if let ExKind::Name(index, None) = &i.kind
+            && !self.names.constants.contains_key(&index.text)
+            && !indices.ids.contains_key(&index.text)
+            && let Some(f) = self.names.families.get(&family.text).copied()
+        {
+            refuse::index_name(&self.names, index, self.report);
+            indices.add(index, f);
         }
     }
 
@@ -121,6 +133,18 @@ impl Lowering<'_> {
                 match f.registers.iter().position(|r| r.name == register.text) {
                     Some(r) => atom(Observation::Register(thread, RegisterId::new(r))),
                     None => self.refuse(refuse::no_register(f, register, self.report)),
+                }
+            }
+            ExKind::Seen(family, index, name, element) => {
+                let thread = self.thread_ref(e, family, index.as_deref(), indices)?;
+                let (region, at) = self.element(e, name, element.as_deref(), indices, families)?;
+                match at {
+                    Expr::Const(_) | Expr::Atom(Observation::Index(_)) => {
+                        atom(Observation::Seen(thread, region, at.into()))
+                    }
+                    Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+                        self.refuse(refuse::sees_which(e))
+                    }
                 }
             }
             ExKind::At(family, index, label) => {
@@ -162,6 +186,20 @@ impl Lowering<'_> {
                 return Some(Value::named(*c));
             }
         }
+        let (region, at) = self.element(e, name, index, indices, families)?;
+        atom(Observation::Cell(region, at.into()))
+    }
+
+    /// A variable in memory, and which element of it.
+    fn element(
+        &mut self,
+        e: &Ex,
+        name: &Name,
+        index: Option<&Ex>,
+        indices: &Indices,
+        families: &[Family],
+    ) -> Option<(RegionId, Expr<Observation>)> {
+        let text = &name.text;
         let at = match (self.names.region(text), index) {
             (Some((_, true)), Some(i)) => self.observed(i, indices, families)?.expr,
             (Some((_, false)), None) => Expr::Const(0),
@@ -172,7 +210,7 @@ impl Lowering<'_> {
             }
         };
         let (region, _) = self.names.region(text)?;
-        atom(Observation::Cell(region, at.into()))
+        Some((region, at))
     }
 
     fn thread_ref(

@@ -59,6 +59,7 @@ impl Body<'_, '_> {
             | ExKind::SelfIndex
             | ExKind::Count(_)
             | ExKind::Field(..)
+            | ExKind::Seen(..)
             | ExKind::At(..) => false,
         }
     }
@@ -109,7 +110,7 @@ impl Body<'_, '_> {
             ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..) => self.exchange(e, None),
             // Not read outside of formulas.
             ExKind::Later(..) | ExKind::Between(..) => self.refuse(refuse::speaks_of_runs(e)),
-            ExKind::Field(name, ..) | ExKind::At(name, ..) => {
+            ExKind::Field(name, ..) | ExKind::Seen(name, ..) | ExKind::At(name, ..) => {
                 self.refuse(refuse::looks_into(e, name))
             }
         }

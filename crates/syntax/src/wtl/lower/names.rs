@@ -115,6 +115,7 @@ impl Names {
             ExKind::Name(_, Some(_))
             | ExKind::Memory(_)
             | ExKind::Field(..)
+            | ExKind::Seen(..)
             | ExKind::At(..)
             | ExKind::Cas(..)
             | ExKind::Swap(..)

@@ -369,6 +369,16 @@ pub(super) fn speaks_of_runs(e: &Ex) -> Diagnostic {
     error(e.span, message).hint(hint)
 }
 
+pub(super) fn sees_in_the_long_run(span: Span) -> Diagnostic {
+    let message = "what a thread sees of its pending stores is asked of one state";
+    error(span, message).hint("`never` and `always` can ask it; here name the variable alone")
+}
+
+pub(super) fn sees_which(e: &Ex) -> Diagnostic {
+    let message = "what a thread sees is asked of one element";
+    error(e.span, message).hint("its index is a number or an index variable")
+}
+
 pub(super) fn changes_memory(e: &Ex) -> Diagnostic {
     error(e.span, "a property only looks; it cannot change memory")
 }

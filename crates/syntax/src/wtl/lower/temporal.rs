@@ -1,8 +1,8 @@
 //! Demands on whole runs.
 
 use super::super::ast::{Between, Ex, ExKind, Later, TemporalEx};
-use super::Lowering;
 use super::conditions::Indices;
+use super::{Lowering, refuse};
 use wattle_model::{
     Condition, Expr, Family, Formula, Observation, Op1, Op2, Span, Temporal, TemporalKind,
 };
@@ -29,7 +29,13 @@ impl Lowering<'_> {
                 TemporalKind::LeadsTo(Condition { indices, expr }, to)
             }
         };
-        Some(Temporal { kind, span: *span })
+        let temporal = Temporal { kind, span: *span };
+        let mut sees = false;
+        temporal.for_each_condition(&mut |e| sees |= e.sees_buffers());
+        match sees {
+            true => self.refuse(refuse::sees_in_the_long_run(*span)),
+            false => Some(temporal),
+        }
     }
 
     /// What has no operator of time in it is one condition.
@@ -73,6 +79,7 @@ fn speaks_of_time(e: &Ex) -> bool {
         | ExKind::AddressOf(_, i)
         | ExKind::Field(_, i, _)
         | ExKind::At(_, i, _) => i.as_deref().is_some_and(speaks_of_time),
+        ExKind::Seen(_, i, _, j) => [i, j].into_iter().flatten().any(|i| speaks_of_time(i)),
         ExKind::Memory(a) | ExKind::Unary(_, a) => speaks_of_time(a),
         ExKind::Binary(_, a, b) | ExKind::Swap(a, b) | ExKind::FetchAdd(a, b) => {
             speaks_of_time(a) || speaks_of_time(b)

@@ -53,6 +53,10 @@ impl Parser<'_, '_> {
             | ExKind::AddressOf(_, i)
             | ExKind::Field(_, i, _)
             | ExKind::At(_, i, _) => i.as_ref().map_or(0, |i| i.depth),
+            ExKind::Seen(_, i, _, j) => {
+                let both = [i, j].into_iter().flatten();
+                both.map(|i| i.depth).max().unwrap_or(0)
+            }
             ExKind::Memory(a) | ExKind::Unary(_, a) | ExKind::Later(_, a) => a.depth,
             ExKind::Binary(_, a, b)
             | ExKind::Between(_, a, b)
@@ -255,7 +259,9 @@ impl Parser<'_, '_> {
         let next = self.cursor.ahead(1);
         let operand = matches!(next.kind, Kind::Name | Kind::Quoted | Kind::Number)
             && (!["U", "R", "W"].contains(&next.text)
-                || ["@", ".", "["].iter().any(|s| self.cursor.ahead(2).is(s)))
+                || ["@", ".", "::", "["]
+                    .iter()
+                    .any(|s| self.cursor.ahead(2).is(s)))
             || next.is("(")
             || next.is("!");
         if !self.formula || !operand {
@@ -368,7 +374,10 @@ impl Parser<'_, '_> {
         let name = self.name("an expression")?;
         let start = name.span;
         let index = self.index()?;
-        let kind = if self.eat("@") {
+        let kind = if self.eat("::") {
+            let region = self.name("a variable in memory")?;
+            ExKind::Seen(name, index, region, self.index()?)
+        } else if self.eat("@") {
             ExKind::At(name, index, self.name("a label")?)
         } else if self.eat(".") {
             ExKind::Field(name, index, self.name("a register of the thread")?)
