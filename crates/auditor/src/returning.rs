@@ -196,6 +196,9 @@ type StateOf<L, C> = State<<L as Layout>::Buffer<C>>;
 /// What an automaton may have come to: sorted pairs of its state and the sets met since the last return.
 type Observer = Vec<(u32, u64)>;
 
+/// A state with an observer.
+type Met<L, C> = (StateOf<L, C>, Observer);
+
 /// A node's number, and whether an observer that would keep its pairs returns.
 type Node = (u32, bool);
 
@@ -388,7 +391,7 @@ impl<'t, 'i, L: Decoded> Check<'t, 'i, L> {
     }
 
     /// Where it begins, and what the automaton may have come to.
-    fn roots(&self, from: Begin<'_>) -> Result<Vec<(StateOf<L, Exact>, Observer)>, AuditError> {
+    fn roots(&self, from: Begin<'_>) -> Result<Vec<Met<L, Exact>>, AuditError> {
         let machine = &self.real.machine;
         let first: Observer = vec![(self.automaton.initial, 0)];
         let lasso = match from {
@@ -436,8 +439,8 @@ impl<'t, 'i, L: Decoded> Check<'t, 'i, L> {
         let refused = |r: wattle_memory::reference::Refusal| AuditError::Refused(r.to_string());
         let big = Big::<L, C>::with(self.task.instance, bound).map_err(refused)?;
         let bounds = Bounds::uniform(bound, self.task.instance.cells.len());
-        let mut seen: FxHashSet<(StateOf<L, C>, Observer)> = FxHashSet::default();
-        let mut work: Vec<(StateOf<L, C>, Observer)> = Vec::new();
+        let mut seen: FxHashSet<Met<L, C>> = FxHashSet::default();
+        let mut work: Vec<Met<L, C>> = Vec::new();
         for (state, o) in self.roots(from)? {
             let buffer = |b: &L::Buffer<Exact>| match L::is_empty::<Exact>(b) {
                 true => Some(L::empty::<C>(&bounds)),
