@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use wattle::{MemoryModel, ThreadCount};
 use wattle_evidence::{Control, Limits};
-use wattle_litmus::final_states;
+use wattle_litmus::{by_traces, by_vectors, final_states};
 use wattle_model::{CellId, Counts, Instance, RegisterId, ThreadId};
 use wattle_report::{text, words};
 use wattle_search::rounds::Cut;
-use wattle_search::{NoFinals, Observed};
+use wattle_search::{NoFinals, Observed, final_states_with};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -35,6 +35,9 @@ pub struct Arguments {
     threads: Vec<(String, ThreadCount)>,
     #[command(flatten)]
     budget: Budget,
+    /// Which states the search leaves out
+    #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
+    reduce: units::Reduced,
     /// Print the states as JSON
     #[arg(long)]
     json: bool,
@@ -68,7 +71,15 @@ fn decide(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure>
     let observed = observed(&instance);
     let items: Vec<Observed> = observed.iter().map(|(_, o)| *o).collect();
     let each = models::named(&arguments.model).into_iter().map(|model| {
-        let found = final_states(&instance, model, &items, control);
+        let found = match arguments.reduce {
+            units::Reduced::Persistent => final_states(&instance, model, &items, control),
+            units::Reduced::Traces => by_traces(&instance, model, &items, control),
+            units::Reduced::Cartesian => by_vectors(&instance, model, &items, control),
+            less @ (units::Reduced::None | units::Reduced::Local) => {
+                let less = wattle::Reduce::from(less).reductions();
+                final_states_with(&instance, model, &items, less, control)
+            }
+        };
         let limits = match &found {
             Ok(found) => match &found.cut {
                 Cut::Nothing => None,

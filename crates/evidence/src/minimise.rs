@@ -4,7 +4,8 @@
 //! Loops are cut out first. Then a layered search on the reference machine finds the best run exactly:
 //! all runs of one length before any longer one, and among runs to the same state the one with fewer
 //! switches, then fewer delays; runs that cannot end within the length of the best trace so far are
-//! left out ([`distance`], [`layers`]). It follows the trace's own steps, thread by thread, in any order; and then
+//! left out ([`distance`], [`layers`]). Where no run can be shorter, runs with as few switches as possible are looked for
+//! first, then those with one more. The search follows the trace's own steps, thread by thread, in any order; and then
 //! everything the program can do, while that stays small. Whatever comes out is replayed; a trace that
 //! does not replay is thrown away and the old one kept.
 
@@ -19,9 +20,12 @@ use rustc_hash::FxHashMap;
 use wattle_memory::reference::{Machine, Snapshot, State, starts};
 use wattle_memory::{Event, Exact, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::graph::Action;
+use wattle_model::instance::{Step, Thread};
 use wattle_model::{Instance, LocationId, ThreadId};
 
-/// Nodes of a search before it is given up, and the numbers all of them together may hold.
+/// Nodes of a search before it is given up, if there is only a prettier trace to be found and no shorter one, and if
+/// there may be; and the numbers all of them together may hold.
+const PRETTY_NODES: usize = 4_000;
 const MAX_NODES: usize = 20_000;
 const MAX_NUMBERS: usize = 4_000_000;
 /// Replays spent on cutting loops, and events that all of them together may take.
@@ -42,23 +46,26 @@ pub fn cost(task: &Task<'_>, trace: &Trace) -> (usize, usize, usize) {
     let events = &trace.events;
     let switches = events.windows(2).filter(|w| w[0].thread() != w[1].thread());
     let delayed = events.iter().enumerate().filter(|(i, e)| {
-        is_put(task.instance, task.model, e)
+        puts(task.instance, task.model, e)
             && !matches!(events.get(i + 1), Some(Event::Drain { thread, .. }) if *thread == e.thread())
     });
     (events.len(), switches.count(), delayed.count())
 }
 
 /// Whether the event puts an entry into a buffer.
-fn is_put(instance: &Instance, model: MemoryModel, event: &Event) -> bool {
+fn puts(instance: &Instance, model: MemoryModel, event: &Event) -> bool {
     match event {
         Event::Drain { .. } => false,
         Event::Step { thread, step, .. } => {
             let thread = instance.thread(*thread);
-            let step = thread.step(*step);
-            let buffered = model != MemoryModel::Sc && !thread.direct[step.source.index()];
-            buffered && matches!(step.action, Action::Store { .. })
+            is_put(thread, model, thread.step(*step))
         }
     }
+}
+
+fn is_put(thread: &Thread, model: MemoryModel, step: &Step) -> bool {
+    let buffered = model != MemoryModel::Sc && !thread.direct[step.source.index()];
+    buffered && matches!(step.action, Action::Store { .. })
 }
 
 fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trace {
@@ -82,15 +89,26 @@ fn run<L: Layout>(task: &Task<'_>, given: &Trace, control: &Control<'_>) -> Trac
     };
     let own = own_steps(task.instance, &best);
     let start = std::slice::from_ref(&best.start);
-    let found = search.shortest(start, best.events.len(), Some((&own, &best)));
+    let found = search.best(start, cost(task, &best), Some((&own, &best)));
     best = better(&best, found).unwrap_or(best);
     // Deadlocks are not recognised state by state.
     if given.end != End::Deadlock {
         let starts = starts(task.instance).unwrap_or_default();
-        let found = search.shortest(&starts, best.events.len(), None);
-        best = better(&best, found).unwrap_or(best);
+        if starts.len() > 1 || !takes_all(task) {
+            let found = search.best(&starts, cost(task, &best), None);
+            best = better(&best, found).unwrap_or(best);
+        }
     }
     best
+}
+
+/// Whether every run to the end takes the same steps of each thread.
+fn takes_all(task: &Task<'_>) -> bool {
+    let straight = |t: &Thread| {
+        let chooses = |s: &Step| matches!(s.action, Action::Havoc { .. });
+        t.outgoing.iter().all(|out| out.len() < 2) && !t.steps.iter().any(chooses)
+    };
+    task.question().is_some_and(|q| q.only_final) && task.instance.threads.iter().all(straight)
 }
 
 /// Every thread's own steps, in order.

@@ -26,5 +26,5 @@ mod summary;
 pub use answer::{
     Answer, NoAnswer, answer, answer_by_traces, answer_by_vectors, answer_with, observed_facts,
 };
-pub use either::final_states;
+pub use either::{by_traces, by_vectors, final_states};
 pub use summary::{Observation, Summary};

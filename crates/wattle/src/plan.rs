@@ -47,8 +47,10 @@ pub struct Entry {
     audit: u64,
     /// Made for unbounded integers; the others are made for finite data.
     integers: bool,
-    /// Polls the first of the plan has before this one begins, where data is finite.
+    /// Polls the first of the plan has before this one begins, where data is finite, and microseconds for which the
+    /// others wait then.
     head_start: u64,
+    free: u64,
     /// About how many microseconds it works from poll to poll on any number of threads, if it does.
     open: Option<u64>,
 }
@@ -73,14 +75,16 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             audit,
             integers: false,
             head_start: HEAD_START,
+            free: 0,
             open: None,
         }
     }
     /// Either done at once or not for long.
     fn soon(entry: Entry) -> Entry {
-        let head_start = SOON;
+        let (head_start, free) = (SOON, AT_ONCE);
         Entry {
             head_start,
+            free,
             ..entry
         }
     }
@@ -135,6 +139,8 @@ pub fn engines(options: &Options) -> Vec<Entry> {
 /// there are very many states.
 const HEAD_START: u64 = 24;
 const SOON: u64 = 2;
+/// Microseconds it then has for itself: states met meanwhile would mostly be in vain.
+const AT_ONCE: u64 = 16_000;
 
 /// Where data is finite, who is not the first gets half the time of the first.
 const LATER: u64 = 2;
@@ -183,18 +189,19 @@ fn rounds(willing: Vec<&Entry>, like: Like) -> Vec<Vec<&Entry>> {
 fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>> {
     let runner = |(i, e): (usize, &&'e Entry)| {
         let open = e.open.unwrap_or(e.unbounded);
-        let (tick, audit, handicap, head_start) = match like {
+        let (tick, audit, handicap, head_start, free) = match like {
             Like::Finite => {
                 let handicap = if i > 0 { LATER } else { 1 };
-                (e.finite, e.audit, handicap, e.head_start)
+                (e.finite, e.audit, handicap, e.head_start, e.free)
             }
             Like::Unbounded => (
                 e.unbounded,
                 e.audit,
                 if e.integers { 1 } else { FOREIGN },
                 8,
+                0,
             ),
-            Like::Open => (open, open, 1, 4),
+            Like::Open => (open, open, 1, 4, 0),
         };
         Runner {
             engine: e.engine.as_ref(),
@@ -202,6 +209,7 @@ fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>>
             audit,
             handicap,
             head_start,
+            free,
         }
     };
     entries.iter().enumerate().map(runner).collect()

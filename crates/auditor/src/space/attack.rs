@@ -16,7 +16,8 @@
 //! left: an attack ends with another thread's access of the delayed cell, so one must be ahead of a
 //! thread that is not frozen (or lie behind, in a unit not yet admitted); it goes on from a load of a
 //! cell that another thread may yet write; and the attacker reaches a load only where no step that
-//! waits for an empty buffer comes before it. What is *ahead* is read off the threads' graphs.
+//! waits for an empty buffer comes before it. Where no thread has a store ahead that such a load may overtake, no
+//! attack begins any more. What is *ahead* is read off the threads' graphs.
 //!
 //! Before an attack begins the rows are states of SC. Whoever also asks whether SC reaches something bad has
 //! its question asked of these: then a step is taken at once only if the question does not see it, by the lemma of the
@@ -81,7 +82,7 @@ fn search(task: &Task<'_>, answers: bool, control: &Control<'_>) -> Result<u64, 
         asides: Vec::new(),
         numbers: FxHashMap::default(),
         known: FxHashMap::default(),
-        ahead: instance.threads.iter().map(Ahead::of).collect(),
+        ahead: Ahead::of_all(&instance.threads),
     };
     search.run(control)
 }
@@ -238,6 +239,12 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an attack of the thread may still begin.
+    fn begins(&self, row: &[u64], t: usize) -> bool {
+        let part = self.moves.part(t, self.rows.get(row, t));
+        self.ahead[t].begins[part.at.index()]
     }
 
     fn is_atomic(&self, row: &[u64], t: usize) -> bool {
@@ -508,7 +515,10 @@ impl Search<'_> {
     fn add(&mut self, row: &[u64]) {
         let aside = &self.asides[self.aside(row) as usize];
         let alive = match &aside.phase {
-            Phase::Before | Phase::Leaving(_) => true,
+            Phase::Leaving(_) => true,
+            Phase::Before => {
+                self.task.is_some() || (0..self.threads()).any(|t| self.begins(row, t))
+            }
             Phase::Delaying {
                 attacker, delayed, ..
             } => {

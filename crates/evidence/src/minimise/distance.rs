@@ -2,13 +2,17 @@
 //!
 //! Every end puts threads at certain locations: a failing step at its source, a question at the
 //! locations it names. A thread takes one event for every step of its graph, so the shortest paths
-//! to these locations, added up over the threads, bound the rest of the run from below.
+//! to these locations, added up over the threads, bound the rest of the run from below. Where buffers have to be empty in
+//! the end, every store takes one event more, and so does every pending one.
 
-use super::End;
+use super::{End, is_put};
 use crate::task::Task;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use wattle_memory::reference::State;
+use wattle_memory::{Exact, Layout, MemoryModel};
 use wattle_model::instance::{Fact, Thread};
-use wattle_model::{Expr, LocationId, Op1, Op2, ThreadId};
+use wattle_model::{Expr, Instance, LocationId, Op1, Op2, ThreadId};
 
 /// More ways than this to reach an end are not told apart.
 const MAX_WAYS: usize = 64;
@@ -22,6 +26,8 @@ pub struct Distance {
     ways: Vec<Vec<(usize, Vec<usize>)>>,
     /// Events that every run takes after that.
     last: usize,
+    /// Buffers have to be empty.
+    drains: bool,
 }
 
 impl Distance {
@@ -57,9 +63,10 @@ impl Distance {
             }
             _ => vec![Way::new()],
         };
+        let drains = *end == End::Target && task.question().is_some_and(|q| q.only_final);
         let distances = |way: &Way| {
             let to = way.iter().map(|(t, targets)| {
-                let steps = distances(instance.thread(*t), targets);
+                let steps = distances(instance, task.model, *t, targets, drains);
                 (t.index(), steps)
             });
             to.collect()
@@ -67,41 +74,91 @@ impl Distance {
         Distance {
             ways: ways.iter().map(distances).collect(),
             last,
+            drains,
         }
     }
 
-    /// The events a run needs at least from threads at these locations; `usize::MAX` if there is none.
-    pub fn from(&self, locations: &[LocationId]) -> usize {
+    /// The events a run needs at least from a state; `usize::MAX` if there is none.
+    pub fn from<L: Layout>(&self, state: &State<L::Buffer<Exact>>) -> usize {
+        let drains = self.pending::<L>(state).sum::<usize>() + self.last;
         let of = |way: &Vec<(usize, Vec<usize>)>| {
-            let steps = way.iter().map(|(t, steps)| steps[locations[*t].index()]);
-            steps.fold(self.last, usize::saturating_add)
+            let steps = way
+                .iter()
+                .map(|(t, steps)| steps[state.locations[*t].index()]);
+            steps.fold(drains, usize::saturating_add)
         };
         self.ways.iter().map(of).min().unwrap_or(usize::MAX)
     }
+
+    /// How many threads other than the last one have to move, at least.
+    pub fn switches<L: Layout>(
+        &self,
+        state: &State<L::Buffer<Exact>>,
+        last: Option<ThreadId>,
+    ) -> usize {
+        let pending: Vec<usize> = self.pending::<L>(state).collect();
+        let of = |way: &Vec<(usize, Vec<usize>)>| {
+            let mut moves: Vec<bool> = pending.iter().map(|p| *p > 0).collect();
+            moves.resize(state.locations.len(), false);
+            for (t, steps) in way {
+                moves[*t] |= steps[state.locations[*t].index()] > 0;
+            }
+            let others = moves.iter().enumerate();
+            others
+                .filter(|(t, moves)| **moves && last.map(ThreadId::index) != Some(*t))
+                .count()
+        };
+        let least = self.ways.iter().map(of).min().unwrap_or(0);
+        // The first one to move at all is no switch.
+        least.saturating_sub(usize::from(last.is_none()))
+    }
+
+    /// Stores of each thread that are still to drain.
+    fn pending<'s, L: Layout>(
+        &self,
+        state: &'s State<L::Buffer<Exact>>,
+    ) -> impl Iterator<Item = usize> + use<'s, L> {
+        let drains = self.drains;
+        let buffers = state.buffers.iter().filter(move |_| drains);
+        buffers.map(|b| match L::is_empty(b) {
+            true => 0,
+            false => L::entries(b).len(),
+        })
+    }
 }
 
-/// From every location the number of steps to the nearest target.
-fn distances(thread: &Thread, targets: &[LocationId]) -> Vec<usize> {
-    let mut steps = vec![usize::MAX; thread.locations.len()];
-    for target in targets {
-        steps[target.index()] = 0;
-    }
-    let mut reached: Vec<LocationId> = targets.to_vec();
-    let mut into: Vec<Vec<LocationId>> = vec![Vec::new(); thread.locations.len()];
+/// From every location the number of events to the nearest target.
+fn distances(
+    instance: &Instance,
+    model: MemoryModel,
+    t: ThreadId,
+    targets: &[LocationId],
+    drains: bool,
+) -> Vec<usize> {
+    let thread = instance.thread(t);
+    let mut events = vec![usize::MAX; thread.locations.len()];
+    let mut into: Vec<Vec<(LocationId, usize)>> = vec![Vec::new(); thread.locations.len()];
     for step in &thread.steps {
-        into[step.target.index()].push(step.source);
+        let put = drains && is_put(thread, model, step);
+        into[step.target.index()].push((step.source, 1 + usize::from(put)));
     }
-    let mut next = 0;
-    while let Some(at) = reached.get(next).copied() {
-        next += 1;
-        for source in &into[at.index()] {
-            if steps[source.index()] == usize::MAX {
-                steps[source.index()] = steps[at.index()] + 1;
-                reached.push(*source);
+    let mut reached: BinaryHeap<Reverse<(usize, LocationId)>> = BinaryHeap::new();
+    for target in targets {
+        events[target.index()] = 0;
+        reached.push(Reverse((0, *target)));
+    }
+    while let Some(Reverse((far, at))) = reached.pop() {
+        if far > events[at.index()] {
+            continue;
+        }
+        for (source, more) in &into[at.index()] {
+            if far + more < events[source.index()] {
+                events[source.index()] = far + more;
+                reached.push(Reverse((far + more, *source)));
             }
         }
     }
-    steps
+    events
 }
 
 /// Ways one of which every state takes in which the condition is as wanted.

@@ -6,7 +6,7 @@
 //! depends on.
 
 use super::distance::Distance;
-use super::is_put;
+use super::{PRETTY_NODES, puts};
 use crate::control::{Control, Progress};
 use crate::task::Task;
 use crate::trace::{End, Trace};
@@ -33,6 +33,14 @@ type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
 /// A state, and how many own steps each thread has taken.
 type Place<L> = (StateOf<L>, Vec<u32>);
 type PlaceId = usize;
+
+/// What a run has to come to.
+struct Aim<L: Layout> {
+    distance: Distance,
+    /// The last state, where it is not told by what is asked.
+    wanted: Option<StateOf<L>>,
+    longest: usize,
+}
 
 /// Places by number, with the length of the shortest run to each.
 struct Places<L: Layout> {
@@ -70,12 +78,12 @@ impl<L: Layout> Places<L> {
 }
 
 impl<L: Layout> Search<'_, L> {
-    /// The best run of at most so many events from one of the starts; `None` if it was given up. With
-    /// a trace to follow, only the steps of its threads are taken, in any order.
-    pub fn shortest(
+    /// A run that costs less than this from one of the starts, the best one; `None` if it was given up or there is
+    /// none. With a trace to follow, only the steps of its threads are taken, in any order.
+    pub fn best(
         &self,
         starts: &[Start],
-        longest: usize,
+        (longest, switches, _): (usize, usize, usize),
         own: Option<(&[Vec<Event>], &Trace)>,
     ) -> Option<Trace> {
         // Deadlocks are not recognised state by state; the same last state will do.
@@ -83,10 +91,41 @@ impl<L: Layout> Search<'_, L> {
             End::Deadlock => Some(self.states(own?.1)?.pop()?),
             End::Target | End::Fault(_) => None,
         };
-        let own = own.map(|(own, _)| own);
         let locations = wanted.as_ref().map(|state| state.locations.as_slice());
         let distance = Distance::to(self.task, self.end, locations);
+        let own = own.map(|(own, _)| own);
         let starts = &starts[..starts.len().min(self.max_nodes)];
+        let first = starts.iter().map(|start| self.machine.initial(start));
+        let first: Vec<StateOf<L>> = first.collect();
+        let aim = Aim {
+            distance,
+            wanted,
+            longest,
+        };
+        let mut nodes = self.max_nodes;
+        if first.iter().any(|s| aim.distance.from::<L>(s) < longest) {
+            return self.shortest(starts, &aim, own, usize::MAX, &mut nodes)?;
+        }
+        nodes = nodes.min(PRETTY_NODES);
+        let least = first.iter().map(|s| aim.distance.switches::<L>(s, None));
+        for most in least.min()?..=switches {
+            if let found @ Some(_) = self.shortest(starts, &aim, own, most, &mut nodes)? {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// The best run with at most so many switches, if there is one; outside, `None` if it was given up.
+    fn shortest(
+        &self,
+        starts: &[Start],
+        aim: &Aim<L>,
+        own: Option<&[Vec<Event>]>,
+        most: usize,
+        left: &mut usize,
+    ) -> Option<Option<Trace>> {
+        let longest = aim.longest;
         let mut places = Places::<L> {
             numbers: FxHashMap::default(),
             all: Vec::new(),
@@ -105,37 +144,36 @@ impl<L: Layout> Search<'_, L> {
             }
         });
         let mut layers: Vec<Vec<Node>> = vec![first.collect()];
-        let mut nodes = 0;
         loop {
             let depth = layers.len() - 1;
             let layer = &layers[depth];
-            nodes += layer.len();
-            if layer.is_empty() || nodes > self.max_nodes {
-                return None;
+            if layer.is_empty() {
+                return Some(None);
             }
+            *left = left.checked_sub(layer.len())?;
             // Layers grow for the first half of the way at least: no use in beginning what will be given up.
             let rest = (longest / 2).saturating_sub(depth);
-            if layer.len() > SMALL && nodes + rest * layer.len() > self.max_nodes {
+            if layer.len() > SMALL && rest * layer.len() > *left {
                 return None;
             }
             let progress = Progress {
-                states: nodes as u64,
+                states: places.all.len() as u64,
                 ..Progress::default()
             };
             self.control.poll("minimise", progress).ok()?;
             let goals = layer.iter().enumerate().filter(|(_, n)| {
                 let (state, _) = &*places.all[n.key.place].0;
-                match &wanted {
+                match &aim.wanted {
                     Some(wanted) => state == wanted,
                     None => self.is_target(state),
                 }
             });
             if let Some((best, _)) = goals.min_by_key(|(_, n)| n.cost) {
-                return self.trace(&layers, starts, best, None);
+                return Some(self.trace(&layers, starts, best, None));
             }
             // A next state can still be on a run that is short enough.
             let is_near = |state: &StateOf<L>| {
-                let rest = distance.from(&state.locations);
+                let rest = aim.distance.from::<L>(state);
                 rest.saturating_add(depth + 1) <= longest
             };
             let mut successors: FxHashMap<PlaceId, Next> = FxHashMap::default();
@@ -150,15 +188,21 @@ impl<L: Layout> Search<'_, L> {
                 for (event, to) in events {
                     let cost = extended(node, event);
                     let Some(place) = *to else {
-                        if fault.as_ref().is_none_or(|(c, ..)| cost < *c) {
+                        if cost.0 <= most && fault.as_ref().is_none_or(|(c, ..)| cost < *c) {
                             fault = Some((cost, i, *event));
                         }
                         continue;
                     };
+                    let last = Some(event.thread());
+                    let (state, _) = &*places.all[place].0;
+                    let switches = || aim.distance.switches::<L>(state, last);
+                    if most < usize::MAX && cost.0 + switches() > most {
+                        continue;
+                    }
                     let key = Key {
                         place,
-                        last: Some(event.thread()),
-                        put: is_put(self.task.instance, L::MODEL, event),
+                        last,
+                        put: puts(self.task.instance, L::MODEL, event),
                     };
                     let parent = Some((i, *event));
                     match index.get(&key) {
@@ -173,12 +217,12 @@ impl<L: Layout> Search<'_, L> {
                         }
                     }
                 }
-                if next.len() > self.max_nodes {
+                if next.len() > *left {
                     break;
                 }
             }
             if let Some((_, node, event)) = fault {
-                return self.trace(&layers, starts, node, Some(event));
+                return Some(self.trace(&layers, starts, node, Some(event)));
             }
             layers.push(next);
         }

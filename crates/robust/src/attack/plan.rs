@@ -1,12 +1,12 @@
 //! What the search knows before it starts: shapes of the threads, and which cells they may still
 //! touch from where. Everything here only prunes what cannot become an attack.
 
-use super::Options;
 use super::local;
+use super::{Goal, Options};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Thread};
-use wattle_model::{Fence, Instance, LocationId, StepId};
+use wattle_model::{Fence, Instance, LocationId, RegisterId, StepId};
 
 /// A set of cells.
 #[derive(Clone, Default)]
@@ -18,11 +18,7 @@ impl Cells {
     }
 
     fn add(&mut self, place: &Address) {
-        let (first, length) = match place {
-            Address::Cell(c) => (c.index(), 1),
-            Address::Computed { base, length, .. } => (base.index(), *length as usize),
-        };
-        for c in first..first + length {
+        for c in place.extent() {
             if let Some(word) = self.0.get_mut(c / 64) {
                 *word |= 1 << (c % 64);
             }
@@ -38,6 +34,10 @@ impl Cells {
         changed
     }
 
+    fn meets(&self, place: &Address) -> bool {
+        place.extent().any(|c| self.has(c))
+    }
+
     pub fn has(&self, cell: usize) -> bool {
         self.0
             .get(cell / 64)
@@ -51,6 +51,8 @@ pub(super) struct ThreadPlan {
     pub dead: Vec<Vec<u32>>,
     /// From the location the thread can, without draining its buffer, still overtake a store.
     pub can_commit: Vec<bool>,
+    /// From the location on there is still a store that something may overtake.
+    pub can_start: Vec<bool>,
     /// Cells the thread may read or write, and write, from a location on.
     pub touches: Vec<Cells>,
     pub writes: Vec<Cells>,
@@ -65,43 +67,70 @@ pub(super) struct Plan<'i> {
 impl<'i> Plan<'i> {
     pub fn new(instance: &'i Instance, options: Options) -> Self {
         let cells = instance.cells.len();
-        let threads = instance.threads.iter();
+        let sets = |with_reads: bool| -> Vec<Vec<Cells>> {
+            let threads = instance.threads.iter();
+            threads.map(|t| reachable(t, cells, with_reads)).collect()
+        };
+        let (touches, writes) = (sets(true), sets(false));
+        // What all but one thread do from their entries on.
+        let others = |of: &[Vec<Cells>], t: usize| {
+            let mut all = Cells::new(cells);
+            for (u, thread) in instance.threads.iter().enumerate().filter(|(u, _)| *u != t) {
+                all.join(&of[u][thread.entry.index()]);
+            }
+            all
+        };
+        let threads = instance.threads.iter().enumerate().map(|(t, thread)| {
+            let (touched, written) = (others(&touches, t), others(&writes, t));
+            let overtakes = |action: &Action<RegisterId, Address>| {
+                overtakes(action, options, &touched, &written)
+            };
+            let can_commit = can_commit(thread, overtakes);
+            let live = thread.live(vec![
+                vec![false; thread.registers.len()];
+                thread.locations.len()
+            ]);
+            let dead = live.iter().map(|at| {
+                let dead = at.iter().enumerate().filter(|(_, live)| !**live);
+                dead.map(|(r, _)| r as u32).collect()
+            });
+            ThreadPlan {
+                quick: local::quick(thread),
+                dead: dead.collect(),
+                can_start: can_start(thread, &can_commit, |place| {
+                    options.goal == Goal::Triangular || touched.meets(place)
+                }),
+                can_commit,
+                touches: touches[t].clone(),
+                writes: writes[t].clone(),
+            }
+        });
         Plan {
             instance,
             options,
-            threads: threads.map(|t| thread(t, cells, options)).collect(),
+            threads: threads.collect(),
         }
     }
 }
 
-fn thread(t: &Thread, cells: usize, options: Options) -> ThreadPlan {
-    let live = t.live(vec![vec![false; t.registers.len()]; t.locations.len()]);
-    let dead = live.iter().map(|at| {
-        let dead = at.iter().enumerate().filter(|(_, live)| !**live);
-        dead.map(|(r, _)| r as u32).collect()
-    });
-    ThreadPlan {
-        quick: local::quick(t),
-        dead: dead.collect(),
-        can_commit: can_commit(t, options),
-        touches: reachable(t, cells, true),
-        writes: reachable(t, cells, false),
-    }
-}
-
 /// Steps that wait until the thread's buffer is empty.
-pub(super) fn drains(action: &Action<wattle_model::RegisterId, Address>) -> bool {
+pub(super) fn drains(action: &Action<RegisterId, Address>) -> bool {
     matches!(
         action,
         Action::Fence(Fence::Full) | Action::AtomicBegin(_) | Action::Lock | Action::Unlock
     )
 }
 
-/// A step that may overtake an earlier store.
-fn overtakes(action: &Action<wattle_model::RegisterId, Address>, options: Options) -> bool {
+/// A step that may overtake an earlier store to some effect: others must come between with an access that conflicts.
+fn overtakes(
+    action: &Action<RegisterId, Address>,
+    options: Options,
+    touched: &Cells,
+    written: &Cells,
+) -> bool {
     match action {
-        Action::Load { .. } => true,
-        Action::Store { .. } => options.model == MemoryModel::Pso,
+        Action::Load { place, .. } => written.meets(place),
+        Action::Store { place, .. } => options.model == MemoryModel::Pso && touched.meets(place),
         Action::Skip
         | Action::Assign { .. }
         | Action::Havoc { .. }
@@ -115,12 +144,27 @@ fn overtakes(action: &Action<wattle_model::RegisterId, Address>, options: Option
     }
 }
 
-fn can_commit(t: &Thread, options: Options) -> Vec<bool> {
+fn can_commit(t: &Thread, overtakes: impl Fn(&Action<RegisterId, Address>) -> bool) -> Vec<bool> {
     let mut can = vec![false; t.locations.len()];
     backward(t, &mut |t, s| {
         let step = t.step(s);
         let (source, target) = (step.source.index(), step.target.index());
-        let now = !drains(&step.action) && (overtakes(&step.action, options) || can[target]);
+        let now = !drains(&step.action) && (overtakes(&step.action) || can[target]);
+        let news = now && !can[source];
+        can[source] |= now;
+        news
+    });
+    can
+}
+
+/// No attack starts inside an atomic block, nor, but for races, with a store that is nobody else's business.
+fn can_start(t: &Thread, can_commit: &[bool], missed: impl Fn(&Address) -> bool) -> Vec<bool> {
+    let mut can = vec![false; t.locations.len()];
+    backward(t, &mut |t, s| {
+        let step = t.step(s);
+        let (source, target) = (step.source.index(), step.target.index());
+        let store = step.action.stored().is_some_and(&missed) && !t.atomic[source];
+        let now = store && can_commit[target] || can[target];
         let news = now && !can[source];
         can[source] |= now;
         news

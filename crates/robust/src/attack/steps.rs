@@ -63,6 +63,11 @@ impl Steps<'_, '_> {
     /// Every step from the state.
     pub fn successors(&mut self, state: &Work, out: &mut Vec<Next>) {
         let threads = self.plan.threads.len();
+        let can_start = |t: usize| self.plan.threads[t].can_start[state.location(t)];
+        // Before an attack, only states from where one may still start are of interest.
+        if state.phase() == Phase::Before && !(0..threads).any(can_start) {
+            return;
+        }
         let frozen = |t: usize| {
             !matches!(state.phase(), Phase::Before | Phase::Delaying) && state.attacker() == t
         };

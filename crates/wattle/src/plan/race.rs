@@ -12,7 +12,8 @@
 //!
 //! The first of the plan gets a head start, because most programs are small and need no race: against some a
 //! longer one than against others. If it has a proof by then, its audit may go on alone for a while. Whoever
-//! has a proof is waited for while it is audited, up to eight times as long as it was searched for.
+//! has a proof is waited for while it is audited, up to eight times as long as it was searched for. Who is done at once
+//! or not for long is waited for at its beginning.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub struct Runner<E> {
     pub handicap: u64,
     /// Polls the first has before this one begins: those of a search that has just begun are short.
     pub head_start: u64,
+    /// Microseconds of its search that its clock does not count, and for which all others wait.
+    pub free: u64,
 }
 
 /// How one run ended, for the race.
@@ -67,6 +70,10 @@ struct Lane {
     clock: u64,
     /// What the engine had done at its last poll.
     done: u64,
+    /// Microseconds its search has left for nothing.
+    free: u64,
+    /// Its clock stood still when it was last looked at: the others wait.
+    holds: bool,
     /// Microseconds it has searched, and audited what it found.
     searched: u64,
     audited: u64,
@@ -92,6 +99,8 @@ pub fn race<E: Sync, T: Ended + Send>(
     let waiting = Lane {
         clock: 0,
         done: 0,
+        free: 0,
+        holds: false,
         searched: 0,
         audited: 0,
         memory: 0,
@@ -130,7 +139,11 @@ pub fn race<E: Sync, T: Ended + Send>(
         if outcome.is_decided() {
             let lane = &mut track.lock()[i];
             // What was done since the last poll is not known, but not nothing.
-            lane.clock += tick * handicap;
+            lane.clock += if lane.free >= tick {
+                0
+            } else {
+                tick * handicap
+            };
             if !outcome.is_final() {
                 lane.clock *= 2;
             }
@@ -151,9 +164,14 @@ pub fn race<E: Sync, T: Ended + Send>(
                     continue;
                 }
                 // Getting ready may take as long as the first poll: who has a handicap pays before.
-                let pays = if runner.handicap > 1 { runner.tick } else { 0 };
+                let pays = match runner.handicap > 1 && runner.free == 0 {
+                    true => runner.tick,
+                    false => 0,
+                };
                 lane.clock = now + pays * runner.handicap;
                 lane.state = State::Running;
+                lane.free = runner.free;
+                lane.holds = runner.free > 0;
                 begin.push(i);
             }
             drop(lanes);
@@ -240,19 +258,25 @@ impl Pace for Clock<'_> {
         let done = progress.states.saturating_sub(progress.frontier);
         let same = done > 0 || progress.frontier > 0;
         let audits = worker == "audit";
-        // Searches begin with a poll, and begin anew now and then.
-        let spent = match audits {
+        let lane = &mut lanes[self.i];
+        let (spent, free) = match audits {
             true => {
-                let lane = &mut lanes[self.i];
                 lane.audited += self.audit;
-                let free = lane.audited <= AUDIT_SHARE * lane.searched;
-                if free { 0 } else { self.audit }
+                (self.audit, lane.audited <= AUDIT_SHARE * lane.searched)
             }
-            false if same && lanes[self.i].done == done => 0,
-            false => self.tick,
+            false => {
+                // Searches begin with a poll, and begin anew now and then.
+                let idle = same && lane.done == done;
+                let spent = if idle { 0 } else { self.tick };
+                lane.searched += spent;
+                let free = lane.free >= self.tick;
+                lane.free -= if free { spent } else { 0 };
+                (spent, free)
+            }
         };
-        lanes[self.i].done = done;
-        lanes[self.i].searched += if audits { 0 } else { spent };
+        lane.done = done;
+        lane.holds = free;
+        let spent = if free { 0 } else { spent };
         let now = lanes[self.i].clock + spent * self.handicap;
         lanes[self.i].clock = now;
         lanes[self.i].memory = progress.memory;
@@ -295,7 +319,10 @@ impl<'t> Clock<'t> {
             let others = (0..lanes.len()).filter(|j| *j != self.i);
             let running = others.filter(|j| lanes[*j].state == State::Running);
             let slowest = running.map(|j| lanes[j].clock).min();
-            let ahead = slowest.is_some_and(|s| now > s + SLACK);
+            let held = lanes.iter().any(|l| l.holds && l.state == State::Running);
+            let ahead = held || slowest.is_some_and(|s| now > s + SLACK);
+            // Nobody who holds the others waits for them.
+            let ahead = ahead && !lanes[self.i].holds;
             if !ahead || self.track.control.stop().is_some() {
                 return Ok(());
             }
@@ -410,6 +437,7 @@ mod tests {
                 audit: 1000,
                 handicap: 1,
                 head_start: 2,
+                free: 0,
             });
             let ended = race(&runners, &Control::unlimited(), |runner, control| {
                 for _ in 0..runner.engine {
@@ -452,6 +480,7 @@ mod tests {
                 audit: 1000,
                 handicap: 1,
                 head_start: 2,
+                free: 0,
             })
             .collect();
         let ended = race(&runners, &Control::unlimited(), |runner, control| {
@@ -499,6 +528,7 @@ mod tests {
                 audit: 1000,
                 handicap: *handicap,
                 head_start: 24,
+                free: 0,
             })
             .collect();
         let counted: Vec<AtomicU64> = handicaps.iter().map(|_| AtomicU64::new(0)).collect();
@@ -546,6 +576,7 @@ mod tests {
                 audit: 1000,
                 handicap: 1,
                 head_start: *head_start,
+                free: 0,
             })
             .collect();
         for (until, wins) in [(1, 0), (10, 1), (60, 1)] {
@@ -564,6 +595,34 @@ mod tests {
             assert_eq!(ended.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [wins]);
             let begun: Vec<u64> = begun.iter().map(|b| b.load(Ordering::Relaxed)).collect();
             assert_eq!(begun, [1, u64::from(until > 2), 0], "{until}");
+        }
+    }
+
+    #[test]
+    fn who_is_waited_for_at_its_beginning_costs_the_others_nothing() {
+        for (needs, wins) in [(10, 1), (16, 1), (40, 0)] {
+            let did = AtomicU64::new(0);
+            let runners = [0, 16_000].map(|free| Runner {
+                engine: usize::from(free > 0),
+                tick: 1000,
+                audit: 1000,
+                handicap: 2,
+                head_start: 2,
+                free,
+            });
+            let ended = race(&runners, &Control::unlimited(), |runner, control| {
+                // The first needs 20 polls.
+                for _ in 0..[20, needs][runner.engine] {
+                    if control.poll("fake", Progress::default()).is_err() {
+                        return Over(false);
+                    }
+                    did.fetch_add(u64::from(runner.engine == 0), Ordering::Relaxed);
+                }
+                Over(true)
+            });
+            assert_eq!(ended.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [wins]);
+            let did = did.into_inner();
+            assert!(did <= 4 || wins == 0, "{did} polls beside {needs}");
         }
     }
 

@@ -9,8 +9,10 @@ use wattle_model::{Fence, RegisterId};
 pub struct Ahead {
     pub touched: Vec<BTreeSet<usize>>,
     pub written: Vec<BTreeSet<usize>>,
-    /// A load, with nothing before it that waits for an empty buffer.
+    /// A load of what others may write, with nothing before it that waits for an empty buffer.
     pub overtakes: Vec<bool>,
+    /// A store, outside of atomic blocks, of a cell that others touch, which such a load may overtake.
+    pub begins: Vec<bool>,
 }
 
 /// Whether it needs an empty buffer.
@@ -30,12 +32,28 @@ pub fn waits(action: &Action<RegisterId, Address>) -> bool {
 }
 
 impl Ahead {
-    pub fn of(thread: &Thread) -> Self {
+    /// Of every thread.
+    pub fn of_all(threads: &[Thread]) -> Vec<Self> {
+        let others = |t: usize| threads.iter().enumerate().filter(move |(u, _)| *u != t);
+        let all = threads.iter().enumerate().map(|(t, thread)| {
+            let steps = || others(t).flat_map(|(_, thread)| &thread.steps);
+            let touched = steps().filter_map(|step| step.action.place());
+            let written = steps().filter_map(|step| step.action.stored());
+            let touched = touched.flat_map(Address::extent).collect();
+            let written = written.flat_map(Address::extent).collect();
+            Self::of(thread, &touched, &written)
+        });
+        all.collect()
+    }
+
+    /// Of one, and the cells that others touch and write.
+    fn of(thread: &Thread, touched: &BTreeSet<usize>, written: &BTreeSet<usize>) -> Self {
         let n = thread.locations.len();
         let mut ahead = Ahead {
             touched: vec![BTreeSet::new(); n],
             written: vec![BTreeSet::new(); n],
             overtakes: vec![false; n],
+            begins: vec![false; n],
         };
         let mut changed = true;
         while changed {
@@ -43,10 +61,15 @@ impl Ahead {
             for step in thread.steps.iter().rev() {
                 let (from, to) = (step.source.index(), step.target.index());
                 let cells = |place: Option<&Address>| place.map_or(0..0, Address::extent);
-                let load = step.action.loaded().is_some();
+                let load = cells(step.action.loaded()).any(|c| written.contains(&c));
                 let overtakes = load || !waits(&step.action) && ahead.overtakes[to];
                 changed |= overtakes && !ahead.overtakes[from];
                 ahead.overtakes[from] |= overtakes;
+                let missed = cells(step.action.stored()).any(|c| touched.contains(&c));
+                let store = missed && !thread.atomic[from];
+                let begins = store && ahead.overtakes[to] || ahead.begins[to];
+                changed |= begins && !ahead.begins[from];
+                ahead.begins[from] |= begins;
                 changed |= join(&mut ahead.touched, from, to, cells(step.action.place()));
                 changed |= join(&mut ahead.written, from, to, cells(step.action.stored()));
             }
