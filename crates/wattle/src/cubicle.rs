@@ -81,6 +81,8 @@ fn names(system: &mut ArraySystem) {
         }
     }
     for c in &mut system.cells {
+        // There is no word for an array that nobody writes.
+        c.constant &= c.arity == 0;
         c.name = fresh(&c.name, true, &mut capital);
     }
     let quantified = system.assumed.iter_mut().chain(&mut system.bad);

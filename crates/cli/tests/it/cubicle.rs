@@ -385,7 +385,8 @@ fn awkward_programs_are_printed_in_cubicles_grammar() {
 #[test]
 fn what_cubicle_cannot_say_is_refused() {
     let s = Scratch::new();
-    let sum = "shared x, y; thread t[*] { local a, b; a = x; b = y; x = a + b; } never x < 0;";
+    let sum = "shared x, y; thread t[*] { local a, b; \
+        loop { a = x; x = a + 1; b = y; y = a + b; } } never x < 0;";
     let r = run(&["show", &s.file("sum.wtl", sum), "--as", "cubicle"]);
     assert_eq!(r.code, 2, "{}", r.out);
     assert!(r.err.contains("Cubicle"), "{}", r.err);
