@@ -105,6 +105,9 @@ impl Told<'_> {
         if !cube.pending.is_empty() || cube.reads.iter().any(|r| r.parts.iter().any(own)) {
             return false;
         }
+        if !self.fits_so_far() {
+            return false;
+        }
         let Some(constant) = cube.threads.get(self.threads.len()) else {
             return self.holds();
         };
@@ -124,6 +127,22 @@ impl Told<'_> {
             }
         }
         false
+    }
+
+    /// What is said of the thread named last and those before it, or of none: it need not be looked at
+    /// further if that is not so.
+    fn fits_so_far(&self) -> bool {
+        let newest = self.threads.len().checked_sub(1);
+        self.cube.among.iter().all(|(value, set)| {
+            let Value::Cell(place) = value else {
+                return true;
+            };
+            let threads = self.system.cell(place.cell).ty == CellType::Thread;
+            let last = place.of.iter().max().map(|i| usize::from(*i));
+            threads
+                || last != newest
+                || (self.at(place)).is_some_and(|v| set.iter().any(|x| i64::from(*x) == v))
+        })
     }
 
     fn holds(&self) -> bool {
@@ -182,11 +201,12 @@ impl Told<'_> {
     }
 
     fn at(&self, place: &Place) -> Option<i64> {
-        let of = place.of.iter();
-        let of: Option<Vec<u8>> = of
-            .map(|i| self.threads.get(usize::from(*i)).copied())
-            .collect();
-        (self.state.value)(place.cell, &of?)
+        // No cell has more.
+        let mut of = [0; 3];
+        for (slot, i) in of.iter_mut().zip(&place.of) {
+            *slot = *self.threads.get(usize::from(*i))?;
+        }
+        (self.state.value)(place.cell, of.get(..place.of.len())?)
     }
 
     fn value(&self, value: &Value) -> Option<i64> {

@@ -7,7 +7,7 @@ use crate::compile::Compiled;
 use crate::cube::{Cube, OTHER};
 use crate::drain::DRAIN;
 use crate::lin::{self, Lin, Op};
-use crate::machine::{Candidates, Event, Machine, State};
+use crate::machine::{Candidates, Event, Machine, Move, State};
 use crate::search::Node;
 use crate::view::{self, View};
 use rustc_hash::FxHashSet;
@@ -294,19 +294,21 @@ fn guided(
         if at % 256 == 255 && stop() {
             return None;
         }
-        let (places, state, _) = list[at].clone();
+        let (places, mut state, _) = list[at].clone();
         let mut next: Vec<(Vec<u8>, State, Event)> = Vec::new();
         for (l, lane) in lanes.iter().enumerate() {
             if let Some(i) = lane.get(usize::from(places[l])) {
                 let (t, args) = &steps[*i];
-                machine.steps_of(&state, *t, args, candidates, &mut |event, s| {
+                let step = machine.step(*t, args);
+                machine.ways(&mut state, &step, candidates, &mut |choices, s| {
                     let mut places = places.clone();
                     places[l] += 1;
-                    next.push((places, s, event));
+                    next.push((places, s.clone(), Move::Step(&step, choices).event()));
                 });
             }
         }
-        for event in machine.drains(&state) {
+        for (thread, entry) in machine.drains(&state) {
+            let event = Event::Drain { thread, entry };
             if let Some(s) = machine.apply(&state, &event) {
                 next.push((places.clone(), s, event));
             }

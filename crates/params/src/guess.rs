@@ -12,7 +12,7 @@ use crate::cube::Cube;
 use crate::lin::{Lin, Op};
 use crate::machine::Machine;
 use crate::memory::Open;
-use crate::sample::Sample;
+use crate::sample::{Sample, Sieve};
 use crate::slot::Slot;
 use crate::view::View;
 use rustc_hash::FxHashMap;
@@ -30,8 +30,9 @@ pub struct Guesser<'a> {
 /// Parts of a cube of up to this size are all tried as guesses.
 const PARTS: usize = 3;
 
-/// Most constraints of a cube of which all small parts are tried.
+/// Most constraints of a cube of which all small parts are tried, one by one and with sieves.
 const MANY: usize = 16;
+const SIEVED: usize = 40;
 
 /// Which constraints of a cube a guess keeps, in the order doms, rels, ints, reals.
 type Kept = u64;
@@ -76,7 +77,8 @@ impl<'a> Guesser<'a> {
         if parts.is_empty() || parts.len() > 60 {
             return None;
         }
-        let found = self.small_part(compiled, cube, &parts);
+        let sieves = self.sieves(compiled, cube, &parts);
+        let found = self.small_part(compiled, cube, &parts, &sieves);
         let found = found.or_else(|| self.least_part(compiled, cube, &parts))?;
         self.made.push(found.clone());
         Some((self.made.len() - 1, found))
@@ -116,15 +118,40 @@ impl<'a> Guesser<'a> {
         out
     }
 
+    /// Without open reads most parts are seen to be met at once.
+    fn sieves(&mut self, compiled: &Compiled<'_>, cube: &Cube, parts: &[u64]) -> Vec<Sieve> {
+        if !cube.memory.events.is_empty() || !cube.memory.pending.is_empty() {
+            return Vec::new();
+        }
+        let numbers: Vec<usize> = parts.iter().map(|p| p.trailing_zeros() as usize).collect();
+        let samples = self.samples.iter_mut();
+        samples
+            .filter_map(|s| s.sieve(compiled, cube, &numbers))
+            .collect()
+    }
+
     /// The first of the small parts that fits, smaller ones first.
-    fn small_part(&mut self, compiled: &Compiled<'_>, cube: &Cube, parts: &[u64]) -> Option<Cube> {
+    fn small_part(
+        &mut self,
+        compiled: &Compiled<'_>,
+        cube: &Cube,
+        parts: &[u64],
+        sieves: &[Sieve],
+    ) -> Option<Cube> {
         let n = parts.len();
+        let many = if sieves.is_empty() { MANY } else { SIEVED };
         for size in 1..=PARTS.min(n) {
-            if size > 1 && n > MANY {
+            if size > 1 && n > many {
                 break;
             }
             let mut chosen: Vec<usize> = (0..size).collect();
             loop {
+                if sieves.iter().any(|s| s.passes(cube, &chosen) == Some(true)) {
+                    if !next_choice(&mut chosen, n) {
+                        break;
+                    }
+                    continue;
+                }
                 let kept = chosen.iter().fold(0, |k, i| k | parts[*i]);
                 let bare = self.fits(compiled, assemble(compiled, cube, kept, true));
                 let found = bare.or_else(|| match cube.memory.events.is_empty() {

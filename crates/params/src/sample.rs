@@ -1,7 +1,7 @@
 //! Views of one small instance, with the set of views for each constraint looked up so far.
 
 use crate::compile::Compiled;
-use crate::cube::Cube;
+use crate::cube::{Cube, OTHER};
 use crate::machine::Machine;
 use crate::meets::{First, Part, Test, choose, in_order, moments, reads_possible};
 use crate::view::View;
@@ -45,6 +45,61 @@ impl<'a> Sample<'a> {
                 self.views.push(v);
             }
         }
+    }
+
+    /// What is needed to see at once which parts of a cube without open reads some view satisfies; the
+    /// parts are given by their numbers in the order of the cube's constraints. `None` if one of them speaks of
+    /// more than three threads.
+    pub fn sieve(
+        &mut self,
+        compiled: &Compiled<'_>,
+        cube: &Cube,
+        parts: &[usize],
+    ) -> Option<Sieve> {
+        let n = self.machine.threads;
+        let mut rows = Vec::with_capacity(parts.len());
+        for part in parts {
+            let alone = only(cube, *part);
+            let mut used = alone.used_threads(&|c, s| compiled.is_thread(c, s));
+            for (s, m) in &alone.doms {
+                // It may be one of these, or differ from the others.
+                if compiled.is_thread(&alone, *s) {
+                    used |= if *m & OTHER == 0 { *m } else { !*m } as u16;
+                }
+            }
+            let own = (0..cube.threads() as u8).filter(|t| used & 1 << t != 0);
+            let own: Vec<u8> = own.collect();
+            if own.len() > 3 {
+                return None;
+            }
+            let mut chosen = vec![1u8; own.len()];
+            let mut sets = Vec::new();
+            loop {
+                // Who is not spoken of is nobody's number.
+                let mut env = vec![u8::MAX; cube.threads()];
+                own.iter()
+                    .zip(&chosen)
+                    .for_each(|(t, c)| env[usize::from(*t)] = *c);
+                let tests = choose(compiled, &self.machine, &alone, &env).cells;
+                let views = &self.views;
+                sets.push(match tests.first() {
+                    Some(t) => lookup(&mut self.tests, t.clone(), || {
+                        collect(views, &|v| t.holds_in(v))
+                    }),
+                    None => Rc::new(collect(views, &|_| true)),
+                });
+                if own.is_empty() || !crate::machine::advance(&mut chosen, n) {
+                    break;
+                }
+            }
+            rows.push((own, sets));
+        }
+        Some(Sieve {
+            threads: n,
+            least: compiled.constants,
+            words: self.views.len().div_ceil(64),
+            rows,
+        })
     }
 
     /// Whether some view satisfies the cube for some choice of threads.
@@ -134,6 +189,90 @@ impl<'a> Sample<'a> {
             }
             false
         })
+    }
+}
+
+/// The cube with one of its constraints, in the order doms, rels, ints, reals.
+fn only(cube: &Cube, part: usize) -> Cube {
+    let mut out = cube.clone();
+    let mut number = 0;
+    let mut keep = || {
+        number += 1;
+        number - 1 == part
+    };
+    out.doms.retain(|_| keep());
+    out.rels.retain(|_| keep());
+    out.ints.retain(|_| keep());
+    out.reals.retain(|_| keep());
+    out
+}
+
+/// For parts of one cube the views that satisfy each, by the threads it speaks of.
+pub struct Sieve {
+    threads: u8,
+    /// Threads up to here are constants.
+    least: u16,
+    words: usize,
+    rows: Vec<(Vec<u8>, Vec<Set>)>,
+}
+
+impl Sieve {
+    /// Whether some view satisfies these parts together, for some choice of threads. `None` if there are
+    /// not so many threads.
+    pub fn passes(&self, cube: &Cube, parts: &[usize]) -> Option<bool> {
+        let mut threads: Vec<u8> = parts
+            .iter()
+            .flat_map(|p| &self.rows[*p].0)
+            .copied()
+            .collect();
+        threads.sort_unstable();
+        threads.dedup();
+        if threads.len() > usize::from(self.threads) {
+            return None;
+        }
+        let mut env = vec![0u8; cube.threads()];
+        Some(self.chosen(cube, parts, &threads, &mut env))
+    }
+
+    fn chosen(&self, cube: &Cube, parts: &[usize], left: &[u8], env: &mut Vec<u8>) -> bool {
+        let Some((t, left)) = left.split_first() else {
+            return self.some_view(parts, env);
+        };
+        let t = usize::from(*t);
+        for c in 1..=self.threads {
+            let right = match cube.fixed[t] {
+                0 => u16::from(c) > self.least,
+                f => u16::from(c) == f,
+            };
+            let order = env.iter().enumerate().all(|(u, d)| {
+                *d == 0
+                    || (*d != c
+                        && (cube.before[u] & 1 << t == 0 || *d < c)
+                        && (cube.before[t] & 1 << u == 0 || c < *d))
+            });
+            if right && order {
+                env[t] = c;
+                let found = self.chosen(cube, parts, left, env);
+                env[t] = 0;
+                if found {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn some_view(&self, parts: &[usize], env: &[u8]) -> bool {
+        let set = |p: &usize| {
+            let (own, sets) = &self.rows[*p];
+            let n = usize::from(self.threads);
+            let place = own
+                .iter()
+                .fold(0, |o, t| o * n + usize::from(env[usize::from(*t)]) - 1);
+            &sets[place]
+        };
+        let sets: Vec<&Set> = parts.iter().map(set).collect();
+        (0..self.words).any(|w| sets.iter().fold(u64::MAX, |x, s| x & s[w]) != 0)
     }
 }
 

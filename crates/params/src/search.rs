@@ -91,11 +91,79 @@ impl Glance {
     }
 }
 
+/// The cubes that none took the place of, by the bits of their signatures. A cube that covers another has no
+/// bit that the other has not.
+struct Live {
+    /// Every cube once, under one of its bits; under the last if it has none.
+    under: Vec<Vec<Glance>>,
+    /// For each bit all cubes that have it, and at last all cubes; also such that have gone.
+    with: Vec<Vec<Glance>>,
+}
+
+impl Live {
+    const BITS: usize = 128;
+
+    fn new() -> Self {
+        Live {
+            under: vec![Vec::new(); Self::BITS + 1],
+            with: vec![Vec::new(); Self::BITS + 1],
+        }
+    }
+
+    fn bits(signature: u128) -> impl Iterator<Item = usize> {
+        let mut left = signature;
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (bit < Self::BITS).then_some(bit)
+        })
+    }
+
+    /// The bit of the shortest list.
+    fn rarest(lists: &[Vec<Glance>], signature: u128) -> usize {
+        let bits = Self::bits(signature);
+        bits.min_by_key(|b| lists[*b].len()).unwrap_or(Self::BITS)
+    }
+
+    fn push(&mut self, g: Glance) {
+        let rarest = Self::rarest(&self.under, g.signature);
+        self.under[rarest].push(g);
+        for bit in Self::bits(g.signature).chain([Self::BITS]) {
+            self.with[bit].push(g);
+        }
+    }
+
+    /// Whether one that may cover the cube does.
+    fn some_covers(&self, cube: &Glance, covers: &mut dyn FnMut(u32) -> bool) -> bool {
+        let lists = Self::bits(cube.signature).chain([Self::BITS]);
+        lists
+            .flat_map(|b| &self.under[b])
+            .any(|n| n.may_cover(cube) && covers(n.node))
+    }
+
+    /// Removes those that the cube may cover and does.
+    fn remove(&mut self, cube: &Glance, is_gone: &mut dyn FnMut(u32) -> bool) {
+        let rarest = Self::rarest(&self.with, cube.signature);
+        let mut gone: Vec<Glance> = Vec::new();
+        self.with[rarest].retain(|n| {
+            let keep = !cube.may_cover(n) || !is_gone(n.node);
+            if !keep {
+                gone.push(*n);
+            }
+            keep
+        });
+        for g in gone {
+            for bit in Self::bits(g.signature).chain([Self::BITS]) {
+                self.under[bit].retain(|n| n.node != g.node);
+            }
+        }
+    }
+}
+
 pub struct Search<'c, 'a> {
     compiled: &'c Compiled<'a>,
     nodes: Vec<Node>,
-    /// Side by side in memory: most cubes are told apart here.
-    live: Vec<Glance>,
+    live: Live,
     queue: BinaryHeap<Reverse<(usize, usize, usize, u32)>>,
     /// Excluded by axioms on constants.
     axioms: Vec<Cube>,
@@ -124,7 +192,7 @@ impl<'c, 'a> Search<'c, 'a> {
         Ok(Search {
             compiled,
             nodes: Vec::new(),
-            live: Vec::new(),
+            live: Live::new(),
             queue: BinaryHeap::new(),
             axioms,
             bounds: Vec::new(),
@@ -140,7 +208,7 @@ impl<'c, 'a> Search<'c, 'a> {
         stop: &dyn Fn(usize) -> bool,
     ) -> Result<Finding, Unsupported> {
         self.nodes.clear();
-        self.live.clear();
+        self.live = Live::new();
         self.queue.clear();
         self.bounds.clear();
         let system = self.compiled.system;
@@ -231,10 +299,10 @@ impl<'c, 'a> Search<'c, 'a> {
         }
         let kinds = &self.compiled.kinds;
         let glance = self.glance(&cube);
-        let covered = |n: &Glance| {
-            n.may_cover(&glance) && covers(kinds, &self.nodes[n.node as usize].cube, &cube)
-        };
-        if self.live.iter().any(covered) || self.axioms.iter().any(|a| covers(kinds, a, &cube)) {
+        let mut covered = |n: u32| covers(kinds, &self.nodes[n as usize].cube, &cube);
+        if self.live.some_covers(&glance, &mut covered)
+            || self.axioms.iter().any(|a| covers(kinds, a, &cube))
+        {
             return None;
         }
         let node = Node {
@@ -267,13 +335,13 @@ impl<'c, 'a> Search<'c, 'a> {
         let number = self.nodes.len() as u32;
         let glance = self.glance(&node.cube);
         let nodes = &mut self.nodes;
-        self.live.retain(|n| {
-            let old = &mut nodes[n.node as usize];
-            let covered = glance.may_cover(n) && covers(kinds, &node.cube, &old.cube);
-            if covered {
+        self.live.remove(&glance, &mut |n| {
+            let old = &mut nodes[n as usize];
+            // What has gone before has another over it already.
+            if old.dropped.is_none() && covers(kinds, &node.cube, &old.cube) {
                 old.dropped = Some(number);
             }
-            !covered
+            old.dropped.is_some()
         });
         self.live.push(glance);
         let c = &node.cube;

@@ -9,6 +9,10 @@ use wattle_model::array::{CellType, Comparison, Term};
 pub struct Symmetry {
     /// For each renaming the new number of each thread (0 is nobody) and of each position.
     renamings: Vec<(Vec<u8>, Vec<usize>)>,
+    /// For each renaming the old number of each position.
+    back: Vec<Vec<usize>>,
+    /// Positions that hold threads.
+    threads: Vec<bool>,
 }
 
 impl Machine<'_> {
@@ -31,7 +35,7 @@ impl Machine<'_> {
         } else {
             orders = vec![(0..=n).collect()];
         }
-        let renamings = orders
+        let renamings: Vec<(Vec<u8>, Vec<usize>)> = orders
             .into_iter()
             .map(|o| {
                 let place = |p: usize| {
@@ -43,7 +47,18 @@ impl Machine<'_> {
                 (o, positions)
             })
             .collect();
-        Symmetry { renamings }
+        let back = renamings.iter().map(|(_, places)| {
+            let mut back = vec![0; places.len()];
+            places.iter().enumerate().for_each(|(p, q)| back[*q] = p);
+            back
+        });
+        Symmetry {
+            back: back.collect(),
+            threads: (0..self.size())
+                .map(|p| self.type_at(p) == CellType::Thread)
+                .collect(),
+            renamings,
+        }
     }
 }
 
@@ -63,16 +78,39 @@ fn alike(system: &wattle_model::array::ArraySystem) -> bool {
 }
 
 impl Symmetry {
+    /// Of all renamings of cells alone the least.
+    pub fn least_values(&self, values: &[i64], out: &mut Vec<i64>) {
+        let renamed = |r: usize, q: usize| {
+            let p = self.back[r][q];
+            self.value(&self.renamings[r].0, p, values[p])
+        };
+        let mut best = 0;
+        for r in 1..self.renamings.len() {
+            let mut pairs = (0..values.len()).map(|q| (renamed(r, q), renamed(best, q)));
+            if pairs.find(|(a, b)| a != b).is_some_and(|(a, b)| a < b) {
+                best = r;
+            }
+        }
+        out.clear();
+        out.extend((0..values.len()).map(|q| renamed(best, q)));
+    }
+
+    /// What a position holds, with threads renamed.
+    fn value(&self, threads: &[u8], position: usize, v: i64) -> i64 {
+        let renamed = usize::try_from(v).ok().and_then(|v| threads.get(v));
+        match (self.threads[position], renamed) {
+            (true, Some(t)) => i64::from(*t),
+            (true | false, _) => v,
+        }
+    }
+
     /// The least of all renamed views.
-    pub fn least(&self, machine: &Machine<'_>, view: View) -> View {
+    pub fn least(&self, view: View) -> View {
         if self.renamings.len() < 2 {
             return view;
         }
         let all = self.renamings.iter().map(|(threads, places)| {
-            let value = |p: usize, v: i64| match machine.type_at(p) {
-                CellType::Thread => threads.get(v as usize).map_or(v, |t| i64::from(*t)),
-                CellType::Bool | CellType::Int | CellType::Real | CellType::Declared(_) => v,
-            };
+            let value = |p: usize, v: i64| self.value(threads, p, v);
             let write = |w: &Vec<(usize, i64)>| -> Vec<(usize, i64)> {
                 w.iter().map(|(p, v)| (places[*p], value(*p, *v))).collect()
             };

@@ -9,8 +9,10 @@
 //! Only for guesses: nothing that is reported rests on it.
 
 use crate::forward::Limits;
-use crate::machine::{Candidates, Entry, Event, Machine, State};
-use rustc_hash::FxHashSet;
+use crate::machine::{Candidates, Entry, Event, Machine, State, Step};
+use crate::symmetry::Symmetry;
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::BuildHasherDefault;
 use wattle_memory::MemoryModel;
 use wattle_model::array::FenceKind;
 
@@ -135,31 +137,29 @@ pub fn successors(
 ) {
     for thread in 1..=machine.threads {
         for moment in usize::from(view.moments[usize::from(thread) - 1])..=view.now() {
-            let state = view.state_for(thread, moment);
-            machine.choices(Some(thread), &mut |transition, args| {
-                let step = (transition, args);
-                take(
-                    machine, view, &state, thread, moment, step, candidates, most, emit,
-                );
-            });
+            taken_by(machine, view, (thread, moment), candidates, most, emit);
         }
     }
-    let state = view.state_for(0, view.now());
-    machine.choices(None, &mut |transition, args| {
-        let step = (transition, args);
-        take(
-            machine,
-            view,
-            &state,
-            0,
-            view.now(),
-            step,
-            candidates,
-            most,
-            emit,
-        );
-    });
+    taken_by(machine, view, (0, view.now()), candidates, most, emit);
     drains(machine, view, most, emit);
+}
+
+/// All steps of a thread at a moment.
+fn taken_by(
+    machine: &Machine<'_>,
+    view: &View,
+    (thread, moment): (u8, usize),
+    candidates: &Candidates,
+    most: usize,
+    emit: &mut dyn FnMut(View),
+) {
+    let mut state = view.state_for(thread, moment);
+    let steps: Vec<&Step> = machine.steps_by(thread, &state).collect();
+    for step in steps {
+        take(
+            machine, view, &mut state, moment, step, candidates, most, emit,
+        );
+    }
 }
 
 /// The ways of one step with given threads.
@@ -171,16 +171,15 @@ pub fn steps_of(
     most: usize,
     emit: &mut dyn FnMut(View),
 ) {
-    let actor = machine.system.transitions[step.0].actor;
-    let thread = actor.map_or(0, |a| step.1[usize::from(a)]);
-    let first = match usize::from(thread).checked_sub(1) {
+    let step = machine.step(step.0, step.1);
+    let first = match usize::from(step.actor).checked_sub(1) {
         Some(t) => usize::from(view.moments[t]),
         None => view.now(),
     };
     for moment in first..=view.now() {
-        let state = view.state_for(thread, moment);
+        let mut state = view.state_for(step.actor, moment);
         take(
-            machine, view, &state, thread, moment, step, candidates, most, emit,
+            machine, view, &mut state, moment, &step, candidates, most, emit,
         );
     }
 }
@@ -192,14 +191,14 @@ pub fn steps_of(
 fn take(
     machine: &Machine<'_>,
     view: &View,
-    state: &State,
-    thread: u8,
+    state: &mut State,
     moment: usize,
-    (transition, args): (usize, &[u8]),
+    step: &Step,
     candidates: &Candidates,
     most: usize,
     emit: &mut dyn FnMut(View),
 ) {
+    let (transition, thread) = (step.transition, step.actor);
     let t = &machine.system.transitions[transition];
     let weak = machine.model != MemoryModel::Sc;
     let reads = weak && machine.reads_weak(transition);
@@ -210,7 +209,9 @@ fn take(
     if (whole && moment < view.now()) || (!reads && !whole && moment > first) {
         return;
     }
-    machine.steps_of(state, transition, args, candidates, &mut |_, next| {
+    let before = state.clone();
+    machine.ways(state, step, candidates, &mut |_, next| {
+        let state = &before;
         let mut out = view.clone();
         let mut direct = Vec::new();
         for (p, v) in next.values.iter().enumerate() {
@@ -260,11 +261,8 @@ pub fn drains(machine: &Machine<'_>, view: &View, most: usize, emit: &mut dyn Fn
         values: view.values.clone(),
         buffers: view.buffers.clone(),
     };
-    for event in machine.drains(&state) {
-        let Event::Drain { thread, entry } = event else {
-            continue;
-        };
-        let Some(next) = machine.apply(&state, &event) else {
+    for (thread, entry) in machine.drains(&state) {
+        let Some(next) = machine.apply(&state, &Event::Drain { thread, entry }) else {
             continue;
         };
         let mut out = view.clone();
@@ -287,10 +285,21 @@ pub fn explore(
     let (initial, _) = machine.initial(candidates);
     let every = initial.len().div_ceil(limits.starts.max(1)).max(1);
     let symmetry = machine.symmetry();
+    if machine.model == MemoryModel::Sc {
+        let starts = initial.iter().rev().step_by(every);
+        return states(
+            machine,
+            &symmetry,
+            candidates,
+            starts,
+            (limits, walks),
+            stop,
+        );
+    }
     let mut known: FxHashSet<View> = FxHashSet::default();
     let mut list: Vec<View> = Vec::new();
     let mut add = |v: View, list: &mut Vec<View>| {
-        let v = symmetry.least(machine, v);
+        let v = symmetry.least(v);
         if known.insert(v.clone()) {
             list.push(v);
         }
@@ -315,13 +324,7 @@ pub fn explore(
     if at == list.len() {
         return list;
     }
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = |n: usize| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % n.max(1)
-    };
+    let mut random = random();
     let seen = list.len();
     for _ in 0..walks {
         if stop() {
@@ -343,4 +346,69 @@ pub fn explore(
         }
     }
     list
+}
+
+/// The same numbers every time, less than what is asked for.
+fn random() -> impl FnMut(usize) -> usize {
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    move |n: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n.max(1)
+    }
+}
+
+/// The same without buffers, where a view is a state.
+fn states<'s>(
+    machine: &Machine<'_>,
+    symmetry: &Symmetry,
+    candidates: &Candidates,
+    starts: impl Iterator<Item = &'s State>,
+    (limits, walks): (Limits, usize),
+    stop: &dyn Fn() -> bool,
+) -> Vec<View> {
+    type Known = indexmap::IndexSet<Box<[i64]>, BuildHasherDefault<FxHasher>>;
+    let mut known = Known::default();
+    let mut least = Vec::new();
+    let mut add = |s: &State, known: &mut Known| {
+        symmetry.least_values(&s.values, &mut least);
+        if !known.contains(least.as_slice()) {
+            known.insert(least.as_slice().into());
+        }
+    };
+    starts.for_each(|s| add(s, &mut known));
+    let mut state = State {
+        values: Box::default(),
+        buffers: vec![Vec::new(); usize::from(machine.threads)],
+    };
+    let mut at = 0;
+    while at < known.len() && known.len() < limits.states && !(at % 256 == 0 && stop()) {
+        state.values = known[at].clone();
+        machine.successors(&mut state, candidates, &mut |_, next| add(next, &mut known));
+        at += 1;
+    }
+    let (mut random, seen) = (random(), known.len());
+    for _ in 0..if at == seen { 0 } else { walks } {
+        if stop() {
+            break;
+        }
+        state.values = known[random(seen)].clone();
+        for _ in 0..limits.depth {
+            let mut next = Vec::new();
+            machine.successors(&mut state, candidates, &mut |_, s| next.push(s.clone()));
+            if next.is_empty() {
+                break;
+            }
+            state = next.swap_remove(random(next.len()));
+            add(&state, &mut known);
+        }
+    }
+    let view = |values| View {
+        values,
+        writes: Vec::new(),
+        moments: vec![0; usize::from(machine.threads)],
+        buffers: vec![Vec::new(); usize::from(machine.threads)],
+    };
+    known.into_iter().map(view).collect()
 }

@@ -156,9 +156,11 @@ fn states(system: &ArraySystem) -> BTreeSet<State> {
     let candidates = Candidates::of(system);
     let (mut open, _) = machine.initial(&candidates);
     let mut seen = BTreeSet::new();
-    while let Some(state) = open.pop() {
+    while let Some(mut state) = open.pop() {
         if seen.insert(state.clone()) {
-            machine.successors(&state, &candidates, &mut |_, next| open.push(next));
+            machine.successors(&mut state, &candidates, &mut |_, next| {
+                open.push(next.clone())
+            });
         }
     }
     seen

@@ -148,7 +148,7 @@ fn contains_all(
     let mut open: Vec<machine::State> = initial.into_iter().take(8).collect();
     let mut at = 0;
     while at < open.len() && seen.len() < 400 {
-        let state = open[at].clone();
+        let mut state = open[at].clone();
         at += 1;
         if state.buffers.iter().any(|b| b.len() > 4) || !seen.insert(state.clone()) {
             continue;
@@ -172,7 +172,9 @@ fn contains_all(
                 );
             }
         }
-        machine.successors(&state, &candidates, &mut |_, next| open.push(next));
+        machine.successors(&mut state, &candidates, &mut |_, next| {
+            open.push(next.clone())
+        });
     }
     seen.len()
 }

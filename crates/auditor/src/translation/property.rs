@@ -81,7 +81,22 @@ impl Validator<'_> {
             threads.push(index);
         }
         let numbers = threads.iter().zip(&property.condition.indices);
-        let numbers: Vec<Term> = numbers.map(|(t, i)| table.number(i.family, t)).collect();
+        let mut numbers: Vec<Term> = numbers.map(|(t, i)| table.number(i.family, t)).collect();
+        // Threads that the property names are there.
+        let mut certain: Vec<(FamilyId, u32)> = Vec::new();
+        self.for_each_observation(&mut |o| {
+            if let Observation::Register(t, _) | Observation::At(t, _) = o
+                && let ThreadIndex::Number(n) = t.index
+                && !certain.contains(&(t.family, n))
+            {
+                certain.push((t.family, n));
+            }
+        });
+        for (f, n) in certain {
+            let index = Term::constant(i64::from(n));
+            table.know(lt(index.clone(), table.counts[f.index()].clone()));
+            numbers.push(table.number(f, &index));
+        }
         let validator = &*self;
         let at = &threads;
         let known = &mut table;

@@ -12,7 +12,7 @@
 use super::super::symbols::Symbols;
 use super::{Constant, Held, Validator, Variable};
 use wattle_logic::{Formula, Int, Term, Var, and, eq, ge, implies, le, lt, ne, or};
-use wattle_model::{Count, FamilyId, Length, Program, RegionId};
+use wattle_model::{Count, Expr, FamilyId, Init, Length, Program, RegionId, Type};
 
 pub struct Table<'a> {
     program: &'a Program,
@@ -51,6 +51,16 @@ impl<'a> Table<'a> {
             bases.push(total.clone());
             total = total + &count;
             counts.push(count);
+        }
+        // A register that begins as a certain thread: where there is not that thread, but one with the
+        // register, there is no instance.
+        for (family, count) in program.families.iter().zip(&counts) {
+            for r in &family.registers {
+                if let (Type::Thread(f), Init::All(Expr::Const(c))) = (r.ty, &r.init) {
+                    let there = lt(Term::constant(*c), counts[f.index()].clone());
+                    facts.push(implies(&ge(count.clone(), 1), &there));
+                }
+            }
         }
         Table {
             program,

@@ -40,7 +40,7 @@ impl Lowering<'_> {
             ));
         }
         guard.extend(path.guards.iter().cloned());
-        guard.extend(self.everyone(f, &path));
+        guard.extend(self.everyone(&path));
         let mut updates = Vec::new();
         let set = |a: &Access, value: Value| Update {
             cell: a.cell,

@@ -77,7 +77,7 @@ pub(crate) fn refuse(span: Span, message: impl Into<String>, hint: impl Into<Str
 
 /// The array-based system of a program for one of its properties (or its assertions alone).
 pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
-    let program = &program.without_outer_casts();
+    let program = &property::by_variables(&program.without_outer_casts());
     let ranges = Ranges::infer(program);
     let program = &ranges.without_idle_casts(program);
     let variables = Variables::infer(program, ranges)?;

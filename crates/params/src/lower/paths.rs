@@ -196,7 +196,9 @@ impl Lowering<'_> {
             next.at = s.target;
             next.span = s.span;
             for p in self.execute(f, next, &s.action, s.span)? {
-                if !p.guards.contains(&Formula::Or(Vec::new())) && !contradictory(&p) {
+                if !p.guards.contains(&Formula::Or(Vec::new()))
+                    && !contradictory(&p, self.program.families.len())
+                {
                     out.push(p);
                 }
             }
@@ -358,16 +360,9 @@ impl Lowering<'_> {
         what: Scan,
         span: Span,
     ) -> Result<Vec<Path>, Refused> {
-        if of != f {
-            return Err(refuse(
-                span,
-                "threads of another family are counted through",
-                "only the thread's own family can be scanned",
-            ));
-        }
         let mut broken = Vec::new();
         let named = match what {
-            Scan::First => self.first(path, of),
+            Scan::First => self.first(f, path, of),
             Scan::After(r) => {
                 let mut all = Vec::new();
                 let bound = self.bind(f, path, r);
@@ -380,7 +375,7 @@ impl Lowering<'_> {
                             "first compare the register with `count(…) - 1`, and leave the loop if it is that",
                         ));
                     }
-                    all.extend(self.next(p, of, t));
+                    all.extend(self.next(f, p, of, t));
                 }
                 all
             }

@@ -9,9 +9,62 @@ use wattle_model::array::{Access, Formula, Quantified, Term, ThreadTerm};
 use wattle_model::graph::Action;
 use wattle_model::program::Local;
 use wattle_model::{
-    Expr, FamilyId, Length, Observation, Op1, Op2, PropertyKind, RegionId, RegisterId, Span,
-    ThreadIndex, ThreadRef,
+    Count, Expr, FamilyId, IndexId, IndexVariable, Length, Observation, Op1, Op2, Program,
+    PropertyKind, RegionId, RegisterId, Span, ThreadIndex, ThreadRef,
 };
+
+/// The program, with an index variable for every thread that is the only one of its family where a property
+/// names it and there are other families.
+pub(super) fn by_variables(program: &Program) -> Program {
+    let mut program = program.clone();
+    if program.families.len() < 2 {
+        return program;
+    }
+    let families = &program.families;
+    let only = |t: &ThreadRef| {
+        let count = families[t.family.index()].count;
+        t.index == ThreadIndex::Number(0) && matches!(count, Count::One | Count::Fixed(1))
+    };
+    for p in &mut program.properties {
+        let mut indices = std::mem::take(&mut p.condition.indices);
+        p.condition.expr = renamed(&p.condition.expr, &mut |t| {
+            if only(t) {
+                let known = indices.iter().position(|v| v.family == t.family);
+                let i = known.unwrap_or_else(|| {
+                    indices.push(IndexVariable {
+                        name: families[t.family.index()].name.clone(),
+                        family: t.family,
+                    });
+                    indices.len() - 1
+                });
+                t.index = ThreadIndex::Variable(IndexId::new(i));
+            }
+        });
+        p.condition.indices = indices;
+    }
+    program
+}
+
+fn renamed(e: &Expr<Observation>, change: &mut dyn FnMut(&mut ThreadRef)) -> Expr<Observation> {
+    let renamed: Result<_, std::convert::Infallible> = e.substitute(&mut |o| {
+        let mut o = o.clone();
+        match &mut o {
+            Observation::Register(t, _) | Observation::At(t, _) => change(t),
+            Observation::Seen(t, _, index) => {
+                change(t);
+                **index = renamed(index, change);
+            }
+            Observation::Cell(_, index) | Observation::Memory(index) => {
+                **index = renamed(index, change);
+            }
+            Observation::Index(_) | Observation::Count(_) | Observation::AddressOf(_) => {}
+        }
+        Ok(Expr::Atom(o))
+    });
+    match renamed {
+        Ok(e) => e,
+    }
+}
 
 impl Lowering<'_> {
     /// Notes what the property looks at, so that such states are not skipped.

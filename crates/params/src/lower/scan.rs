@@ -4,20 +4,21 @@
 
 use super::expr::{Identity, Val};
 use super::paths::{ME, Path};
+use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, different, equal, refuse};
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};
 use wattle_model::program::Local;
 use wattle_model::{Expr, FamilyId, Op1, Op2, RegionId, RegisterId, Span};
 
-/// Something that holds of every thread; of the order only those of the acting thread's family.
+/// Something that holds of every thread; of the order, every thread of a family.
 #[derive(Clone, Debug)]
 pub enum Every {
     /// Its element of a counter.
     Element(RegionId, bool),
-    Before(ThreadTerm),
-    After(ThreadTerm),
+    Before(FamilyId, ThreadTerm),
+    After(FamilyId, ThreadTerm),
     /// It is not between two threads.
-    Outside(ThreadTerm, ThreadTerm),
+    Outside(FamilyId, ThreadTerm, ThreadTerm),
 }
 
 /// The ways to name the thread in a register, and those on which there is none.
@@ -164,30 +165,30 @@ impl Lowering<'_> {
     }
 
     /// What a path demands of every thread, with the threads named by the end of the path.
-    pub(super) fn everyone(&self, f: FamilyId, path: &Path) -> Vec<Formula> {
+    pub(super) fn everyone(&self, path: &Path) -> Vec<Formula> {
         let bound = ThreadTerm::Param(path.params.len() as u8);
         let mut out = Vec::new();
         for (except, what) in &path.every {
             for i in 0..path.params.len() {
                 let t = ThreadTerm::Param(i as u8);
                 if !except.contains(&t) {
-                    out.push(self.each(f, what, t));
+                    out.push(self.each(what, t));
                 }
             }
             out.push(Formula::ForallOther {
                 variable: "j".into(),
-                body: Box::new(self.each(f, what, bound)),
+                body: Box::new(self.each(what, bound)),
             });
         }
         out
     }
 
-    fn each(&self, f: FamilyId, what: &Every, t: ThreadTerm) -> Formula {
-        let order = match what {
+    fn each(&self, what: &Every, t: ThreadTerm) -> Formula {
+        let (f, order) = match what {
             Every::Element(region, value) => return self.element(*region, t, *value),
-            Every::Before(u) => before(t, *u),
-            Every::After(u) => before(*u, t),
-            Every::Outside(u, v) => Formula::Or(vec![before(t, *u), before(*v, t)]),
+            Every::Before(f, u) => (f, before(t, *u)),
+            Every::After(f, u) => (f, before(*u, t)),
+            Every::Outside(f, u, v) => (f, Formula::Or(vec![before(t, *u), before(*v, t)])),
         };
         match self.family_cell() {
             None => order,
@@ -207,27 +208,35 @@ impl Lowering<'_> {
         }
     }
 
-    /// The family's first thread.
-    pub(super) fn first(&self, path: Path, f: FamilyId) -> Vec<(Path, ThreadTerm)> {
-        let mut all = self.pick(path, &[]);
+    /// The first thread of a family, for a thread of the family `f`.
+    pub(super) fn first(&self, f: FamilyId, path: Path, of: FamilyId) -> Vec<(Path, ThreadTerm)> {
+        let except: &[ThreadTerm] = if f == of { &[] } else { &[ME] };
+        let mut all = self.pick(path, except);
         for (p, t) in &mut all {
-            self.of_family(p, f, *t);
-            p.every.push((vec![*t], Every::After(*t)));
+            self.of_family(p, of, *t);
+            p.every.push((vec![*t], Every::After(of, *t)));
         }
         all
     }
 
-    /// The thread after `t`.
-    pub(super) fn next(&self, path: Path, f: FamilyId, t: ThreadTerm) -> Vec<(Path, ThreadTerm)> {
+    /// The thread after `t` in a family, for a thread of the family `f`.
+    pub(super) fn next(
+        &self,
+        f: FamilyId,
+        path: Path,
+        of: FamilyId,
+        t: ThreadTerm,
+    ) -> Vec<(Path, ThreadTerm)> {
         if let Some((_, next)) = path.next.iter().find(|(u, _)| *u == t) {
             let next = *next;
             return vec![(path, next)];
         }
-        let mut all = self.pick(path, &[t]);
+        let except: &[ThreadTerm] = if f == of { &[t] } else { &[t, ME] };
+        let mut all = self.pick(path, except);
         for (p, next) in &mut all {
-            self.of_family(p, f, *next);
+            self.of_family(p, of, *next);
             p.guards.push(before(t, *next));
-            p.every.push((vec![t, *next], Every::Outside(t, *next)));
+            p.every.push((vec![t, *next], Every::Outside(of, t, *next)));
             p.next.push((t, *next));
         }
         all
@@ -241,21 +250,21 @@ impl Lowering<'_> {
         (register, family, is): (RegisterId, FamilyId, bool),
         span: Span,
     ) -> Result<Vec<Path>, Refused> {
-        if family != f {
+        if *self.variables.of(Variable::Register(f, register)) != Holds::Threads(family) {
             return Err(refuse(
                 span,
                 "identifiers of two families of threads are mixed",
-                "compare with the last thread of the thread's own family",
+                "compare with the last thread of the register's own family",
             ));
         }
         let bound = self.bind(f, path, register);
         let mut out = bound.broken;
         for (mut p, t) in bound.named {
             if is {
-                p.every.push((vec![t], Every::Before(t)));
+                p.every.push((vec![t], Every::Before(family, t)));
                 out.push(p);
             } else {
-                out.extend(self.next(p, f, t).into_iter().map(|(p, _)| p));
+                out.extend(self.next(f, p, family, t).into_iter().map(|(p, _)| p));
             }
         }
         Ok(out)
@@ -264,7 +273,7 @@ impl Lowering<'_> {
 
 /// Whether what a path says of its named threads contradicts itself: different names are different
 /// threads, a cell holds one of them, and their order has no circle.
-pub(super) fn contradictory(path: &Path) -> bool {
+pub(super) fn contradictory(path: &Path, families: usize) -> bool {
     let mut order: Vec<(ThreadTerm, ThreadTerm)> = Vec::new();
     let mut held: Vec<(&Access, &Term, Comparison)> = Vec::new();
     for g in &path.guards {
@@ -276,7 +285,9 @@ pub(super) fn contradictory(path: &Path) -> bool {
             (Term::Thread(a), Comparison::Le, Term::Thread(b)) if a != b => order.push((*a, *b)),
             (Term::Thread(a), Comparison::Eq, Term::Thread(b)) if a != b => return true,
             (Term::Thread(a), Comparison::Ne, Term::Thread(b)) if a == b => return true,
-            (Term::Read(a), op, v @ (Term::Thread(_) | Term::Bool(_))) => held.push((a, v, *op)),
+            (Term::Read(a), op, v @ (Term::Thread(_) | Term::Bool(_) | Term::Constructor(..))) => {
+                held.push((a, v, *op));
+            }
             _ => {}
         }
     }
@@ -284,9 +295,10 @@ pub(super) fn contradictory(path: &Path) -> bool {
         let params = (0..path.params.len()).map(|i| ThreadTerm::Param(i as u8));
         for t in params.filter(|t| !except.contains(t)) {
             match what {
-                Every::Before(u) => order.push((t, *u)),
-                Every::After(u) => order.push((*u, t)),
-                Every::Element(..) | Every::Outside(..) => {}
+                // Nothing is said of the threads of other families.
+                Every::Before(_, u) if families == 1 => order.push((t, *u)),
+                Every::After(_, u) if families == 1 => order.push((*u, t)),
+                Every::Element(..) | Every::Before(..) | Every::After(..) | Every::Outside(..) => {}
             }
         }
     }

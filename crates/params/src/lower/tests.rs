@@ -55,6 +55,27 @@ fn thread_identifiers() {
 }
 
 #[test]
+fn identifiers_are_chosen() {
+    let text = "shared owner: t = none;\nthread t[*] {\n local o: t, x: t;\n loop { o = owner; x = (o == none) ? self : o; if x == self { if cas(owner, none, self) { critical: skip; owner = none; } } }\n}\nnever t[i]@critical && t[j]@critical;\n";
+    assert_eq!(verdict(&wtl(text), MemoryModel::Tso), "holds");
+    let broken = text.replace("if cas(owner, none, self)", "if o == none");
+    assert_eq!(verdict(&wtl(&broken), MemoryModel::Sc), "violated by 2");
+    let mixed = text.replace("self : o", "self : 0");
+    assert!(verdict(&wtl(&mixed), MemoryModel::Sc).starts_with("refused: "));
+}
+
+/// One thread looks at a family's flags, one after the other.
+#[test]
+fn another_family_is_looked_at() {
+    let text = "shared flag[r]: bool, busy: bool;\nthread w {\n local k: r;\n loop {\n busy = 1; fence; k = 0;\n loop { await flag[k] == 0; if k == count(r) - 1 { break; } k = k + 1; }\n writing: skip;\n busy = 0;\n }\n}\nthread r[*] { loop { flag[self] = 1; fence; if busy == 0 { reading: skip; } flag[self] = 0; } }\nnever w@writing && r[i]@reading;\n";
+    assert_eq!(verdict(&wtl(text), MemoryModel::Sc), "holds");
+    let early = text.replace("await flag[k] == 0; if", "if");
+    assert!(verdict(&wtl(&early), MemoryModel::Sc).starts_with("violated"));
+    let without = text.replace("busy = 1; fence;", "busy = 1;");
+    assert!(verdict(&wtl(&without), MemoryModel::Tso).starts_with("violated"));
+}
+
+#[test]
 fn the_case_studies() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/x86");
     let expected = [

@@ -252,37 +252,18 @@ impl Variables {
     fn join(&mut self, id: Variable, what: Holds) -> Result<(), String> {
         let old = self.of(id).clone();
         let what = self.admitted(id, what);
-        let new = match (old, what) {
-            (Holds::Threads(a), Holds::Threads(b)) if a != b => {
-                return Err("identifiers of two families of threads are mixed".into());
-            }
-            (Holds::Threads(a), Holds::Threads(_)) => Holds::Threads(a),
-            // −1 is `none`; 0 is what a variable starts with when nobody says otherwise.
-            (Holds::Threads(a), Holds::Few(s)) | (Holds::Few(s), Holds::Threads(a))
-                if s.iter().all(|v| *v == Amount::Number(-1)) =>
-            {
-                Holds::Threads(a)
-            }
-            (Holds::Threads(_), _) | (_, Holds::Threads(_)) => {
-                return Err("thread identifiers and numbers are mixed".into());
-            }
-            (Holds::Few(mut a), Holds::Few(b)) => {
-                a.extend(b);
-                if a.len() > FEW {
-                    Holds::Numbers
-                } else {
-                    Holds::Few(a)
-                }
-            }
-            (Holds::Counter, _) => Holds::Counter,
-            (Holds::Few(_) | Holds::Numbers, _) => Holds::Numbers,
-        };
-        self.holds.insert(id, new);
+        self.holds.insert(id, joined(old, what)?);
         Ok(())
     }
 
     /// What an expression may evaluate to.
     fn value(&self, f: FamilyId, e: &Expr<Local>) -> Result<Holds, String> {
+        if let Expr::Ite(_, a, b) = e
+            && let (Ok(a), Ok(b)) = (self.value(f, a), self.value(f, b))
+            && let Ok(threads @ Holds::Threads(_)) = joined(a, b)
+        {
+            return Ok(threads);
+        }
         let mut leaves: Vec<&Local> = Vec::new();
         e.for_each_atom(&mut |a| {
             if !leaves.contains(&a) {
@@ -354,6 +335,35 @@ impl Variables {
             Holds::Few(out)
         })
     }
+}
+
+/// What holds one thing or the other.
+fn joined(old: Holds, new: Holds) -> Result<Holds, String> {
+    Ok(match (old, new) {
+        (Holds::Threads(a), Holds::Threads(b)) if a != b => {
+            return Err("identifiers of two families of threads are mixed".into());
+        }
+        (Holds::Threads(a), Holds::Threads(_)) => Holds::Threads(a),
+        // −1 is `none`; 0 is what a variable starts with when nobody says otherwise.
+        (Holds::Threads(a), Holds::Few(s)) | (Holds::Few(s), Holds::Threads(a))
+            if s.iter().all(|v| *v == Amount::Number(-1)) =>
+        {
+            Holds::Threads(a)
+        }
+        (Holds::Threads(_), _) | (_, Holds::Threads(_)) => {
+            return Err("thread identifiers and numbers are mixed".into());
+        }
+        (Holds::Few(mut a), Holds::Few(b)) => {
+            a.extend(b);
+            if a.len() > FEW {
+                Holds::Numbers
+            } else {
+                Holds::Few(a)
+            }
+        }
+        (Holds::Counter, _) => Holds::Counter,
+        (Holds::Few(_) | Holds::Numbers, _) => Holds::Numbers,
+    })
 }
 
 fn truth_values() -> Holds {

@@ -1,5 +1,6 @@
 //! Initial states: everything `init` determines, and the choices it leaves.
 
+use super::ground::{Condition, Names, thread};
 use super::{Machine, State, advance};
 use wattle_model::array::{Comparison, Formula, Term, Value};
 
@@ -101,6 +102,7 @@ impl Machine<'_> {
             total = total.saturating_mul(domain.len().max(1));
             domains.push(domain);
         }
+        let init = self.init();
         let mut states = Vec::new();
         let mut index = vec![0usize; domains.len()];
         if domains.iter().any(Vec::is_empty) {
@@ -112,7 +114,7 @@ impl Machine<'_> {
                 values,
                 buffers: vec![Vec::new(); usize::from(self.threads)],
             };
-            if self.is_initial(&state) {
+            if self.starts(&init, &state) {
                 states.push(state);
             }
             let next = index.iter_mut().zip(&domains).rev().find_map(|(i, d)| {
@@ -145,7 +147,7 @@ impl Machine<'_> {
                     let mut mine = 0;
                     let mut others = 0;
                     f.for_each_access(&mut |a| {
-                        let args: Vec<u8> = a.args.iter().map(|t| self.thread(*t, env)).collect();
+                        let args: Vec<u8> = a.args.iter().map(|t| thread(*t, env)).collect();
                         if self.position(a.cell, &args) == position {
                             mine += 1
                         } else {
@@ -153,8 +155,8 @@ impl Machine<'_> {
                         }
                     });
                     if mine > 0 && others == 0 {
-                        let n = env.len();
-                        good &= self.holds(&state, f, &mut env.to_vec(), n, None);
+                        let names = Names { env, actor: None };
+                        good &= self.condition(f, names, env.len()).holds(&state);
                     }
                 }
             });
@@ -205,10 +207,10 @@ impl Machine<'_> {
                     let mut closed = true;
                     value.for_each_access(&mut |_| closed = false);
                     if closed {
-                        let args: Vec<u8> =
-                            access.args.iter().map(|t| self.thread(*t, env)).collect();
-                        fixed[self.position(access.cell, &args)] =
-                            self.term(&blank, value, env, None);
+                        let args: Vec<u8> = access.args.iter().map(|t| thread(*t, env)).collect();
+                        fixed[self.position(access.cell, &args)] = (self
+                            .sum(value, Names { env, actor: None }))
+                        .and_then(|sum| sum.value(&blank));
                     }
                 }
             }
@@ -217,12 +219,21 @@ impl Machine<'_> {
 
     /// Whether the state satisfies `init` for every choice of threads, and no axiom is broken.
     pub fn is_initial(&self, state: &State) -> bool {
-        let mut good = state.buffers.iter().all(Vec::is_empty);
+        self.starts(&self.init(), state)
+    }
+
+    fn starts(&self, init: &Condition, state: &State) -> bool {
+        state.buffers.iter().all(Vec::is_empty) && init.holds(state) && !self.excluded(state)
+    }
+
+    /// `init` for every choice of threads.
+    fn init(&self) -> Condition {
+        let mut all = Vec::new();
         self.each_choice(&mut |env| {
-            let n = env.len();
-            good = good && self.holds(state, &self.system.init.body, &mut env.to_vec(), n, None);
+            let names = Names { env, actor: None };
+            all.push(self.condition(&self.system.init.body, names, env.len()));
         });
-        good && !self.excluded(state)
+        Condition::all(all)
     }
 }
 

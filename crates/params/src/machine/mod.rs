@@ -5,15 +5,16 @@
 //! TSO the oldest entry drains; under PSO any entry drains that shares no cell with an older one and
 //! has no store fence before it. Atomic transitions need an empty buffer and write memory directly.
 
-mod eval;
+mod ground;
 mod init;
 
+pub use ground::Step;
 pub use init::Candidates;
 
+use ground::{Condition, Steps, Stored};
+use std::cell::OnceCell;
 use wattle_memory::MemoryModel;
-use wattle_model::array::{
-    ArrayIndex, ArraySystem, CellType, FenceKind, Formula, Transition, UpdateIndex, Value,
-};
+use wattle_model::array::{ArrayIndex, ArraySystem, CellType, FenceKind, Quantified, Value};
 
 /// A system with N threads under a memory model. Threads are 1..N; 0 is nobody.
 #[derive(Clone, Debug)]
@@ -26,7 +27,15 @@ pub struct Machine<'a> {
     atomic: Vec<bool>,
     reads: Vec<bool>,
     weak: Vec<bool>,
+    /// Made when they are asked for.
+    steps: OnceCell<Steps>,
+    bad: OnceCell<Chosen>,
+    axioms: OnceCell<Chosen>,
+    claims: OnceCell<Chosen>,
 }
+
+/// Conditions with threads chosen for them: which of a list, and whom.
+type Chosen = Vec<(usize, Vec<u8>, Condition)>;
 
 /// All cells (memory for the weak ones) and each thread's buffer, oldest entry first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +64,30 @@ pub enum Event {
     Drain { thread: u8, entry: usize },
 }
 
+/// What leads from one state to the next.
+#[derive(Clone, Copy, Debug)]
+pub enum Move<'m> {
+    /// With the values taken where any is allowed.
+    Step(&'m Step, &'m [i64]),
+    Drain {
+        thread: u8,
+        entry: usize,
+    },
+}
+
+impl Move<'_> {
+    pub fn event(self) -> Event {
+        match self {
+            Move::Step(step, choices) => Event::Step {
+                transition: step.transition,
+                args: step.args.clone(),
+                choices: choices.to_vec(),
+            },
+            Move::Drain { thread, entry } => Event::Drain { thread, entry },
+        }
+    }
+}
+
 impl<'a> Machine<'a> {
     pub fn new(system: &'a ArraySystem, model: MemoryModel, threads: u8) -> Self {
         let n = usize::from(threads);
@@ -76,6 +109,10 @@ impl<'a> Machine<'a> {
             atomic: transitions.clone().map(|t| system.is_atomic(t)).collect(),
             reads: transitions.map(|t| system.reads_weak(t)).collect(),
             weak: weak.collect(),
+            steps: OnceCell::new(),
+            bad: OnceCell::new(),
+            axioms: OnceCell::new(),
+            claims: OnceCell::new(),
         }
     }
 
@@ -130,137 +167,117 @@ impl<'a> Machine<'a> {
         self.reads[transition]
     }
 
-    /// All transitions of one acting thread (or of none) with threads for their parameters.
-    pub fn choices(&self, actor: Option<u8>, visit: &mut dyn FnMut(usize, &[u8])) {
-        for (i, t) in self.system.transitions.iter().enumerate() {
-            if t.actor.is_some() == actor.is_some() {
-                self.choose_args(t, &mut Vec::new(), &mut |args| {
-                    if t.actor.map(|a| args[usize::from(a)]) == actor {
-                        visit(i, args);
-                    }
+    fn steps(&self) -> &Steps {
+        self.steps.get_or_init(|| {
+            let mut all = Vec::new();
+            for (i, t) in self.system.transitions.iter().enumerate() {
+                self.choose_args(t.params.len(), &mut Vec::new(), &mut |args| {
+                    all.push(self.step(i, args));
                 });
             }
-        }
+            Steps::new(all)
+        })
     }
 
     fn buffered(&self, cell: ArrayIndex) -> bool {
         self.model != MemoryModel::Sc && self.system.cell(cell).weak
     }
 
-    /// Every step and drain possible in the state.
+    /// Every step and drain possible in the state, which is the same again afterwards.
     pub fn successors(
         &self,
-        state: &State,
+        state: &mut State,
         candidates: &Candidates,
-        emit: &mut dyn FnMut(Event, State),
+        emit: &mut dyn FnMut(Move<'_>, &State),
     ) {
-        for (i, t) in self.system.transitions.iter().enumerate() {
-            let mut args = Vec::with_capacity(t.params.len());
-            self.choose_args(t, &mut args, &mut |args| {
-                self.steps_of(state, i, args, candidates, emit);
+        let steps = self.steps();
+        for i in steps.possible(state) {
+            let step = &steps.all[i as usize];
+            self.ways(state, step, candidates, &mut |choices, next| {
+                emit(Move::Step(step, choices), next);
             });
         }
-        for event in self.drains(state) {
-            if let Some(next) = self.apply(state, &event) {
-                emit(event, next);
+        for (thread, entry) in self.drains(state) {
+            if let Some(next) = self.drained(state, thread, entry) {
+                emit(Move::Drain { thread, entry }, &next);
             }
         }
     }
 
-    pub fn drains(&self, state: &State) -> Vec<Event> {
-        let mut events = Vec::new();
+    /// The steps of one acting thread (0: of nobody) that memory does not rule out at a glance.
+    pub fn steps_by(&self, actor: u8, state: &State) -> impl Iterator<Item = &Step> {
+        let steps = self.steps();
+        let possible = steps.possible(state).into_iter();
+        let possible = possible.map(|i| &steps.all[i as usize]);
+        possible.filter(move |s| s.actor == actor)
+    }
+
+    /// Which entry of whose buffer may reach memory.
+    pub fn drains(&self, state: &State) -> Vec<(u8, usize)> {
+        let mut out = Vec::new();
         for (t, buffer) in state.buffers.iter().enumerate() {
-            for entry in 0..buffer.len() {
-                if self.may_drain(buffer, entry) {
-                    events.push(Event::Drain {
-                        thread: t as u8 + 1,
-                        entry,
-                    });
-                }
-            }
+            let entries = (0..buffer.len()).filter(|e| self.may_drain(buffer, *e));
+            out.extend(entries.map(|e| (t as u8 + 1, e)));
         }
-        events
+        out
     }
 
-    /// All choices of different threads for the parameters.
-    fn choose_args(&self, t: &Transition, args: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8])) {
-        if args.len() == t.params.len() {
+    /// All choices of different threads for so many parameters.
+    fn choose_args(&self, params: usize, args: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8])) {
+        if args.len() == params {
             return visit(args);
         }
         for thread in 1..=self.threads {
             if !args.contains(&thread) {
                 args.push(thread);
-                self.choose_args(t, args, visit);
+                self.choose_args(params, args, visit);
                 args.pop();
             }
         }
     }
 
-    /// The steps of one transition with given threads, one for each choice of arbitrary values.
-    pub fn steps_of(
+    /// The ways to take a step, one for each choice of arbitrary values: the choices and what the state
+    /// becomes. The state is the same again afterwards.
+    pub fn ways(
         &self,
-        state: &State,
-        transition: usize,
-        args: &[u8],
+        state: &mut State,
+        step: &Step,
         candidates: &Candidates,
-        emit: &mut dyn FnMut(Event, State),
+        emit: &mut dyn FnMut(&[i64], &State),
     ) {
-        let t = &self.system.transitions[transition];
-        if !self.enabled(state, transition, args) {
+        if !self.enabled(state, step) {
             return;
         }
-        let domains: Vec<Vec<i64>> = self
-            .any_cells(state, t, args)
-            .into_iter()
-            .map(|cell| self.domain(self.system.cell(cell).ty, candidates))
-            .collect();
-        let mut choices: Vec<i64> = Vec::new();
-        product(&domains, &mut choices, &mut |choices| {
-            let event = Event::Step {
-                transition,
-                args: args.to_vec(),
-                choices: choices.to_vec(),
-            };
-            if let Some(next) = self.stepped(state, transition, args, choices) {
-                emit(event, next);
-            }
+        let Some(writes) = writes(state, step) else {
+            return;
+        };
+        let any = writes.iter().filter(|w| w.value.is_none());
+        let any = any.map(|w| self.domain(self.system.cell(w.cell).ty, candidates));
+        let domains: Vec<Vec<i64>> = any.collect();
+        product(&domains, &mut Vec::new(), &mut |choices| {
+            self.written(state, step, &writes, choices, &mut |next| {
+                emit(choices, next);
+            });
         });
     }
 
-    pub fn enabled(&self, state: &State, transition: usize, args: &[u8]) -> bool {
-        let t = &self.system.transitions[transition];
+    fn enabled(&self, state: &State, step: &Step) -> bool {
         if self.model != MemoryModel::Sc
-            && let Some(actor) = t.actor
+            && let Some(actor) = usize::from(step.actor).checked_sub(1)
         {
-            let buffer = &state.buffers[usize::from(args[usize::from(actor)]) - 1];
-            let needs_empty = self.atomic[transition] || t.fence == Some(FenceKind::Full);
-            if needs_empty && !buffer.is_empty() {
+            let fence = self.system.transitions[step.transition].fence;
+            let needs_empty = self.atomic[step.transition] || fence == Some(FenceKind::Full);
+            if needs_empty && !state.buffers[actor].is_empty() {
                 return false;
             }
         }
-        let actor = t.actor.map(|a| args[usize::from(a)]);
-        let mut env = args.to_vec();
-        self.holds(state, &t.guard, &mut env, args.len(), actor)
+        step.guard.holds(state)
     }
 
     /// The state after the event, or `None` if the event is impossible.
     pub fn apply(&self, state: &State, event: &Event) -> Option<State> {
         match event {
-            Event::Drain { thread, entry } => {
-                let t = usize::from(*thread).checked_sub(1)?;
-                let buffer = state.buffers.get(t)?;
-                if *entry >= buffer.len() || !self.may_drain(buffer, *entry) {
-                    return None;
-                }
-                let mut next = state.clone();
-                if let Entry::Writes(writes) = next.buffers[t].remove(*entry) {
-                    writes.iter().for_each(|(p, v)| next.values[*p] = *v);
-                }
-                while next.buffers[t].first() == Some(&Entry::Mark) {
-                    next.buffers[t].remove(0);
-                }
-                Some(next)
-            }
+            Event::Drain { thread, entry } => self.drained(state, *thread, *entry),
             Event::Step {
                 transition,
                 args,
@@ -271,43 +288,71 @@ impl<'a> Machine<'a> {
                     .iter()
                     .enumerate()
                     .all(|(i, a)| (1..=self.threads).contains(a) && !args[..i].contains(a));
-                if args.len() != t.params.len()
-                    || !different
-                    || !self.enabled(state, *transition, args)
-                {
+                if args.len() != t.params.len() || !different {
                     return None;
                 }
-                self.stepped(state, *transition, args, choices)
+                let step = self.step(*transition, args);
+                if !self.enabled(state, &step) {
+                    return None;
+                }
+                let writes = writes(state, &step)?;
+                let any = writes.iter().filter(|w| w.value.is_none()).count();
+                if any > choices.len() {
+                    return None;
+                }
+                let mut out = None;
+                self.written(&mut state.clone(), &step, &writes, choices, &mut |next| {
+                    out = Some(next.clone());
+                });
+                out
             }
         }
     }
 
-    /// The state after a transition that is enabled.
-    fn stepped(
+    fn drained(&self, state: &State, thread: u8, entry: usize) -> Option<State> {
+        let t = usize::from(thread).checked_sub(1)?;
+        let buffer = state.buffers.get(t)?;
+        if entry >= buffer.len() || !self.may_drain(buffer, entry) {
+            return None;
+        }
+        let mut next = state.clone();
+        if let Entry::Writes(writes) = next.buffers[t].remove(entry) {
+            writes.iter().for_each(|(p, v)| next.values[*p] = *v);
+        }
+        while next.buffers[t].first() == Some(&Entry::Mark) {
+            next.buffers[t].remove(0);
+        }
+        Some(next)
+    }
+
+    /// Shows the state with what a step writes; then it is as before.
+    fn written(
         &self,
-        state: &State,
-        transition: usize,
-        args: &[u8],
+        state: &mut State,
+        step: &Step,
+        writes: &[Write],
         choices: &[i64],
-    ) -> Option<State> {
-        let t = &self.system.transitions[transition];
+        emit: &mut dyn FnMut(&State),
+    ) {
         let mut choices = choices.iter().copied();
         let mut delayed = Vec::new();
-        let mut next = state.clone();
-        self.writes(state, t, args, &mut |cell, position, value| {
-            let value = match value {
-                Some(v) => v,
-                None => choices.next()?,
-            };
-            match self.buffered(cell) && !self.atomic[transition] {
-                true => delayed.push((position, value)),
-                false => next.values[position] = value,
+        let mut before = Vec::with_capacity(writes.len());
+        for w in writes {
+            let value = w.value.or_else(|| choices.next()).unwrap_or(0);
+            match self.buffered(w.cell) && !self.atomic[step.transition] {
+                true => delayed.push((w.position, value)),
+                false => {
+                    before.push((w.position, state.values[w.position]));
+                    state.values[w.position] = value;
+                }
             }
-            Some(())
-        })?;
-        if let Some(actor) = t.actor {
-            let buffer = &mut next.buffers[usize::from(args[usize::from(actor)]) - 1];
-            let mark = self.model == MemoryModel::Pso && t.fence == Some(FenceKind::Store);
+        }
+        let actor = usize::from(step.actor).checked_sub(1);
+        let entries = actor.map_or(0, |a| state.buffers[a].len());
+        if let Some(actor) = actor {
+            let buffer = &mut state.buffers[actor];
+            let fence = self.system.transitions[step.transition].fence;
+            let mark = self.model == MemoryModel::Pso && fence == Some(FenceKind::Store);
             if mark && !buffer.is_empty() && buffer.last() != Some(&Entry::Mark) {
                 buffer.push(Entry::Mark);
             }
@@ -315,7 +360,14 @@ impl<'a> Machine<'a> {
                 buffer.push(Entry::Writes(delayed));
             }
         }
-        Some(next)
+        emit(state);
+        // Of two stores to one cell the first knows what was there.
+        for (position, value) in before.into_iter().rev() {
+            state.values[position] = value;
+        }
+        if let Some(actor) = actor {
+            state.buffers[actor].truncate(entries);
+        }
     }
 
     fn may_drain(&self, buffer: &[Entry], entry: usize) -> bool {
@@ -329,69 +381,6 @@ impl<'a> Machine<'a> {
                 Entry::Writes(w) => w.iter().all(|(p, _)| writes.iter().all(|(q, _)| p != q)),
             }),
         }
-    }
-
-    /// Every cell the transition writes, in order of updates and threads; `None` stands for any
-    /// value. Gives up when the visitor does.
-    fn writes(
-        &self,
-        state: &State,
-        t: &Transition,
-        args: &[u8],
-        visit: &mut dyn FnMut(ArrayIndex, usize, Option<i64>) -> Option<()>,
-    ) -> Option<()> {
-        let actor = t.actor.map(|a| args[usize::from(a)]);
-        let mut env = Vec::with_capacity(args.len() + 4);
-        let mut index: Vec<u8> = Vec::with_capacity(2);
-        for u in &t.updates {
-            let each = u
-                .index
-                .iter()
-                .filter(|i| matches!(i, UpdateIndex::Each(_)))
-                .count();
-            env.clear();
-            env.extend_from_slice(args);
-            env.extend(std::iter::repeat_n(1, each));
-            loop {
-                let mut next_each = args.len();
-                index.clear();
-                index.extend(u.index.iter().map(|i| match i {
-                    UpdateIndex::At(t) => self.thread(*t, &env),
-                    UpdateIndex::Each(_) => {
-                        next_each += 1;
-                        env[next_each - 1]
-                    }
-                }));
-                let bound = env.len();
-                let mut holds = |f: &Formula| self.holds(state, f, &mut env, bound, actor);
-                let branch = u.branches.iter().find(|b| holds(&b.condition));
-                if let Some(branch) = branch {
-                    let value = match &branch.value {
-                        Value::Any => None,
-                        Value::Term(term) => Some(self.term(state, term, &env, actor)?),
-                    };
-                    visit(u.cell, self.position(u.cell, &index), value)?;
-                }
-                if !advance(&mut env[args.len()..], self.threads) {
-                    break;
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn any_cells(&self, state: &State, t: &Transition, args: &[u8]) -> Vec<ArrayIndex> {
-        let mut cells = Vec::new();
-        let any = |b: &wattle_model::array::Branch| b.value == Value::Any;
-        if t.updates.iter().any(|u| u.branches.iter().any(any)) {
-            self.writes(state, t, args, &mut |cell, _, value| {
-                if value.is_none() {
-                    cells.push(cell);
-                }
-                Some(())
-            });
-        }
-        cells
     }
 
     /// The values an arbitrary choice may take; for numbers and abstract types a few of them.
@@ -408,47 +397,53 @@ impl<'a> Machine<'a> {
 
     /// The bad condition the state satisfies, if any, with the threads that show it.
     pub fn bad(&self, state: &State) -> Option<(usize, Vec<u8>)> {
-        self.some_of(state, &self.system.bad)
+        let bad = || self.choices_of(&self.system.bad, &|_| true);
+        some_of(state, self.bad.get_or_init(bad))
     }
 
     /// Whether the state contradicts an axiom about constants.
     pub fn excluded(&self, state: &State) -> bool {
-        let axioms = self
-            .system
-            .assumed
-            .iter()
-            .filter(|q| self.system.only_constants(&q.body));
-        let axioms: Vec<_> = axioms.cloned().collect();
-        self.some_of(state, &axioms).is_some()
+        let axiom = |q: &Quantified| self.system.only_constants(&q.body);
+        let axioms = || self.choices_of(&self.system.assumed, &axiom);
+        some_of(state, self.axioms.get_or_init(axioms)).is_some()
     }
 
     /// A condition that the file claims never to hold and that the state satisfies.
     pub fn broken_claim(&self, state: &State) -> Option<usize> {
-        self.some_of(state, &self.system.assumed).map(|(i, _)| i)
+        let claims = || self.choices_of(&self.system.assumed, &|_| true);
+        some_of(state, self.claims.get_or_init(claims)).map(|(i, _)| i)
     }
+}
 
-    fn some_of(
-        &self,
-        state: &State,
-        list: &[wattle_model::array::Quantified],
-    ) -> Option<(usize, Vec<u8>)> {
-        list.iter().enumerate().find_map(|(i, q)| {
-            let k = q.params.len();
-            if k > usize::from(self.threads) {
-                return None;
-            }
-            let mut env = vec![1u8; k];
-            loop {
-                let different = (0..k).all(|i| !env[..i].contains(&env[i]));
-                if different && self.holds(state, &q.body, &mut env, k, None) {
-                    return Some((i, env));
-                }
-                if !advance(&mut env, self.threads) {
-                    return None;
-                }
-            }
-        })
+fn some_of(state: &State, list: &Chosen) -> Option<(usize, Vec<u8>)> {
+    let found = list.iter().find(|(_, _, c)| c.holds(state));
+    found.map(|(i, env, _)| (*i, env.clone()))
+}
+
+/// A cell that a step writes; `None` stands for any value.
+struct Write {
+    cell: ArrayIndex,
+    position: usize,
+    value: Option<i64>,
+}
+
+/// Everything an enabled step writes, in order of updates and threads; `None` if it is impossible.
+fn writes(state: &State, step: &Step) -> Option<Vec<Write>> {
+    let mut out = Vec::with_capacity(step.updates.len());
+    for u in &step.updates {
+        if let Some((_, stored)) = u.branches.iter().find(|(c, _)| c.holds(state)) {
+            out.push(Write {
+                cell: u.cell,
+                position: u.position,
+                value: match stored {
+                    Stored::Any => None,
+                    Stored::Value(sum) => Some(sum.value(state)?),
+                    Stored::Impossible => return None,
+                },
+            });
+        }
     }
+    Some(out)
 }
 
 /// The next tuple of threads in lexicographic order.
