@@ -1,5 +1,5 @@
 ; The same without the fence: while a thread's store is pending, it sees the new value and another the old one.
-; expect: sc holds, tso violated
+; expect: sc holds, tso violated, pso violated
 begin shared_data
     any dd 0
 end shared_data

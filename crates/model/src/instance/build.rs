@@ -373,9 +373,11 @@ impl<'p> Builder<'p> {
                 Observation::Seen(t, r, index) => {
                     let (base, length) = (self.base[r.index()], self.length[r.index()]);
                     let t = self.thread_id(t, choice, span)?;
-                    match cell_fact(base, length, self.fact(index, choice, span)?) {
-                        Expr::Atom(Fact::Cell(c)) => Expr::Atom(Fact::Seen(t, c)),
-                        outside => outside,
+                    let fact = cell_fact(base, length, self.fact(index, choice, span)?);
+                    if let Expr::Atom(Fact::Cell(c)) = fact {
+                        Expr::Atom(Fact::Seen(t, c))
+                    } else {
+                        fact
                     }
                 }
                 Observation::Memory(index) => {
