@@ -108,7 +108,7 @@ fn spin_formula(f: &Formula<Expr<Fact>>) -> String {
                         .collect();
                     write!(f, "({})", each.join(" || "))
                 }
-                Fact::CellAt { .. } => f.write_str("false"),
+                Fact::Seen(..) | Fact::CellAt { .. } => f.write_str("false"),
             };
             format!("({})", e.display(&leaf))
         }
