@@ -108,11 +108,7 @@ fn spin_formula(f: &Formula<Expr<Fact>>) -> String {
                         .collect();
                     write!(f, "({})", each.join(" || "))
                 }
-<<<<<<< ours
                 Fact::CellAt { .. } | Fact::Seen(..) => f.write_str("false"),
-=======
-                Fact::Seen(..) | Fact::CellAt { .. } => f.write_str("false"),
->>>>>>> theirs
             };
             format!("({})", e.display(&leaf))
         }
