@@ -1,6 +1,6 @@
 ; Anderson's lock: whoever comes takes the next place in an array and waits there. Three threads fit into four places.
 ; source: T. E. Anderson, The performance of spin lock alternatives for shared-memory multiprocessors, 1990
-; expect: sc holds, tso holds
+; expect: sc holds, tso holds, pso violated
 
 begin shared_data
     place dd 1, 0, 0, 0

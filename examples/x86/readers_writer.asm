@@ -1,5 +1,5 @@
 ; Two functions: any number of readers, which count themselves in, and one writer, which waits until nobody is left.
-; expect: sc holds, tso holds
+; expect: sc holds, tso holds, pso holds
 
 begin shared_data
     writing dd 0

@@ -1,5 +1,5 @@
 ; As readers_writer, but the writer only stores that it writes: readers do not see it in time on TSO.
-; expect: sc holds, tso violated
+; expect: sc holds, tso violated, pso violated
 
 begin shared_data
     writing dd 0

@@ -10,8 +10,9 @@ use wattle_syntax::wtl;
 
 fn states(choices: &str) -> u64 {
     let text = format!(
-        "shared x, y;
-         thread p[3] {{ local r; r = x; {choices} y = 1; }}"
+        "shared x, y, z;
+         thread p[3] {{ local r; r = x; {choices} y = 1; r = z; }}
+         thread q {{ z = 1; }}"
     );
     let program = wtl::parse(&text).program.expect("it parses");
     let instance = program.instance().expect("an instance");

@@ -149,6 +149,7 @@ impl Drop for Guard {
 /// Looks for ever.
 fn watch() {
     let mut asked: Option<Instant> = None;
+    let mut was_over = false;
     loop {
         std::thread::sleep(INTERVAL);
         let now = Instant::now();
@@ -157,7 +158,10 @@ fn watch() {
         }
         let ignored = asked.is_some_and(|t| now.duration_since(t) > GRACE);
         let most = watched().iter().filter_map(|w| w.most).min();
-        let too_much = most.is_some_and(|m| resources::resident_memory().is_some_and(|r| r > m));
+        let over = most.is_some_and(|m| resources::resident_memory().is_some_and(|r| r > m));
+        // Who sees it at the same time as we do ends by itself before we look again.
+        let too_much = over && was_over;
+        was_over = over;
         let all = watched();
         let late = |w: &&Watched| w.end.is_some_and(|end| now > end);
         let (stop, file) = match (all.first(), all.iter().find(late)) {

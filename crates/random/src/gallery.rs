@@ -179,6 +179,8 @@ const FAMILY: &[Part] = &[
     register("t: p", "t = self;"),
     register("t: p = self", "skip;"),
     asked("never p[i].r == 3;"),
+    asked("never p[i]::x == 3;"),
+    asked("never p[i]@here && p[i]::x == 1;"),
     asked("never p[i]@here && p[j]@here && p[i].r == 3;"),
     asked("never p[i]@here && p[j]@here && p[k]@here && p[i].r == 3;"),
     asked("never p[i]@here && p[j]@here && i == j;"),

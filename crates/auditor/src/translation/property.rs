@@ -85,7 +85,9 @@ impl Validator<'_> {
         // Threads that the property names are there.
         let mut certain: Vec<(FamilyId, u32)> = Vec::new();
         self.for_each_observation(&mut |o| {
-            if let Observation::Register(t, _) | Observation::At(t, _) = o
+            if let Observation::Register(t, _)
+            | Observation::At(t, _)
+            | Observation::Seen(t, _, _) = o
                 && let ThreadIndex::Number(n) = t.index
                 && !certain.contains(&(t.family, n))
             {

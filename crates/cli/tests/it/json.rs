@@ -43,7 +43,7 @@ fn every_kind_of_answer_fits_the_schema() {
     assert_eq!(v["why"]["sc_forbids"], true);
     assert!(v["trace"].as_array().is_some_and(|t| t.len() >= 5));
     assert_eq!(v["fences"][0]["kind"], "fence");
-    assert_eq!(v["fences"][0]["line"], 3);
+    assert_eq!(v["fences"][0]["line"], 2);
     assert!(v.get("results").is_none());
     let v = valid(&["check", &sb, "--json", "--model", "sc"]);
     assert_eq!(v["verdict"], "holds");
