@@ -22,6 +22,7 @@ pub mod meaning;
 mod multisets;
 mod open;
 mod parts;
+mod readers;
 mod returning;
 mod robust;
 mod solvers;
@@ -75,6 +76,7 @@ fn knows_buffers(certificate: &Certificate) -> bool {
         | Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Readers(_)
         | Certificate::Components(_)
         | Certificate::Returning(_)
         | Certificate::Traces(_)
@@ -97,11 +99,12 @@ pub fn audit_with(
     }
     match certificate {
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
-        Certificate::Cubes(_) | Certificate::Views(_) | Certificate::Counting(_) => {
-            Err(AuditError::Refused(
-                "it is about any number of threads, and this is one instance".into(),
-            ))
-        }
+        Certificate::Cubes(_)
+        | Certificate::Views(_)
+        | Certificate::Counting(_)
+        | Certificate::Readers(_) => Err(AuditError::Refused(
+            "it is about any number of threads, and this is one instance".into(),
+        )),
         Certificate::Components(_) | Certificate::Returning(_) => Err(AuditError::Refused(
             "it is about whole runs, and single states are asked about".into(),
         )),

@@ -54,6 +54,7 @@ impl<'a> Meaning<'a> {
             | Certificate::Multisets(_)
             | Certificate::Robust(_)
             | Certificate::Counting(_)
+            | Certificate::Readers(_)
             | Certificate::Components(_)
             | Certificate::Returning(_)
             | Certificate::Inductive(_) => Ok(None),

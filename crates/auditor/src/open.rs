@@ -1,6 +1,7 @@
 //! Certificates about any number of threads: which auditor, and of what.
 
 use super::cubes::audit_cubes;
+use super::readers::audit_readers;
 use super::views::audit_views;
 use super::{AuditError, Audited, Solvers, audit_counting, audit_crowd};
 use wattle_evidence::certificate::{Certificate, Corrupt};
@@ -43,6 +44,10 @@ pub fn audit_open(
     translated: Option<&Translated>,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
+    if task.deadlock {
+        let why = "no proof about any number of threads is about deadlock";
+        return Err(AuditError::Refused(why.into()));
+    }
     let model = task.model;
     if let (Certificate::LoadBuffers(_) | Certificate::Counting(_), AnyNumber::Program(program)) =
         (certificate, task.of)
@@ -59,6 +64,9 @@ pub fn audit_open(
         }
         (Certificate::Counting(facts), AnyNumber::Program(program), _) => {
             audit_counting(solvers, program, model, task.question, facts, control)
+        }
+        (Certificate::Readers(few), AnyNumber::Program(program), _) => {
+            audit_readers(solvers, program, model, task.question, few, control)
         }
         (_, AnyNumber::System(system), _) => {
             audit_system(solvers, system, model, certificate, control)
@@ -92,6 +100,7 @@ pub fn audit_system(
         | Certificate::Components(_)
         | Certificate::Returning(_)
         | Certificate::Counting(_)
+        | Certificate::Readers(_)
         | Certificate::Traces(_)
         | Certificate::Parts(_)
         | Certificate::Inductive(_) => Err(AuditError::Refused(

@@ -49,6 +49,7 @@ pub fn audit_live(
         | Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Readers(_)
         | Certificate::Robust(_)
         | Certificate::Traces(_)
         | Certificate::Parts(_)

@@ -9,9 +9,9 @@ use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_auditor::{
-    AuditError, Solvers, audit_counting, audit_crowd, audit_live, audit_system, audit_with,
+    AuditError, Solvers, audit_counting, audit_live, audit_open, audit_system, audit_with,
 };
-use wattle_evidence::{Assumption, Certificate, Control, Scope};
+use wattle_evidence::{AnyNumber, Assumption, Certificate, Control, OpenTask, Scope};
 use wattle_model::PropertyKind;
 use wattle_report::{json, words};
 
@@ -111,12 +111,18 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
             }
             audited
         }
-        (Certificate::LoadBuffers(basis), _, Some(program)) => {
+        (evidence @ (Certificate::LoadBuffers(_) | Certificate::Readers(_)), _, Some(program)) => {
             let crowd = program.crowd(kept.question);
             let crowd = crowd.map_err(|n| fail(n.message, Exit::Input))?;
             kept.is_about_crowd(&crowd)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
-            audit_crowd(program, kept.model, kept.question, basis, control)
+            let task = OpenTask {
+                of: AnyNumber::Program(program),
+                model: kept.model,
+                question: kept.question,
+                deadlock: false,
+            };
+            audit_open(&solvers, &task, evidence, None, control)
         }
         (Certificate::Counting(facts), _, Some(program)) => {
             let crowd = program.counted_crowd(kept.question);

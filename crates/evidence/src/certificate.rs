@@ -14,6 +14,7 @@ mod inductive;
 mod load_buffers;
 mod multisets;
 mod parts;
+mod readers;
 pub mod returning;
 mod robust;
 mod traces;
@@ -35,6 +36,7 @@ pub use load_buffers::{
 };
 pub use multisets::{BagOf, MultisetConfig, Multisets};
 pub use parts::{IndependentPart, Parts};
+pub use readers::Readers;
 pub use returning::{Returning, Returns};
 pub use robust::Robust;
 pub use traces::{Runs, Traces};
@@ -61,6 +63,8 @@ pub enum Certificate {
     Views(Views),
     /// How many threads are where, for any number of them.
     Counting(Counting),
+    /// A proof about a few threads that only read, for any number of them.
+    Readers(Readers),
     /// Numbers for the states of all runs, by which every fair run ends among harmless ones.
     Components(Components),
     /// Numbers by which every run under memory fairness returns for ever to where an automaton accepts it.

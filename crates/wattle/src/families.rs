@@ -12,7 +12,7 @@ use wattle_evidence::{
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Counts, Init, Instance, InstanceError, Length, Program};
+use wattle_model::{Count, Counts, Init, Instance, InstanceError, Length, Program, Type};
 use wattle_params::compile::Unsupported;
 use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
@@ -72,7 +72,8 @@ pub fn kept(
     let (model, question) = (finding.model, finding.question);
     let counts = options.counts();
     let counted = matches!(proof, Certificate::Counting(_));
-    let crowds = counted || matches!(proof, Certificate::LoadBuffers(_));
+    let few = matches!(proof, Certificate::LoadBuffers(_) | Certificate::Readers(_));
+    let crowds = counted || few;
     if let (true, Subject::Program(program)) = (crowds, subject) {
         let program = opened(program, &any, &counts.0)?;
         let crowd = match counted {
@@ -235,14 +236,24 @@ pub fn with_threads(program: &Program, n: u32) -> Result<Instance, InstanceError
 
 /// What a proof covers.
 pub fn scope(task: &OpenTask<'_>, options: &Options) -> Scope {
-    let number = match task.of {
-        AnyNumber::System(system) => system.threads,
-        AnyNumber::Program(_) => None,
+    let (number, finite) = match task.of {
+        AnyNumber::System(system) => (system.threads, true),
+        AnyNumber::Program(program) => {
+            let cells = program.regions.iter().map(|r| r.ty);
+            let registers = program.families.iter().flat_map(|f| &f.registers);
+            let mut types = cells.chain(registers.map(|r| r.ty));
+            (None, types.all(|ty| ty != Type::Int))
+        }
+    };
+    let data = if finite {
+        "finite"
+    } else {
+        "unbounded integers"
     };
     let buffers = (task.model != MemoryModel::Sc).then(|| "store buffers".to_string());
     Scope {
         threads: number.map_or_else(|| any_number(options), threads),
-        data: "finite".into(),
+        data: data.into(),
         unbounded: buffers.into_iter().collect(),
         assumptions: Vec::new(),
         invariants: Vec::new(),

@@ -8,6 +8,7 @@
 mod open;
 mod parts;
 pub(crate) mod race;
+mod readers;
 
 use crate::breaker::Small;
 use crate::counting::Counting;
@@ -364,6 +365,11 @@ pub fn run<'t>(
         && let Some(shown) = open::small(task, open::FIRST_LOOK, options, control)?
     {
         return Ok(shown);
+    }
+    if let Asked::Open(task) = asked
+        && let Some(found) = readers::run(task, options, control)?
+    {
+        return open::confirmed(task, found, options, control);
     }
     // Cells that are named may be another part's.
     if let Asked::Fixed(task) = asked

@@ -3,11 +3,23 @@
 //! What could is an atom that speaks of a thread's number or of how many there are, a cell for each
 //! thread, or a variable that names one. Every expression of the program is searched for the former.
 
+use crate::AuditError;
 use wattle_model::graph::Action;
 use wattle_model::{
-    Count, Expr, FamilyId, Init, Length, Local, Observation, Place, Program, Property,
+    Count, Crowd, Expr, FamilyId, Init, Length, Local, Observation, Place, Program, Property,
     PropertyKind, ThreadIndex, Type,
 };
+
+/// The instance in which a few threads of each open family stand for all; its only question, if any, is the property.
+pub fn few_for_all(program: &Program, property: Option<usize>) -> Result<Crowd, AuditError> {
+    let asked = property.and_then(|p| program.properties.get(p));
+    if asked.is_none() && property.is_some() || !are_alike(program, asked) {
+        let why = "the threads of a family do not stand for each other";
+        return Err(AuditError::Other(why.into()));
+    }
+    let crowd = program.crowd(property);
+    crowd.map_err(|e| AuditError::Refused(e.message))
+}
 
 pub fn are_alike(program: &Program, property: Option<&Property>) -> bool {
     let open = |f: FamilyId| program.families[f.index()].count == Count::Any;

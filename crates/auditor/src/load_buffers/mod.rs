@@ -43,18 +43,11 @@ pub fn audit_crowd(
     certificate: &LoadBuffers,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    let asked = property.and_then(|p| program.properties.get(p));
-    if asked.is_none() && property.is_some() || !alike::are_alike(program, asked) {
-        return Err(AuditError::Other(
-            "the threads of a family do not stand for each other".into(),
-        ));
-    }
-    let crowd = program.crowd(property);
-    let crowd = crowd.map_err(|e| AuditError::Refused(e.message))?;
+    let crowd = alike::few_for_all(program, property)?;
     let task = Task {
         instance: &crowd.instance,
         model,
-        question: asked.map(|_| 0),
+        question: property.map(|_| 0),
         deadlock: false,
     };
     basis(&task, &crowd.roles, certificate, control)

@@ -17,6 +17,10 @@ impl Certificate {
                 c.facts.len(),
                 c.places.len()
             ),
+            Certificate::Readers(c) => format!(
+                "readers, of which a few stand for all: {}",
+                c.proof.describe()
+            ),
             Certificate::ClosedStates(c) => format!("a closed set of {} states", c.len()),
             Certificate::Components(c) => {
                 format!("{} components of {} states", c.count, c.states.len())

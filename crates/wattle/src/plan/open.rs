@@ -68,7 +68,7 @@ fn undecided(reason: Reason) -> Judged {
 }
 
 /// A run of an instance, replayed.
-fn shown(
+pub fn shown(
     engine: &'static str,
     task: &OpenTask<'_>,
     run: Shown,
