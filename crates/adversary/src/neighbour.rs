@@ -6,9 +6,9 @@
 
 use crate::brute::{Truth, explore};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wattle_auditor::{AuditError, audit};
-use wattle_evidence::{Certificate, Control, Task};
+use wattle_evidence::{Certificate, Control, Pace, Progress, Stop, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::{Expr, Instance, Op1, Program, print, validate};
@@ -18,8 +18,26 @@ use wattle_random::Rng;
 const MADE: usize = 8;
 /// Violated ones that proofs are put to.
 const KEPT: usize = 2;
-/// What one audit may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How often one audit may ask whether it goes on, about once in a millisecond.
+const LOOKS: u64 = 100;
+
+/// Ends an audit at the same point on every machine.
+struct Patience {
+    looks: AtomicU64,
+}
+
+impl Pace for Patience {
+    fn tick(&self, _: &'static str, _: Progress) -> Result<(), Stop> {
+        if self.is_over() {
+            return Err(Stop::Budget);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed) >= LOOKS
+    }
+}
 
 /// A proof, a program it is to be a proof of, and whether the auditor has to reject it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,7 +105,10 @@ impl Neighbours {
                 question: self.question,
                 deadlock: self.deadlock,
             };
-            let control = Control::unlimited().with_timeout(Some(PATIENCE));
+            let patience = Patience {
+                looks: AtomicU64::new(0),
+            };
+            let control = Control::unlimited().with_pace(&patience);
             let accepted = match audit(&task, proof, &control) {
                 Ok(_) => true,
                 Err(AuditError::Stopped(_)) => continue,
