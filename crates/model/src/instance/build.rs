@@ -372,10 +372,12 @@ impl<'p> Builder<'p> {
                 Observation::Seen(t, r, index) => {
                     let t = self.thread_id(t, choice, span)?;
                     let index = self.fact(index, choice, span)?;
-                    match cell_fact(self.extent(Some(*r)), index) {
-                        Fact::Cell(c) => Expr::Atom(Fact::Seen(t, c)),
-                        outside => Expr::Atom(outside),
-                    }
+                    let cell = cell_fact(self.extent(Some(*r)), index);
+                    Expr::Atom(if let Fact::Cell(c) = cell {
+                        Fact::Seen(t, c)
+                    } else {
+                        cell
+                    })
                 }
                 Observation::AddressOf(r) => Expr::Const(i64::from(self.base[r.index()])),
                 Observation::Register(t, r) => {
