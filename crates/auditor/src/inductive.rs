@@ -345,12 +345,9 @@ impl<R: Runs> Auditor<'_, R> {
                 known.push(eq(number(value)?.clone(), v));
             }
         }
-        for fact in self.machine.ranges().facts(&state)? {
-            if !self.covered(&known, &[], &vec![vec![(fact.clone(), not(&fact))]])? {
-                return Err(AuditError::MissesInitial);
-            }
-        }
-        for formula in self.formula(&state)? {
+        let ranges = self.machine.ranges().facts(&state)?.into_iter();
+        let ranges = ranges.map(|fact| vec![vec![(fact.clone(), not(&fact))]]);
+        for formula in ranges.chain(self.formula(&state)?) {
             if !self.covered(&known, &[], &formula)? {
                 return Err(AuditError::MissesInitial);
             }

@@ -17,6 +17,7 @@ mod explored;
 mod facts;
 mod inductive;
 mod judge;
+mod live;
 mod load_buffers;
 pub mod meaning;
 mod multisets;
@@ -36,9 +37,10 @@ mod write_down;
 pub use counting::audit_counting;
 pub use error::AuditError;
 pub use judge::{AuditPolicy, after_audit, after_validation, judge, judge_live, judge_open};
+pub use live::audit_live;
 pub use load_buffers::audit_crowd;
 pub use open::{audit_open, audit_system};
-pub use returning::{audit_for_ever, audit_live};
+pub use returning::audit_for_ever;
 pub use solvers::Solvers;
 pub use space::attack::audit_robustness;
 pub use write_down::write_down;
@@ -65,27 +67,6 @@ pub fn audit(
     audit_with(&Solvers::own(), task, certificate, control)
 }
 
-/// Whether what is pending is part of the states that it is about.
-fn knows_buffers(certificate: &Certificate) -> bool {
-    match certificate {
-        Certificate::ClosedStates(_)
-        | Certificate::Explored(_)
-        | Certificate::Coherent(_)
-        | Certificate::Parts(_) => true,
-        Certificate::Robust(_)
-        | Certificate::Cubes(_)
-        | Certificate::Views(_)
-        | Certificate::Counting(_)
-        | Certificate::Readers(_)
-        | Certificate::Components(_)
-        | Certificate::Returning(_)
-        | Certificate::Traces(_)
-        | Certificate::Inductive(_)
-        | Certificate::Multisets(_)
-        | Certificate::LoadBuffers(_) => false,
-    }
-}
-
 /// The same, with a say in who answers queries.
 pub fn audit_with(
     solvers: &Solvers,
@@ -93,12 +74,20 @@ pub fn audit_with(
     certificate: &Certificate,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
-    if task.sees_buffers() && !knows_buffers(certificate) {
-        let why = "the question sees pending stores, of which it says nothing";
-        return Err(AuditError::Refused(why.into()));
-    }
     match certificate {
+        // What is pending is part of the states that these are about.
+        Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
+        Certificate::Explored(c) => explored::audit(task, c, control),
+        Certificate::Coherent(c) => coherent::audit(task, c, control),
+        Certificate::Parts(c) => parts::audit(solvers, task, c, control),
+        _ if task.sees_buffers() => Err(AuditError::Refused(
+            "the question sees pending stores, of which it says nothing".into(),
+        )),
         Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
+        Certificate::Traces(c) => traces::audit(task, c, control),
+        Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
+        Certificate::Multisets(c) => multisets::audit(task, c, control),
+        Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
         Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
@@ -108,13 +97,5 @@ pub fn audit_with(
         Certificate::Components(_) | Certificate::Returning(_) => Err(AuditError::Refused(
             "it is about whole runs, and single states are asked about".into(),
         )),
-        Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
-        Certificate::Explored(c) => explored::audit(task, c, control),
-        Certificate::Traces(c) => traces::audit(task, c, control),
-        Certificate::Parts(c) => parts::audit(solvers, task, c, control),
-        Certificate::Coherent(c) => coherent::audit(task, c, control),
-        Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
-        Certificate::Multisets(c) => multisets::audit(task, c, control),
-        Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
     }
 }

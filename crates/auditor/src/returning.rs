@@ -5,12 +5,15 @@
 //! Buffers that forget have every behaviour of real ones, and are empty where those are; so the observers of all real runs are met.
 //! Where only states with empty buffers are anchors, stores must always be able to reach memory: no thread may hold a lock.
 
-use super::components::{accepts_only, audit_components};
-use super::space::local::registers_alive;
+mod accepts;
+
+use super::live::other;
+use super::space::local::{forget, registers_alive};
 use super::{AuditError, Audited};
+use accepts::accepts_only;
 use rustc_hash::{FxHashMap, FxHashSet};
 use wattle_evidence::certificate::components::{Automaton, take};
-use wattle_evidence::certificate::{Certificate, Corrupt, Decoded, Returning, Returns};
+use wattle_evidence::certificate::{Corrupt, Decoded, Returning, Returns};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::live::big::{Big, Moves};
 use wattle_evidence::live::{LiveTask, atoms_of, loop_in_block};
@@ -24,43 +27,8 @@ use wattle_model::graph::Action;
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Formula};
 
-/// Whether the certificate proves that the demand holds.
-pub fn audit_live(
-    task: &LiveTask<'_>,
-    certificate: &Certificate,
-    control: &Control<'_>,
-) -> Result<Audited, AuditError> {
-    match certificate {
-        Certificate::Components(c) => {
-            // Memory fair runs are strongly fair, and those weakly.
-            let fairness = match (task.fairness, c.fairness) {
-                (Fairness::Memory, weaker) => weaker,
-                (asked, _) => asked,
-            };
-            let task = LiveTask { fairness, ..*task };
-            audit_components(&task, c, control)
-        }
-        Certificate::Returning(c) => audit_returning(task, c, control),
-        Certificate::ClosedStates(_)
-        | Certificate::Explored(_)
-        | Certificate::Coherent(_)
-        | Certificate::LoadBuffers(_)
-        | Certificate::Multisets(_)
-        | Certificate::Cubes(_)
-        | Certificate::Views(_)
-        | Certificate::Counting(_)
-        | Certificate::Readers(_)
-        | Certificate::Robust(_)
-        | Certificate::Traces(_)
-        | Certificate::Parts(_)
-        | Certificate::Inductive(_) => Err(AuditError::Refused(
-            "it is about single states, and whole runs are asked about".into(),
-        )),
-    }
-}
-
 /// Whether the demand holds: every obligation, from every initial state.
-fn audit_returning(
+pub fn audit_returning(
     task: &LiveTask<'_>,
     certificate: &Returning,
     control: &Control<'_>,
@@ -94,10 +62,6 @@ pub fn audit_for_ever(
         (Some(_), _) => Err(other("it is about another fairness")),
         (None, Fairness::None | Fairness::Weak | Fairness::Strong) => Ok(Audited::default()),
     }
-}
-
-fn other(why: &str) -> AuditError {
-    AuditError::Other(why.to_string())
 }
 
 /// Where the runs begin that are shown to be accepted.
@@ -242,7 +206,7 @@ impl<'t, 'i, L: Decoded> Check<'t, 'i, L> {
             sets: (0..sets).fold(0, |all, k| all | 1 << k),
             real: Big::with(task.instance, ()).map_err(refused)?,
             every: locks && task.model != MemoryModel::Sc,
-            alive: registers_alive(task.instance, &atoms_of(formula)),
+            alive: registers_alive(task.instance, &atoms_of(formula), false),
             nodes: FxHashMap::default(),
             count: 0,
         };
@@ -301,12 +265,7 @@ impl<'t, 'i, L: Decoded> Check<'t, 'i, L> {
 
     /// With zero in dead registers.
     fn settled<B>(&self, mut state: State<B>) -> State<B> {
-        let own = state.registers.iter_mut().zip(&state.locations);
-        for ((registers, at), alive) in own.zip(&self.alive) {
-            for (value, alive) in registers.iter_mut().zip(&alive[at.index()]) {
-                *value *= i64::from(*alive);
-            }
-        }
+        forget(&mut state, &self.alive);
         state
     }
 

@@ -30,6 +30,11 @@ impl<'i> Task<'i> {
         self.question().is_none_or(Question::minds_faults)
     }
 
+    /// Whether the answer depends on pending stores.
+    pub fn sees_buffers(&self) -> bool {
+        self.question().is_some_and(|q| q.target.sees_buffers())
+    }
+
     /// Whether a run with this fault just ends: it answers nothing. A number that outgrew the machine
     /// is no fault of the program.
     pub fn ends_at(&self, fault: &Fault) -> bool {

@@ -23,16 +23,6 @@ impl<A, P> Action<A, P> {
     }
 }
 
-impl Address {
-    /// The cells it may be.
-    pub fn extent(&self) -> std::ops::Range<usize> {
-        match self {
-            Address::Cell(c) => c.index()..c.index() + 1,
-            Address::Computed { base, length, .. } => base.index()..base.index() + *length as usize,
-        }
-    }
-}
-
 impl Action<RegisterId, Address> {
     /// The registers that are read, each as often as it occurs.
     pub fn for_each_read(&self, visit: &mut dyn FnMut(RegisterId)) {

@@ -102,65 +102,42 @@ impl Op2 {
         self.precedence() <= 3
     }
 
+    /// The operator on two evaluated operands, before it is asked whether the machine has room for the result.
+    fn exact(self, a: i64, b: i64) -> Result<i128, ArithmeticError> {
+        let (a, b) = (i128::from(a), i128::from(b));
+        let shift = u32::try_from(b).ok().filter(|s| *s < 64);
+        let shift = shift.ok_or(ArithmeticError::ShiftOutOfRange);
+        Ok(match self {
+            Op2::Add => a + b,
+            Op2::Sub => a - b,
+            Op2::Mul => a * b,
+            Op2::Div | Op2::Rem if b == 0 => return Err(ArithmeticError::DivisionByZero),
+            Op2::Div => a / b,
+            Op2::Rem => a % b,
+            Op2::BitAnd => a & b,
+            Op2::BitOr => a | b,
+            Op2::BitXor => a ^ b,
+            Op2::Shl => a << shift?,
+            Op2::Shr => a >> shift?,
+            Op2::Eq => i128::from(a == b),
+            Op2::Ne => i128::from(a != b),
+            Op2::Lt => i128::from(a < b),
+            Op2::Le => i128::from(a <= b),
+            Op2::Gt => i128::from(a > b),
+            Op2::Ge => i128::from(a >= b),
+            Op2::And => i128::from(a != 0 && b != 0),
+            Op2::Or => i128::from(a != 0 || b != 0),
+        })
+    }
+
     /// The operator on two evaluated operands.
     pub fn apply(self, a: i64, b: i64) -> Result<i64, ArithmeticError> {
-        use ArithmeticError::{DivisionByZero, Overflow, ShiftOutOfRange};
-        let shift = |b: i64| u32::try_from(b).ok().filter(|s| *s < 64);
-        match self {
-            Op2::Add => a.checked_add(b).ok_or(Overflow),
-            Op2::Sub => a.checked_sub(b).ok_or(Overflow),
-            Op2::Mul => a.checked_mul(b).ok_or(Overflow),
-            Op2::Div if b == 0 => Err(DivisionByZero),
-            Op2::Rem if b == 0 => Err(DivisionByZero),
-            Op2::Div => a.checked_div(b).ok_or(Overflow),
-            Op2::Rem => Ok(a.checked_rem(b).unwrap_or(0)),
-            Op2::BitAnd => Ok(a & b),
-            Op2::BitOr => Ok(a | b),
-            Op2::BitXor => Ok(a ^ b),
-            Op2::Shl => {
-                let s = shift(b).ok_or(ShiftOutOfRange)?;
-                let wide = i128::from(a) << s;
-                i64::try_from(wide).map_err(|_| Overflow)
-            }
-            Op2::Shr => shift(b).map(|s| a >> s).ok_or(ShiftOutOfRange),
-            Op2::Eq => Ok(i64::from(a == b)),
-            Op2::Ne => Ok(i64::from(a != b)),
-            Op2::Lt => Ok(i64::from(a < b)),
-            Op2::Le => Ok(i64::from(a <= b)),
-            Op2::Gt => Ok(i64::from(a > b)),
-            Op2::Ge => Ok(i64::from(a >= b)),
-            Op2::And => Ok(i64::from(a != 0 && b != 0)),
-            Op2::Or => Ok(i64::from(a != 0 || b != 0)),
-        }
+        i64::try_from(self.exact(a, b)?).map_err(|_| ArithmeticError::Overflow)
     }
-}
 
-impl Op2 {
     /// The result up to a multiple of 2⁶⁴, where it is about to be cut to its low bits.
     pub fn apply_modular(self, a: i64, b: i64) -> Result<i64, ArithmeticError> {
-        match self {
-            Op2::Add => Ok(a.wrapping_add(b)),
-            Op2::Sub => Ok(a.wrapping_sub(b)),
-            Op2::Mul => Ok(a.wrapping_mul(b)),
-            Op2::Shl => match u32::try_from(b) {
-                Ok(b) if b < 64 => Ok(a << b),
-                _ => Err(ArithmeticError::ShiftOutOfRange),
-            },
-            Op2::Div
-            | Op2::Rem
-            | Op2::BitAnd
-            | Op2::BitOr
-            | Op2::BitXor
-            | Op2::Shr
-            | Op2::Eq
-            | Op2::Ne
-            | Op2::Lt
-            | Op2::Le
-            | Op2::Gt
-            | Op2::Ge
-            | Op2::And
-            | Op2::Or => self.apply(a, b),
-        }
+        Ok(self.exact(a, b)? as i64)
     }
 }
 

@@ -12,6 +12,7 @@ mod locks;
 mod parts;
 mod sections;
 
+pub use build::balanced;
 pub use error::InstanceError;
 
 use crate::expr::Expr;
@@ -145,6 +146,16 @@ pub enum Fact {
     At(ThreadId, Vec<LocationId>),
 }
 
+impl Address {
+    /// The cells it may be.
+    pub fn extent(&self) -> std::ops::Range<usize> {
+        match self {
+            Address::Cell(c) => c.index()..c.index() + 1,
+            Address::Computed { base, length, .. } => base.index()..base.index() + *length as usize,
+        }
+    }
+}
+
 impl Thread {
     /// A step that begins a buffered atomic block, which not every engine treats.
     pub fn buffered_section(&self) -> Option<&Step> {
@@ -172,23 +183,21 @@ impl Question {
     pub fn minds_faults(&self) -> bool {
         self.kind != PropertyKind::Reachable
     }
-
-    /// Whether the answer depends on pending stores ([`Fact::Seen`]). Few engines look there.
-    pub fn sees_buffers(&self) -> bool {
-        sees_buffers(&self.target)
-    }
 }
 
-fn sees_buffers(e: &Expr<Fact>) -> bool {
-    let mut sees = false;
-    e.for_each_atom(&mut |fact| {
-        sees |= match fact {
-            Fact::Seen(..) => true,
-            Fact::CellAt { index, .. } => sees_buffers(index),
-            Fact::Cell(_) | Fact::Register(..) | Fact::At(..) => false,
-        }
-    });
-    sees
+impl Expr<Fact> {
+    /// Whether it depends on pending stores ([`Fact::Seen`]). Few engines look there.
+    pub fn sees_buffers(&self) -> bool {
+        let mut sees = false;
+        self.for_each_atom(&mut |fact| {
+            sees |= match fact {
+                Fact::Seen(..) => true,
+                Fact::CellAt { index, .. } => index.sees_buffers(),
+                Fact::Cell(_) | Fact::Register(..) | Fact::At(..) => false,
+            }
+        });
+        sees
+    }
 }
 
 impl Instance {

@@ -1,5 +1,7 @@
 //! What must never, always or finally hold.
 
+mod sees;
+
 use crate::expr::Expr;
 use crate::ids::{FamilyId, IndexId, RegionId, RegisterId};
 use crate::span::Span;
@@ -67,25 +69,6 @@ pub enum Observation {
     Index(IndexId),
     /// How many threads the family has.
     Count(FamilyId),
-}
-
-impl Expr<Observation> {
-    /// Whether it depends on pending stores.
-    pub fn sees_buffers(&self) -> bool {
-        let mut sees = false;
-        self.for_each_atom(&mut |o| {
-            sees |= match o {
-                Observation::Seen(..) => true,
-                Observation::Cell(_, e) | Observation::Memory(e) => e.sees_buffers(),
-                Observation::AddressOf(_)
-                | Observation::Register(..)
-                | Observation::At(..)
-                | Observation::Index(_)
-                | Observation::Count(_) => false,
-            }
-        });
-        sees
-    }
 }
 
 /// One thread of a family.

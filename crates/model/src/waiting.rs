@@ -115,26 +115,9 @@ fn is_left_by_test(thread: &Thread, set: &BTreeSet<usize>) -> bool {
     };
     let mut loads = false;
     let mut written: BTreeSet<RegisterId> = BTreeSet::new();
-    for step in inside() {
-        match &step.action {
-            Action::Load { register, .. } => {
-                loads = true;
-                written.insert(*register);
-            }
-            Action::Assign { register, .. } => {
-                written.insert(*register);
-            }
-            Action::Skip
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => {}
-        }
+    for action in inside().map(|s| &s.action) {
+        loads |= action.loaded().is_some();
+        written.extend(action.written().filter(|_| action.chosen().is_none()));
     }
     let tests = |step: &crate::instance::Step| {
         let mut looks = false;

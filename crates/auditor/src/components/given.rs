@@ -1,6 +1,5 @@
 //! What a certificate gives: read, and not yet believed.
 
-use super::reduced::Part;
 use super::{AuditError, Nodes, poll};
 use crate::space::enough::{Enough, Set};
 use rustc_hash::FxHashMap;
@@ -15,7 +14,7 @@ pub struct Given {
     /// For each by states of the automaton.
     pub nodes: Vec<FxHashMap<u32, Node>>,
     /// Whose moves are enough, state by state; none if everybody is needed.
-    pub parts: Vec<Option<Part>>,
+    pub parts: Vec<Option<Set>>,
     pub memory: u64,
 }
 
@@ -70,7 +69,7 @@ impl Given {
     }
 }
 
-fn part(rest: &mut &[u8], threads: usize) -> Result<Option<Part>, Corrupt> {
+fn part(rest: &mut &[u8], threads: usize) -> Result<Option<Set>, Corrupt> {
     let count = take(rest)?;
     if count == 0 {
         return Ok(None);
@@ -84,5 +83,5 @@ fn part(rest: &mut &[u8], threads: usize) -> Result<Option<Part>, Corrupt> {
         }
         set.put(t, process % 2 == 1);
     }
-    Ok(Some(Part { set }))
+    Ok(Some(set))
 }

@@ -1,6 +1,6 @@
 //! Component certificates, checked on the reference machine's own moves.
 //!
-//! **The automaton** reads every run that breaks the formula ([`automaton`]). **The nodes** contain the initial ones,
+//! **The automaton** reads every run that breaks the formula ([`follows`]). **The nodes** contain the initial ones,
 //! and whatever an edge of the automaton and a move of the program leads to, but for what [`reduced`] allows
 //! to leave out. **The numbers** are as [`Components`] says. "Can move" is asked of the reference
 //! machine in the state itself. An infinite run that breaks the demand stays in one trap from some time on; its
@@ -8,18 +8,18 @@
 //! acceptance set, or keeps a mover from moving that always can, has no such run; and where a mover
 //! never moves, its second numbers go on in the same way.
 
-mod automaton;
+mod follows;
 mod given;
 mod numbers;
 mod reduced;
 
-use super::space::local::registers_alive;
+use super::space::local::{forget, registers_alive};
 use super::{AuditError, Audited};
-pub use automaton::accepts_only;
-use automaton::follows;
+use crate::live::other;
+use follows::follows;
 use given::Given;
 use numbers::{Step, is_numbered};
-use reduced::{Arrival, Reduced};
+use reduced::{Arrival, Reduced, process};
 use rustc_hash::FxHashMap;
 use wattle_evidence::certificate::components::{Components, Edge, Harmless};
 use wattle_evidence::certificate::{Corrupt, Decoded};
@@ -28,8 +28,8 @@ use wattle_evidence::live::big::Big;
 use wattle_evidence::live::{Fairness, LiveTask, MOST_MOVERS, Trap, loop_in_block};
 use wattle_memory::reference::{State, evaluate};
 use wattle_memory::{Exact, MemoryModel, Pso, Sc, Tso};
-use wattle_model::Expr;
 use wattle_model::instance::Fact;
+use wattle_model::{Expr, ThreadId};
 
 pub fn audit_components(
     task: &LiveTask<'_>,
@@ -70,10 +70,6 @@ fn poll(states: usize, memory: u64, control: &Control<'_>) -> Result<(), AuditEr
     Ok(())
 }
 
-fn other(why: &str) -> AuditError {
-    AuditError::Other(why.to_string())
-}
-
 /// States between two polls.
 const POLL: u64 = 1 << 10;
 
@@ -88,7 +84,7 @@ fn nodes<L: Decoded>(
         return Err(other("too many threads and buffers"));
     }
     let atoms = task.atoms();
-    let alive = registers_alive(task.instance, &atoms);
+    let alive = registers_alive(task.instance, &atoms, false);
     let set = Nodes {
         task,
         certificate,
@@ -122,12 +118,7 @@ impl<L: Decoded> Nodes<'_, '_, L> {
     /// A state with zero in dead registers.
     fn row_of(&self, state: &StateOf<L>) -> Box<[i64]> {
         let mut state = state.clone();
-        let own = state.registers.iter_mut().zip(&state.locations);
-        for ((registers, at), alive) in own.zip(&self.alive) {
-            for (value, alive) in registers.iter_mut().zip(&alive[at.index()]) {
-                *value *= i64::from(*alive);
-            }
-        }
+        forget(&mut state, &self.alive);
         let mut row = Vec::new();
         L::encode(&state, &mut row);
         row.into_boxed_slice()
@@ -220,10 +211,11 @@ impl<L: Decoded> Nodes<'_, '_, L> {
         // Where nothing can move the state is repeated. What the moves lead to matters only if the
         // automaton goes on.
         let goes_on = automaton.any(|edges| edges.iter().any(|e| applies(&e)));
-        let part = self.given.parts[i].as_ref();
+        let part = self.given.parts[i];
+        let has = |(t, drain): (ThreadId, bool)| part.is_none_or(|p| p.has(t.index(), drain));
         let mut targets: Vec<Arrival> = Vec::new();
         for m in moves.moves {
-            if !goes_on || part.is_some_and(|p| !p.has(&m.events)) {
+            if !goes_on || !process(&m.events).is_none_or(has) {
                 continue;
             }
             let arrival = reduced.follow(&self.big, &state, m, &|s| self.find(s));
@@ -262,7 +254,7 @@ impl<L: Decoded> Nodes<'_, '_, L> {
                         let step = Step {
                             fairness: task.fairness,
                             accepting: &edge.accepting,
-                            moved: arrival.moved,
+                            moved: arrival.way.moved,
                             able,
                         };
                         let components = &self.certificate.components;

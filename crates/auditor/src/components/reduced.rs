@@ -43,7 +43,7 @@
 //! are parts of moves.
 
 use crate::space::accessed::accessed;
-use crate::space::enough::{Enough, Set as Processes};
+use crate::space::enough::{Enough, Set as Processes, block};
 use crate::space::local::{Local, OfRuns, Reduction, for_each_fact, of_runs};
 use std::collections::BTreeSet;
 use wattle_evidence::certificate::Coded;
@@ -59,57 +59,41 @@ use wattle_model::{CellId, Fence, Instance, LocationId, RegisterId, Section, Thr
 type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
 type MoveOf<L> = Move<<L as Layout>::Buffer<Exact>>;
 
-/// Processes whose moves are enough in a state.
-pub struct Part {
-    pub set: Processes,
-}
-
-impl Part {
-    /// The move is one of its processes'.
-    pub fn has(&self, events: &[Event]) -> bool {
-        process(events).is_some_and(|(t, drain)| self.set.has(t.index(), drain))
-    }
-}
-
 /// Where a move and the steps taken at once after it lead.
+#[derive(Default)]
 pub struct Arrival {
     /// The state, if it has nodes.
     pub row: Option<u32>,
-    pub moved: Set,
     /// Whose move it is, and whether it is the buffer's; nobody's where nothing can move.
     process: Option<(ThreadId, bool)>,
-    /// Where the thread is seen on the way and at the end.
-    passed: Vec<LocationId>,
+    pub way: Way,
     /// A condition may see the difference.
     seen: bool,
-    /// Some step is back.
-    back: bool,
 }
 
 /// What happens on the way to the next state that has nodes.
 #[derive(Default)]
-struct Way {
-    moved: Set,
+pub struct Way {
+    pub moved: Set,
+    /// Where the thread is seen on the way and at the end.
     passed: Vec<LocationId>,
+    /// Some step is back.
     back: bool,
 }
 
 impl Arrival {
     /// Nothing can move.
     pub fn nowhere(row: u32) -> Self {
+        let row = Some(row);
         Arrival {
-            row: Some(row),
-            moved: 0,
-            process: None,
-            passed: Vec::new(),
-            seen: false,
-            back: false,
+            row,
+            ..Arrival::default()
         }
     }
 
     /// A run that was in the trap before is there all the way.
     pub fn stays(&self, trap: &Trap) -> bool {
-        let mut passed = self.passed.iter();
+        let mut passed = self.way.passed.iter();
         self.process.is_none_or(|(t, _)| t != trap.thread)
             || passed.all(|l| trap.at.binary_search(l).is_ok())
     }
@@ -235,11 +219,9 @@ impl<'i> Reduced<'i> {
         }
         Ok(Arrival {
             row,
-            moved: way.moved,
             process,
-            passed: way.passed,
+            way,
             seen: self.is_seen::<L>(before, &state),
-            back: way.back,
         })
     }
 
@@ -352,18 +334,18 @@ impl<'i> Reduced<'i> {
         }
     }
 
-    /// Whether the moves of the part, which are given, are enough in the state looked at.
-    pub fn is_enough(&self, part: &Part, mine: &[Arrival]) -> Result<(), &'static str> {
+    /// Whether the moves of the processes, which are given, are enough in the state looked at.
+    pub fn is_enough(&self, part: Processes, mine: &[Arrival]) -> Result<(), &'static str> {
         let Some(enough) = &self.enough else {
             return Err("they may not be left out here");
         };
-        if !enough.is_closed(part.set) {
+        if !enough.is_closed(part) {
             return Err("others may mind");
         }
         if mine.is_empty() {
             return Err("nobody moves");
         }
-        if mine.iter().any(|a| a.back) {
+        if mine.iter().any(|a| a.way.back) {
             return Err("somebody may be put off for ever");
         }
         match mine.iter().any(|a| a.seen) {
@@ -374,7 +356,7 @@ impl<'i> Reduced<'i> {
 }
 
 /// Whose move it is, and whether it is the buffer's.
-fn process(events: &[Event]) -> Option<(ThreadId, bool)> {
+pub fn process(events: &[Event]) -> Option<(ThreadId, bool)> {
     events.first().map(|e| match e {
         Event::Step { thread, .. } => (*thread, false),
         Event::Drain { thread, .. } => (*thread, true),
@@ -394,42 +376,13 @@ fn waits_for_several(instance: &Instance, free: &[Vec<bool>]) -> bool {
             let waits = inside.iter().any(|l| may_wait(thread, *l));
             let steps = inside.iter().flat_map(|l| thread.outgoing(*l));
             let cells: BTreeSet<usize> = steps
-                .filter_map(|s| loaded(&thread.step(*s).action))
+                .filter_map(|s| thread.step(*s).action.loaded())
                 .flat_map(Address::extent)
                 .filter(|c| !free[*c])
                 .collect();
             waits && cells.len() > 1
         })
     })
-}
-
-fn loaded(action: &Action<RegisterId, Address>) -> Option<&Address> {
-    match action {
-        Action::Load { place, .. } => Some(place),
-        Action::Skip
-        | Action::Assign { .. }
-        | Action::Havoc { .. }
-        | Action::Assume(_)
-        | Action::Assert { .. }
-        | Action::Store { .. }
-        | Action::Fence(_)
-        | Action::AtomicBegin(_)
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => None,
-    }
-}
-
-/// The locations of an atomic block.
-fn block(thread: &Thread, first: LocationId) -> BTreeSet<LocationId> {
-    let mut inside = BTreeSet::new();
-    let mut work = vec![first];
-    while let Some(l) = work.pop() {
-        if thread.atomic[l.index()] && inside.insert(l) {
-            work.extend(thread.outgoing(l).iter().map(|s| thread.step(*s).target));
-        }
-    }
-    inside
 }
 
 /// It is not certain that a step can be taken at the location of a block.

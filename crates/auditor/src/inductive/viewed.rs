@@ -6,7 +6,7 @@ use super::super::symbols::Value;
 use super::machine::{Any, Machine, Pending, Runs, State, Way};
 use super::ranges::Ranges;
 use super::stores::{PerThread, Stores};
-use super::views::{Moment, Views, among, cells};
+use super::views::{Moment, Views, cells};
 use super::{About, Queries, run};
 use std::collections::BTreeMap;
 use wattle_evidence::certificate::{ControlState, Inductive, PendingStores, View};
@@ -15,7 +15,7 @@ use wattle_logic::Formula;
 use wattle_memory::MemoryModel;
 use wattle_memory::content::{Content, Drained, Entry, Full};
 use wattle_model::graph::Action;
-use wattle_model::instance::Fact;
+use wattle_model::instance::{Address, Fact};
 use wattle_model::{CellId, Domain, Expr, StepId, ThreadId};
 
 /// A buffer known by views, or the stores pending in it.
@@ -104,7 +104,8 @@ impl<const MODEL: usize> Viewed<'_, MODEL> {
     /// The readings for a step that may load from memory.
     fn loading(&self, state: &State<Buffer>, t: ThreadId, s: StepId) -> Vec<State<Buffer>> {
         let loaded = self.machine.instance.thread(t).step(s).action.loaded();
-        let loaded = loaded.map_or_else(Vec::new, among);
+        let loaded = loaded.into_iter().flat_map(Address::extent);
+        let loaded: Vec<CellId> = loaded.map(CellId::new).collect();
         let others = self.views.iter().filter(|(u, _)| **u != t);
         self.readings(state, others, &loaded)
     }

@@ -124,18 +124,11 @@ pub fn stored(instance: &Instance, t: ThreadId, buffered: bool) -> Vec<CellId> {
     let steps = thread.steps.iter();
     let steps = steps.filter(|s| !(buffered && thread.direct[s.source.index()]));
     let stored = steps.filter_map(|s| s.action.stored());
-    let mut cells: Vec<CellId> = stored.flat_map(among).collect();
+    let stored = stored.flat_map(Address::extent).map(CellId::new);
+    let mut cells: Vec<CellId> = stored.collect();
     cells.sort_unstable();
     cells.dedup();
     cells
-}
-
-/// The cells that an address may mean.
-pub fn among(place: &Address) -> Vec<CellId> {
-    match place {
-        Address::Cell(c) => vec![*c],
-        Address::Computed { base, length, .. } => (base.0..base.0 + length).map(CellId).collect(),
-    }
 }
 
 /// The cells of each viewed thread's views. Refused where somebody else stores to one of them, unless

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use wattle_evidence::task::Task;
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Fact, Thread};
+use wattle_model::instance::{Address, Fact, Thread, balanced};
 use wattle_model::{CellId, Expr, Instance, LocationId, Op1, Op2, RegisterId, ThreadId};
 
 /// Threads that can change places, and the cells that go with each, in the same order.
@@ -296,17 +296,7 @@ fn sorted(e: &Expr<Fact>) -> Option<Expr<Fact>> {
                 }
             }
             all.sort();
-            // A balanced tree: wide conditions must not become deep ones.
-            while all.len() > 1 {
-                let mut rest = std::mem::take(&mut all).into_iter();
-                while let Some(a) = rest.next() {
-                    all.push(match rest.next() {
-                        Some(b) => Expr::binary(*op, a, b),
-                        None => a,
-                    });
-                }
-            }
-            return all.pop();
+            return balanced(all, |a, b| Expr::binary(*op, a, b));
         }
         // Arithmetic.
         Expr::Binary(..) => return None,

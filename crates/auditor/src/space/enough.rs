@@ -27,11 +27,12 @@
 
 mod chosen;
 mod given;
+mod known;
 
-pub use chosen::Events;
+pub use known::Made;
 
 use super::accessed::accessed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::task::Task;
 use wattle_memory::content::Content;
 use wattle_memory::{Layout, MemoryModel};
@@ -180,27 +181,17 @@ impl Enough {
 
     /// What an atomic block that begins at a location touches.
     fn blocks(&self, thread: &Thread) -> BTreeMap<LocationId, Touch> {
-        let mut blocks = BTreeMap::new();
+        let mut blocks: BTreeMap<LocationId, Touch> = BTreeMap::new();
         for step in &thread.steps {
-            let Action::AtomicBegin(_) = step.action else {
-                continue;
-            };
-            let mut all = Touch::default();
-            let mut known = vec![false; thread.locations.len()];
-            let mut work = vec![step.target];
-            while let Some(l) = work.pop() {
-                if !thread.atomic[l.index()] || std::mem::replace(&mut known[l.index()], true) {
-                    continue;
-                }
-                for s in thread.outgoing(l) {
+            if let Action::AtomicBegin(_) = step.action {
+                let all = blocks.entry(step.source).or_default();
+                for s in block(thread, step.target)
+                    .iter()
+                    .flat_map(|l| thread.outgoing(*l))
+                {
                     all.add(self.touch(&thread.step(*s).action));
-                    work.push(thread.step(*s).target);
                 }
             }
-            blocks
-                .entry(step.source)
-                .or_insert(Touch::default())
-                .add(all);
         }
         blocks
     }
@@ -280,6 +271,16 @@ impl Enough {
         others.find_map(|(u, other)| self.minding(set, u, other, next))
     }
 
+    /// Whether a set is closed in the state looked at.
+    pub fn is_closed(&self, set: Set) -> bool {
+        let all = (0..self.now.len()).flat_map(|t| [(t, false), (t, true)]);
+        let mut members = all.filter(|(t, drain)| set.has(*t, *drain));
+        members.all(|(t, drain)| {
+            let empty = drain && !self.now[t].pends;
+            !empty && self.missing(set, t, drain).is_none()
+        })
+    }
+
     /// A process of a thread, not in the set, that may touch what a member of the set touches next.
     fn minding(&self, set: Set, u: usize, other: &Facts, next: Touch) -> Option<(usize, bool)> {
         let pending = Touch {
@@ -303,6 +304,18 @@ impl Enough {
             false => Some((u, !loads && other.pends && self.model == MemoryModel::Tso)),
         }
     }
+}
+
+/// The locations of an atomic block.
+pub fn block(thread: &Thread, first: LocationId) -> BTreeSet<LocationId> {
+    let mut inside = BTreeSet::new();
+    let mut work = vec![first];
+    while let Some(l) = work.pop() {
+        if thread.atomic[l.index()] && inside.insert(l) {
+            work.extend(thread.outgoing(l).iter().map(|s| thread.step(*s).target));
+        }
+    }
+    inside
 }
 
 /// A bit for each cell that one thread may write and another touch; none if there are too many.

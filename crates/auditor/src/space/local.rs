@@ -1,18 +1,21 @@
 //! Which events a search may take at once, and which registers it may forget: statements about the
 //! program's text. See the parent module for what follows from them.
 
+mod alive;
+mod most;
 mod of_runs;
 pub(super) mod seen;
 pub(super) mod terms;
 
 pub use crate::facts::for_each_fact;
-pub use of_runs::{OfRuns, of_runs, registers_alive};
+pub use alive::{forget, registers_alive};
+pub use of_runs::{OfRuns, of_runs};
 
 use rustc_hash::FxHashSet;
 use wattle_evidence::task::Task;
 use wattle_model::graph::Action;
-use wattle_model::instance::{Fact, Thread};
-use wattle_model::{CellId, Expr, Instance, StepId};
+use wattle_model::instance::Thread;
+use wattle_model::{CellId, StepId};
 
 /// Whether steps at a location are taken at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,30 +119,5 @@ pub(super) fn cut_cycles(thread: &Thread, local: &mut [Local]) {
 fn live(task: &Task<'_>) -> Vec<Vec<Vec<bool>>> {
     let only_final = task.question().is_none_or(|q| q.only_final);
     let target = task.question().map(|q| &q.target);
-    alive(task.instance, target.as_slice(), only_final)
-}
-
-fn alive(instance: &Instance, conditions: &[&Expr<Fact>], only_final: bool) -> Vec<Vec<Vec<bool>>> {
-    let mut seen: Vec<Vec<bool>> = instance
-        .threads
-        .iter()
-        .map(|t| vec![false; t.registers.len()])
-        .collect();
-    for condition in conditions {
-        for_each_fact(condition, &mut |fact| match fact {
-            Fact::Register(t, r) => seen[t.index()][r.index()] = true,
-            Fact::Cell(_) | Fact::Seen(..) | Fact::CellAt { .. } | Fact::At(..) => {}
-        });
-    }
-    let threads = instance.threads.iter().zip(&seen);
-    let one = |(thread, seen): (&Thread, &Vec<bool>)| {
-        let observed = (0..thread.locations.len()).map(|l| {
-            match only_final && !thread.outgoing[l].is_empty() {
-                true => vec![false; seen.len()],
-                false => seen.clone(),
-            }
-        });
-        thread.live(observed.collect())
-    };
-    threads.map(one).collect()
+    registers_alive(task.instance, target.as_slice(), only_final)
 }

@@ -73,7 +73,7 @@ pub use moves::exact_bounds;
 
 use super::{AuditError, Audited};
 use alike::Alike;
-use enough::{Enough, Events};
+use enough::{Enough, Made};
 use local::Reduction;
 use looked::Looked;
 use moves::{Effect, Lock, Move, Moves, Through};
@@ -132,10 +132,9 @@ struct Space<'a, L: Layout, C: Content<Value = i64>> {
     enough: Option<Enough>,
     /// Tells which threads can change places.
     alike: Option<Alike>,
-    /// Successors of one state, of which only some may be needed: rows, and thread and event of each.
+    /// Successors of one state, of which only some may be needed: rows, and by whom.
     made: Vec<u64>,
-    by: Vec<(usize, u32)>,
-    events: Vec<Events>,
+    by: Vec<Made>,
     /// States that need all their events.
     owed: Vec<usize>,
 }
@@ -178,7 +177,6 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             alike: None,
             made: Vec::new(),
             by: Vec::new(),
-            events: Vec::new(),
             owed: Vec::new(),
         })
     }
@@ -358,10 +356,8 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
         let chooses = !all && alone.is_none() && self.enough.is_some();
         self.made.clear();
         self.by.clear();
-        self.events.clear();
         let mut next = std::mem::take(&mut self.next);
         for t in 0..n {
-            self.events.push(Events::default());
             if alone.is_some_and(|a| a != t) {
                 continue;
             }
@@ -390,28 +386,26 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 } else if next != self.rows.row(i) {
                     let seen = self.sees(i, &next, t);
                     self.sort(&mut next)?;
-                    let events = &mut self.events[t];
-                    let (count, any) = match a_move.step {
-                        Some(_) => (&mut events.steps, &mut events.seen_steps),
-                        None => (&mut events.drains, &mut events.seen_drains),
-                    };
-                    *count += 1;
-                    *any |= seen;
                     self.made.extend_from_slice(&next);
-                    self.by.push((t, m));
+                    self.by.push(Made {
+                        thread: t,
+                        drain: a_move.step.is_none(),
+                        event: m,
+                        seen,
+                    });
                 }
             }
         }
         self.next = next;
         if let Some(enough) = self.enough.as_ref().filter(|_| chooses) {
-            let set = enough.choose(&self.events);
+            let set = enough.choose(&self.by);
+            let set = set.filter(|set| enough.is_enough(*set, &self.by));
             let first = self.batch.from.len();
             let words = self.rows.words();
-            for ((t, m), row) in self.by.iter().zip(self.made.chunks_exact(words)) {
-                let drain = self.moves.list[*m as usize].step.is_none();
-                if set.is_none_or(|set| set.has(*t, drain)) {
+            for (by, row) in self.by.iter().zip(self.made.chunks_exact(words)) {
+                if set.is_none_or(|set| set.has(by.thread, by.drain)) {
                     self.batch.rows.extend_from_slice(row);
-                    self.batch.from.push((i, *t, *m));
+                    self.batch.from.push((i, by.thread, by.event));
                 }
             }
             if set.is_some() {

@@ -11,6 +11,7 @@
 
 pub mod big;
 pub mod lasso;
+mod obligations;
 mod shown;
 
 use crate::answer::{Limits, Reason};
@@ -18,11 +19,11 @@ use crate::certificate::Certificate;
 use crate::task::Task;
 use crate::trace::Trace;
 use lasso::Lasso;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use wattle_memory::MemoryModel;
-use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Demand, DemandKind, Fact};
+use wattle_model::instance::{Address, Demand, DemandKind, Fact, Step};
 use wattle_model::{CellId, Expr, Formula, Instance, LocationId, Span, ThreadId, waiting};
 
 /// What is taken for granted about who moves.
@@ -90,25 +91,6 @@ impl<'i> LiveTask<'i> {
     /// The different conditions of the formula, in the order of their first appearance.
     pub fn atoms(&self) -> Vec<&'i Expr<Fact>> {
         self.formula().map(atoms_of).unwrap_or_default()
-    }
-
-    /// Formulas that together say what is demanded: for progress, that the thread is outside each trap again and again. A
-    /// trap inside another needs none.
-    pub fn obligations(&self) -> Vec<Formula<Expr<Fact>>> {
-        if let Some(f) = self.formula() {
-            return vec![f.clone()];
-        }
-        let traps = self.traps();
-        let inside = |a: &Trap, b: &Trap| {
-            a != b && a.thread == b.thread && a.at.iter().all(|l| b.at.binary_search(l).is_ok())
-        };
-        let largest = traps.iter().filter(|a| !traps.iter().any(|b| inside(a, b)));
-        let left = largest.map(|t| {
-            let at = Expr::Atom(Fact::At(t.thread, t.at.clone()));
-            let outside = Formula::Now(at.negate());
-            Formula::Globally(Box::new(Formula::Finally(Box::new(outside))))
-        });
-        left.collect()
     }
 }
 
@@ -188,22 +170,11 @@ pub fn movers(instance: &Instance, model: MemoryModel) -> Vec<Mover> {
 /// The cells that the thread's buffered stores may name.
 fn buffered_cells(instance: &Instance, t: ThreadId) -> BTreeSet<CellId> {
     let thread = instance.thread(t);
-    let mut cells = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    for step in &thread.steps {
-        if let Action::Store { place, .. } = &step.action
-            && !thread.direct[step.source.index()]
-        {
-            let (first, length) = match place {
-                Address::Cell(c) => (c.0, 1),
-                Address::Computed { base, length, .. } => (base.0, *length),
-            };
-            if seen.insert((first, length)) {
-                cells.extend((first..first + length).map(CellId));
-            }
-        }
-    }
-    cells
+    let buffered = |s: &&Step| !thread.direct[s.source.index()];
+    let steps = thread.steps.iter().filter(buffered);
+    let stored = steps.filter_map(|s| s.action.stored());
+    let stored: FxHashSet<_> = stored.map(Address::extent).collect();
+    stored.into_iter().flatten().map(CellId::new).collect()
 }
 
 /// A place from which an atomic block can be gone through for ever; such programs are not treated.

@@ -2,7 +2,6 @@
 
 use super::Task;
 use crate::answer::Refusal;
-use wattle_model::instance::Question;
 
 impl Task<'_> {
     /// Refuses instances one of whose states takes too much work to expand: it has a slot for
@@ -19,11 +18,6 @@ impl Task<'_> {
             return Err(Refusal::new(why));
         }
         Ok(())
-    }
-
-    /// Whether the answer depends on pending stores.
-    pub fn sees_buffers(&self) -> bool {
-        self.question().is_some_and(Question::sees_buffers)
     }
 
     /// For engines that do not know what is pending in the states that are asked about.

@@ -27,14 +27,9 @@ impl<A> Expr<A> {
     /// Folds the top node if its operands are constants and the value exists.
     fn fold_top(self) -> Self {
         match self {
-            Expr::Unary(op, a) => match *a {
-                Expr::Const(c) => match op.apply(c) {
-                    Ok(v) => Expr::Const(v),
-                    Err(_) => Expr::unary(op, Expr::Const(c)),
-                },
-                a @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
-                    Expr::unary(op, a)
-                }
+            Expr::Unary(op, a) => match a.as_const().map(|c| op.apply(c)) {
+                Some(Ok(v)) => Expr::Const(v),
+                Some(Err(_)) | None => Expr::Unary(op, a),
             },
             Expr::Binary(op, a, b) => match (op, *a, *b) {
                 (_, Expr::Const(x), Expr::Const(y)) => match op.apply(x, y) {
@@ -51,12 +46,10 @@ impl<A> Expr<A> {
                 (Op2::Add, Expr::Const(0), e) => e,
                 (op, a, b) => Expr::binary(op, a, b),
             },
-            Expr::Ite(c, a, b) => match *c {
-                Expr::Const(0) => *b,
-                Expr::Const(_) => *a,
-                c @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..)) => {
-                    Expr::ite(c, *a, *b)
-                }
+            Expr::Ite(c, a, b) => match c.as_const() {
+                Some(0) => *b,
+                Some(_) => *a,
+                None => Expr::Ite(c, a, b),
             },
             e @ (Expr::Const(_) | Expr::Atom(_)) => e,
         }

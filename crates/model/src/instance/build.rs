@@ -14,6 +14,7 @@ use crate::property::{
 };
 use crate::span::Span;
 use crate::ty::Type;
+use std::convert::Infallible;
 
 impl Program {
     /// The program as written; families of any number of threads have no instance of their own.
@@ -48,12 +49,7 @@ impl<'p> Builder<'p> {
                 (Some(n), _) => *n,
                 (None, Count::One) => 1,
                 (None, Count::Fixed(n)) => n,
-                (None, Count::Any) => {
-                    return Err(InstanceError::Unfixed {
-                        family: f.name.clone(),
-                        span: f.span,
-                    });
-                }
+                (None, Count::Any) => return Err(error::unfixed(f)),
             };
             first.push(threads.min(MAX_THREADS) as u32);
             counts.push(n);
@@ -225,15 +221,8 @@ impl<'p> Builder<'p> {
         let expr = match init {
             Init::Any => return Ok(Initial::Any),
             Init::All(e) => e,
-            Init::Each(es) if es.len() != length as usize => {
-                return Err(InstanceError::InitLength {
-                    what,
-                    given: es.len(),
-                    length,
-                    span,
-                });
-            }
-            Init::Each(es) => &es[element as usize],
+            Init::Each(es) if es.len() == length as usize => &es[element as usize],
+            Init::Each(es) => return Err(error::init_length(what, es.len(), length, span)),
         };
         let value = match self.local(expr, self_index).as_const() {
             Some(v) => v,
@@ -246,25 +235,31 @@ impl<'p> Builder<'p> {
     }
 
     fn local(&self, e: &Expr<Local>, self_index: u32) -> Expr<RegisterId> {
-        let folded: Result<_, std::convert::Infallible> = e.substitute(&mut |a| {
-            Ok(match a {
+        let Ok(folded) = e.substitute(&mut |a| {
+            Ok::<_, Infallible>(match a {
                 Local::Register(r) => Expr::Atom(*r),
                 Local::SelfIndex => Expr::Const(i64::from(self_index)),
                 Local::Count(f) => Expr::Const(i64::from(self.counts[f.index()])),
                 Local::AddressOf(r) => Expr::Const(i64::from(self.base[r.index()])),
             })
         });
-        match folded {
-            Ok(e) => e,
-            Err(never) => match never {},
+        folded
+    }
+
+    /// The first cell of a region, and how many there are; of all memory, if none is named.
+    fn extent(&self, region: Option<RegionId>) -> (u32, u32) {
+        match region {
+            Some(r) => (self.base[r.index()], self.length[r.index()]),
+            None => (0, self.length.iter().sum()),
         }
     }
 
     fn place(&self, place: &Place, self_index: u32) -> Address {
-        let (base, length, index) = match place {
-            Place::Region(r, index) => (self.base[r.index()], self.length[r.index()], index),
-            Place::Memory(index) => (0, self.length.iter().sum(), index),
+        let (region, index) = match place {
+            Place::Region(r, index) => (Some(*r), index),
+            Place::Memory(index) => (None, index),
         };
+        let (base, length) = self.extent(region);
         let index = self.local(index, self_index);
         match index.as_const() {
             Some(i) if 0 <= i && i < i64::from(length) => Address::Cell(CellId(base + i as u32)),
@@ -367,21 +362,22 @@ impl<'p> Builder<'p> {
         e.substitute(&mut |o| {
             Ok(match o {
                 Observation::Cell(r, index) => {
-                    let (base, length) = (self.base[r.index()], self.length[r.index()]);
-                    cell_fact(base, length, self.fact(index, choice, span)?)
-                }
-                Observation::Seen(t, r, index) => {
-                    let (base, length) = (self.base[r.index()], self.length[r.index()]);
-                    let t = self.thread_id(t, choice, span)?;
-                    let fact = cell_fact(base, length, self.fact(index, choice, span)?);
-                    if let Expr::Atom(Fact::Cell(c)) = fact {
-                        Expr::Atom(Fact::Seen(t, c))
-                    } else {
-                        fact
-                    }
+                    let index = self.fact(index, choice, span)?;
+                    Expr::Atom(cell_fact(self.extent(Some(*r)), index))
                 }
                 Observation::Memory(index) => {
-                    cell_fact(0, self.length.iter().sum(), self.fact(index, choice, span)?)
+                    let index = self.fact(index, choice, span)?;
+                    Expr::Atom(cell_fact(self.extent(None), index))
+                }
+                Observation::Seen(t, r, index) => {
+                    let t = self.thread_id(t, choice, span)?;
+                    let index = self.fact(index, choice, span)?;
+                    let cell = cell_fact(self.extent(Some(*r)), index);
+                    Expr::Atom(if let Fact::Cell(c) = cell {
+                        Fact::Seen(t, c)
+                    } else {
+                        cell
+                    })
                 }
                 Observation::AddressOf(r) => Expr::Const(i64::from(self.base[r.index()])),
                 Observation::Register(t, r) => {
@@ -412,12 +408,8 @@ impl<'p> Builder<'p> {
         };
         let count = self.counts[t.family.index()];
         if index >= count {
-            return Err(InstanceError::NoThread {
-                family: self.program.family(t.family).name.clone(),
-                index,
-                count,
-                span,
-            });
+            let family = self.program.family(t.family);
+            return Err(error::no_thread(family, index, count, span));
         }
         Ok(ThreadId(self.first[t.family.index()] + index))
     }
@@ -428,25 +420,17 @@ impl<'p> Builder<'p> {
 fn never_pending(e: &Expr<Fact>, threads: &[Thread], only_final: bool) -> Expr<Fact> {
     let stores = |t: &ThreadId, c: &CellId| {
         let thread = &threads[t.index()];
-        thread.steps.iter().any(|s| match &s.action {
-            Action::Store { place, .. } => {
-                !thread.direct[s.source.index()] && place.extent().contains(&c.index())
-            }
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Load { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => false,
+        let mut buffered = thread
+            .steps
+            .iter()
+            .filter(|s| !thread.direct[s.source.index()]);
+        buffered.any(|s| {
+            let stored = s.action.stored();
+            stored.is_some_and(|place| place.extent().contains(&c.index()))
         })
     };
-    let settled: Result<_, std::convert::Infallible> = e.substitute(&mut |fact| {
-        Ok(Expr::Atom(match fact {
+    let Ok(settled) = e.substitute(&mut |fact| {
+        Ok::<_, Infallible>(Expr::Atom(match fact {
             Fact::Seen(t, c) if only_final || !stores(t, c) => Fact::Cell(*c),
             Fact::CellAt {
                 base,
@@ -460,24 +444,22 @@ fn never_pending(e: &Expr<Fact>, threads: &[Thread], only_final: bool) -> Expr<F
             Fact::Cell(_) | Fact::Seen(..) | Fact::Register(..) | Fact::At(..) => fact.clone(),
         }))
     });
-    match settled {
-        Ok(e) => e,
-    }
+    settled
 }
 
-fn cell_fact(base: u32, length: u32, index: Expr<Fact>) -> Expr<Fact> {
-    Expr::Atom(match index.as_const() {
+fn cell_fact((base, length): (u32, u32), index: Expr<Fact>) -> Fact {
+    match index.as_const() {
         Some(i) if 0 <= i && i < i64::from(length) => Fact::Cell(CellId(base + i as u32)),
         _ => Fact::CellAt {
             base: CellId(base),
             length,
             index: Box::new(index),
         },
-    })
+    }
 }
 
 /// All of them together in a balanced tree, so that wide properties do not become deep ones.
-pub(super) fn balanced<T>(mut parts: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
+pub fn balanced<T>(mut parts: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
     while parts.len() > 1 {
         let mut rest = std::mem::take(&mut parts).into_iter();
         while let Some(a) = rest.next() {

@@ -1,7 +1,7 @@
 //! Why there is no instance, in words.
 
 use super::Counts;
-use crate::program::{Count, Program};
+use crate::program::{Count, Family, Program};
 use crate::span::Span;
 
 /// Why there is no instance.
@@ -34,6 +34,31 @@ pub enum InstanceError {
     },
     #[error("the initial value of `{what}` is not a constant")]
     NotConstant { what: String, span: Span },
+}
+
+pub(super) fn unfixed(family: &Family) -> InstanceError {
+    InstanceError::Unfixed {
+        family: family.name.clone(),
+        span: family.span,
+    }
+}
+
+pub(super) fn init_length(what: String, given: usize, length: u32, span: Span) -> InstanceError {
+    InstanceError::InitLength {
+        what,
+        given,
+        length,
+        span,
+    }
+}
+
+pub(super) fn no_thread(family: &Family, index: u32, count: u32, span: Span) -> InstanceError {
+    InstanceError::NoThread {
+        family: family.name.clone(),
+        index,
+        count,
+        span,
+    }
 }
 
 pub(super) fn within(n: u64, limit: u64, what: &str) -> Result<(), InstanceError> {

@@ -46,6 +46,26 @@ pub(super) enum ExKind {
     Between(Between, Box<Ex>, Box<Ex>),
 }
 
+impl Ex {
+    /// What it is made of, from left to right.
+    pub fn parts(&self) -> Vec<&Ex> {
+        match &self.kind {
+            ExKind::Number(_) | ExKind::SelfIndex | ExKind::Count(_) => Vec::new(),
+            ExKind::Name(_, i)
+            | ExKind::AddressOf(_, i)
+            | ExKind::Field(_, i, _)
+            | ExKind::At(_, i, _) => i.iter().map(|i| &**i).collect(),
+            ExKind::Seen(_, i, _, j) => i.iter().chain(j).map(|e| &**e).collect(),
+            ExKind::Memory(a) | ExKind::Unary(_, a) | ExKind::Later(_, a) => vec![a],
+            ExKind::Binary(_, a, b)
+            | ExKind::Between(_, a, b)
+            | ExKind::Swap(a, b)
+            | ExKind::FetchAdd(a, b) => vec![a, b],
+            ExKind::Ite(a, b, c) | ExKind::Cas(a, b, c) => vec![a, b, c],
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Later {
     Globally,

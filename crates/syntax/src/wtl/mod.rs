@@ -5,6 +5,7 @@
 
 mod ast;
 mod collector;
+mod gaps;
 mod link;
 mod lower;
 mod parser;
@@ -12,9 +13,9 @@ mod spelled;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use gaps::gaps;
 pub use link::{Call, Link, Memory, Size, as_hole};
 
-use crate::gaps::Gap;
 use crate::{Diagnostic, Parsed};
 use collector::Collector;
 use wattle_model::{Span, validate};
@@ -81,20 +82,6 @@ fn parse_into(text: &str, link: &mut Link) -> Parsed {
         report.push(Diagnostic::error(broken.span, broken.message));
     }
     report.finish(Some(canonical))
-}
-
-/// The gaps of a text that parses and calls no compiled code.
-pub(crate) fn gaps(text: &str) -> Vec<Vec<Gap>> {
-    let mut report = Collector::default();
-    let file = parser::parse(text, &mut report);
-    if file.incomplete || report.errors > 0 {
-        return Vec::new();
-    }
-    let (program, link, gaps) = lower::lower(&file, &mut report);
-    match report.errors == 0 && link.objects.is_empty() {
-        true => crate::gaps::canonical(&program, gaps),
-        false => Vec::new(),
-    }
 }
 
 fn mistaken(place: Span, message: &str) -> Diagnostic {

@@ -13,7 +13,7 @@ use super::ast::{
     LengthEx, Let, Name, Statement, StatementKind, TemporalEx, ThreadEx, TypeEx,
 };
 use crate::tokens::unescape;
-use wattle_model::{Op1, Op2, PropertyKind, Section, Span};
+use wattle_model::{Op1, Op2, Section, Span};
 
 /// Words that would be something else in a place where a name may stand.
 const WORDS: [&str; 6] = ["any", "true", "false", "none", "self", "thread"];
@@ -239,13 +239,7 @@ impl<'t> Speller<'t> {
                 Item::Thread => self.thread(threads.next()?)?,
                 Item::Property => {
                     let p = properties.next()?;
-                    let word = match p.kind {
-                        PropertyKind::Never => "never",
-                        PropertyKind::Always => "always",
-                        PropertyKind::Finally => "finally",
-                        PropertyKind::Reachable => "reachable",
-                    };
-                    self.all(&[Is(word), When(&p.condition), Is(";")])?;
+                    self.all(&[Is(p.kind.keyword()), When(&p.condition), Is(";")])?;
                 }
                 Item::Temporal => match &temporal.next()?.0 {
                     TemporalEx::Progress => self.all(&[Is("progress ;")])?,
@@ -467,15 +461,8 @@ impl<'t> Speller<'t> {
                 self.all(&[Strong(c, 1), Is("?"), Of(a), Is(":"), Of(b)])?;
             }
             ExKind::Cas(place, old, new) => {
-                self.all(&[
-                    Is("cas ("),
-                    Of(place),
-                    Is(","),
-                    Of(old),
-                    Is(","),
-                    Of(new),
-                    Is(")"),
-                ])?;
+                self.all(&[Is("cas ("), Of(place), Is(",")])?;
+                self.all(&[Of(old), Is(","), Of(new), Is(")")])?;
             }
             ExKind::Swap(place, new) => {
                 self.all(&[Is("swap ("), Of(place), Is(","), Of(new), Is(")")])?;

@@ -1,44 +1,18 @@
-//! A closed set of processes, chosen in a state of a space.
+//! A set of processes for a state of a space. It is looked at before it is used ([`Enough::is_enough`]), so nobody has to trust
+//! what is chosen here.
 
-use super::{Enough, Set};
-use wattle_memory::Layout;
-use wattle_memory::content::Content;
-use wattle_model::instance::Thread;
+use super::{Enough, Made, Set};
 
 /// How many events of a thread there are, and whether the question sees one of them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Events {
-    pub steps: u32,
-    pub drains: u32,
-    pub seen_steps: bool,
-    pub seen_drains: bool,
+struct Events {
+    steps: u32,
+    drains: u32,
+    seen_steps: bool,
+    seen_drains: bool,
 }
 
 impl Enough {
-    /// Looks at the parts of a state, one thread after the other.
-    pub fn look<L: Layout, C: Content<Value = i64>>(
-        &mut self,
-        thread: &Thread,
-        t: usize,
-        number: u32,
-        part: &crate::space::moves::Part<L::Buffer<C>>,
-    ) {
-        if t == 0 {
-            self.now.clear();
-        }
-        if let Some(Some(facts)) = self.known[t].get(number as usize) {
-            self.now.push(*facts);
-            return;
-        }
-        let facts = self.facts::<L, C>(thread, t, part.at, &part.registers, &part.buffer);
-        let known = &mut self.known[t];
-        if known.len() <= number as usize {
-            known.resize(number as usize + 1, None);
-        }
-        known[number as usize] = Some(facts);
-        self.now.push(facts);
-    }
-
     /// The least closed set around a process.
     fn close(&self, t: usize, drain: bool) -> Set {
         let mut set = Set::default();
@@ -59,8 +33,18 @@ impl Enough {
     }
 
     /// A closed set with an event, none that is seen, and few; none if that is everything.
-    pub fn choose(&self, events: &[Events]) -> Option<Set> {
-        let everything: u32 = events.iter().map(|e| e.steps + e.drains).sum();
+    pub fn choose(&self, all: &[Made]) -> Option<Set> {
+        let mut events = [Events::default(); Enough::MOST_THREADS];
+        let events = &mut events[..self.now.len()];
+        for made in all {
+            let events = &mut events[made.thread];
+            let (count, any) = match made.drain {
+                true => (&mut events.drains, &mut events.seen_drains),
+                false => (&mut events.steps, &mut events.seen_steps),
+            };
+            *count += 1;
+            *any |= made.seen;
+        }
         let mut best: Option<(u32, Set)> = None;
         for (t, mine) in events.iter().enumerate() {
             for (drain, count) in [(false, mine.steps), (true, mine.drains)] {
@@ -79,7 +63,7 @@ impl Enough {
                         seen |= e.seen_drains;
                     }
                 }
-                if !seen && count < best.map_or(everything, |(least, _)| least) {
+                if !seen && count < best.map_or(all.len() as u32, |(least, _)| least) {
                     best = Some((count, set));
                     if count == 1 {
                         return Some(set);

@@ -1,6 +1,6 @@
-//! Whether a set of processes that somebody else chose is closed.
+//! A whole state, looked at to see whether a set that somebody else chose is closed.
 
-use super::{Enough, Set};
+use super::Enough;
 use wattle_memory::reference::State;
 use wattle_memory::{Exact, Layout};
 use wattle_model::Instance;
@@ -13,15 +13,5 @@ impl Enough {
             self.facts::<L, Exact>(thread, t, at, registers, &state.buffers[t])
         });
         self.now = now.collect();
-    }
-
-    /// Whether a set is closed in the state looked at.
-    pub fn is_closed(&self, set: Set) -> bool {
-        let all = (0..self.now.len()).flat_map(|t| [(t, false), (t, true)]);
-        let mut members = all.filter(|(t, drain)| set.has(*t, *drain));
-        members.all(|(t, drain)| {
-            let empty = drain && !self.now[t].pends;
-            !empty && self.missing(set, t, drain).is_none()
-        })
     }
 }

@@ -2,12 +2,11 @@
 
 use super::seen::Seen;
 use super::terms::Terms;
-use super::{Local, Reduction, alive, cut_cycles};
+use super::{Local, Reduction, cut_cycles};
 use wattle_evidence::deadlock::may_be_discarded;
 use wattle_evidence::live::LiveTask;
 use wattle_memory::MemoryModel;
-use wattle_model::instance::Fact;
-use wattle_model::{Expr, Instance, LocationId};
+use wattle_model::LocationId;
 
 /// What may be taken at once where runs are looked at all along, cycles and all.
 pub struct OfRuns {
@@ -60,10 +59,4 @@ fn terms_of<'i>(task: &LiveTask<'i>) -> Terms<'i> {
         wanted: false,
     };
     Terms::new(task.instance, task.model, seen)
-}
-
-/// Per thread, location and register: what it holds may be read, by a step or by one of the conditions,
-/// which may be looked at any time.
-pub fn registers_alive(instance: &Instance, conditions: &[&Expr<Fact>]) -> Vec<Vec<Vec<bool>>> {
-    alive(instance, conditions, false)
 }

@@ -1,7 +1,7 @@
 //! Who touches what, and which steps nobody minds: which may be taken at once.
 
 use super::seen::Seen;
-use super::{Local, Reduction, cut_cycles, is_determined};
+use super::{Local, is_determined};
 use crate::facts::cells_seen;
 use rustc_hash::FxHashSet;
 use wattle_evidence::task::Task;
@@ -9,31 +9,6 @@ use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Step};
 use wattle_model::{CellId, Fence, Instance, RegisterId};
-
-impl Reduction {
-    /// As much as may be, if buffers have the content `exact`. Deadlocks are looked for event by event,
-    /// and so is what threads see of their pending stores.
-    pub fn most(task: &Task<'_>, exact: bool) -> Self {
-        let mut reduction = Reduction::none(task);
-        if task.deadlock || task.sees_buffers() {
-            return reduction;
-        }
-        let terms = Terms::of(task);
-        for t in 0..task.instance.threads.len() {
-            let thread = &task.instance.threads[t];
-            let mut local: Vec<Local> = (0..thread.locations.len())
-                .map(|l| terms.locality(t, l))
-                .collect();
-            cut_cycles(thread, &mut local);
-            reduction.local[t] = local;
-            reduction.free[t] = terms.free(t);
-            if exact {
-                reduction.private[t] = terms.private(t);
-            }
-        }
-        reduction
-    }
-}
 
 /// Which threads do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,22 +130,12 @@ impl<'i> Terms<'i> {
         };
         let step = thread.step(*s);
         let unseen = self.seen.is_unseen(t, step);
-        let computed = |place: &Address| matches!(place, Address::Computed { .. });
-        let right = match &step.action {
-            Action::Load { place, .. } => load && computed(place),
-            Action::Store { place, .. } => !load && computed(place),
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => false,
+        let place = match load {
+            true => step.action.loaded(),
+            false => step.action.stored(),
         };
-        right && !thread.atomic[l] && unseen && self.lockers.is_at_most(t)
+        let computed = matches!(place, Some(Address::Computed { .. }));
+        computed && !thread.atomic[l] && unseen && self.lockers.is_at_most(t)
     }
 
     /// The cells that nobody but the thread writes.

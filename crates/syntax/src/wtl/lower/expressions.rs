@@ -3,7 +3,7 @@
 //! would not read.
 
 use super::super::ast::{Ex, ExKind, Name};
-use super::names::{Value, computed, constant};
+use super::names::{LOCAL, Value, computed, constant};
 use super::refuse;
 use super::statements::Body;
 use wattle_model::program::Action;
@@ -44,27 +44,15 @@ impl Body<'_, '_> {
 
     /// Whether evaluating takes steps.
     pub(super) fn reads(&self, e: &Ex) -> bool {
-        match &e.kind {
-            ExKind::Name(name, index) => {
-                matches!(self.meaning(&name.text), Meaning::Region(..))
-                    || index.as_ref().is_some_and(|i| self.reads(i))
-            }
-            ExKind::AddressOf(_, index) => index.as_ref().is_some_and(|i| self.reads(i)),
+        let own = match &e.kind {
+            ExKind::Name(name, _) => matches!(self.meaning(&name.text), Meaning::Region(..)),
             ExKind::Memory(_) | ExKind::Cas(..) | ExKind::Swap(..) | ExKind::FetchAdd(..) => true,
-            ExKind::Unary(_, a) => self.reads(a),
-            ExKind::Binary(_, a, b) => self.reads(a) || self.reads(b),
-            ExKind::Later(..) | ExKind::Between(..) => false,
-            ExKind::Ite(c, a, b) => self.reads(c) || self.reads(a) || self.reads(b),
-            ExKind::Number(_)
-            | ExKind::SelfIndex
-            | ExKind::Count(_)
-            | ExKind::Field(..)
-            | ExKind::Seen(..)
-            | ExKind::At(..) => false,
-        }
+            _ => false,
+        };
+        own || e.parts().into_iter().any(|e| self.reads(e))
     }
 
-    /// Whether `!e` is better turned into exchanged targets.
+    /// Whether its truth takes branches, which `!` only exchanges.
     fn branches(&self, e: &Ex) -> bool {
         match &e.kind {
             ExKind::Binary(Op2::And | Op2::Or, _, b) => self.reads(b),
@@ -80,14 +68,10 @@ impl Body<'_, '_> {
         }
         match &e.kind {
             ExKind::SelfIndex => Some(Value::spelled(Expr::Atom(Local::SelfIndex))),
-            ExKind::AddressOf(_, Some(i)) => {
-                let i = self.value(i);
+            ExKind::Count(_) | ExKind::AddressOf(..) => {
+                let index = e.parts().first().and_then(|i| self.value(i));
                 let lowering = &mut *self.lowering;
-                lowering.names.outside(e, lowering.report, |_, _| i)
-            }
-            ExKind::Count(_) | ExKind::AddressOf(_, None) => {
-                let lowering = &mut *self.lowering;
-                lowering.names.outside(e, lowering.report, |_, _| None)
+                lowering.names.outside(e, index, LOCAL, lowering.report)
             }
             ExKind::Name(name, None) => match self.meaning(&name.text) {
                 Meaning::Constant(v) => {
@@ -99,10 +83,9 @@ impl Body<'_, '_> {
                 Meaning::Unknown => self.unknown(name),
             },
             ExKind::Name(_, Some(_)) | ExKind::Memory(_) => self.load(e),
-            ExKind::Unary(Op1::Not, a) if self.branches(a) => self.truth(e),
-            ExKind::Binary(Op2::And | Op2::Or, _, b) if self.reads(b) => self.truth(e),
+            _ if self.branches(e) => self.chosen(e.span, e, None),
             ExKind::Ite(c, a, b) if self.reads(a) || self.reads(b) => {
-                self.alternative(e.span, c, a, b)
+                self.chosen(e.span, c, Some((a, b)))
             }
             ExKind::Number(_) | ExKind::Unary(..) | ExKind::Binary(..) | ExKind::Ite(..) => {
                 computed(e, |e| self.value(e))
@@ -165,38 +148,21 @@ impl Body<'_, '_> {
         Some(Value::spelled(Expr::Atom(Local::Register(register))))
     }
 
-    /// A condition that must be branched on, as 0 or 1 in a temporary.
-    fn truth(&mut self, e: &Ex) -> Option<Value> {
-        let result = self.temporary(Type::BOOL);
-        let (yes, no) = (self.graph.fresh(), self.graph.fresh());
-        let join = self.graph.fresh();
-        self.branch(e, yes, no)?;
-        for (at, value) in [(yes, 1), (no, 0)] {
-            self.at = at;
-            let value = Expr::Const(value);
-            self.emit_to(
-                Action::Assign {
-                    register: result,
-                    value,
-                },
-                join,
-                e.span,
-            );
-        }
-        self.at = join;
-        Some(Value::spelled(Expr::Atom(Local::Register(result))))
-    }
-
-    fn alternative(&mut self, span: Span, c: &Ex, a: &Ex, b: &Ex) -> Option<Value> {
-        let ty = either(self.guess(a), self.guess(b));
+    /// What must be branched on, in a temporary: one of the two values, or whether the condition is true.
+    fn chosen(&mut self, span: Span, c: &Ex, values: Option<(&Ex, &Ex)>) -> Option<Value> {
+        let ty = values.map_or(Type::BOOL, |(a, b)| either(self.guess(a), self.guess(b)));
         let register = self.temporary(ty);
         let (yes, no) = (self.graph.fresh(), self.graph.fresh());
         let join = self.graph.fresh();
         self.branch(c, yes, no)?;
-        for (at, part) in [(yes, a), (no, b)] {
+        let (a, b) = values.unzip();
+        for (at, value, truth) in [(yes, a, 1), (no, b, 0)] {
             self.at = at;
             let mark = self.temporaries.mark();
-            let value = self.value(part)?.expr;
+            let value = match value {
+                Some(e) => self.value(e)?.expr,
+                None => Expr::Const(truth),
+            };
             self.temporaries.release(mark);
             self.emit_to(Action::Assign { register, value }, join, span);
         }

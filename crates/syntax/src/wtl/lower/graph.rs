@@ -6,17 +6,18 @@
 //! has ended). A branch of `choose` starts where the `choose` stands, unless something else leads to
 //! that start or a label names it.
 
-//!
-//! The text has more places than the graph: where a block ends, before a loop and its condition, before a
-//! label and behind it. Each is a place here, so that it is known in the end which steps come by it.
-
-use crate::gaps::{Gap, Side};
-use std::collections::{BTreeMap, BTreeSet};
+use super::gaps::Gaps;
 use wattle_model::program::{Action, Step};
-use wattle_model::{Location, LocationId, Span, StepId};
+use wattle_model::{Location, LocationId, Span};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
+
+impl Place {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 enum Out {
     Step(Place, Action, Span),
@@ -28,117 +29,93 @@ enum Out {
 pub(super) struct Graph {
     /// Where a place that jumps goes.
     forward: Vec<Option<Place>>,
-    /// The same, as it was told.
-    jumps: Vec<Option<Place>>,
-    /// Places that only precede another one in the text.
-    early: BTreeSet<Place>,
-    gaps: Vec<(Side, Place, Vec<String>)>,
     labels: Vec<Vec<String>>,
     spans: Vec<Span>,
     outs: Vec<(Place, Out)>,
+    /// Is told everything and has no say.
+    pub gaps: Gaps,
 }
 
 impl Graph {
     pub fn fresh(&mut self) -> Place {
         let place = Place(u32::try_from(self.forward.len()).unwrap_or(u32::MAX));
         self.forward.push(None);
-        self.jumps.push(None);
         self.labels.push(Vec::new());
         self.spans.push(Span::NONE);
+        self.gaps.fresh();
         place
     }
 
     pub fn step(&mut self, from: Place, to: Place, action: Action, span: Span) {
         self.outs.push((from, Out::Step(to, action, span)));
+        self.gaps.leads_to(to);
     }
 
     pub fn branch(&mut self, from: Place, start: Place) {
         self.outs.push((from, Out::Branch(start)));
+        self.gaps.starts_at(start);
     }
 
     pub fn add_label(&mut self, at: Place, label: &str) {
-        self.labels[at.0 as usize].push(label.to_string());
+        self.labels[at.index()].push(label.to_string());
+        self.gaps.label(at, label);
     }
 
     pub fn set_span(&mut self, at: Place, span: Span) {
-        self.spans[at.0 as usize] = span;
+        self.spans[at.index()] = span;
     }
 
     /// Makes a placeholder (no label, no steps) one with a place.
     pub fn identify(&mut self, placeholder: Place, at: Place) {
         if self.find(placeholder) != self.find(at) {
-            self.goes(placeholder, at);
+            self.forward[placeholder.index()] = Some(at);
+            self.gaps.goes(placeholder, at);
         }
-    }
-
-    fn goes(&mut self, from: Place, to: Place) {
-        self.forward[from.0 as usize] = Some(to);
-        self.jumps[from.0 as usize] = Some(to);
-    }
-
-    /// A gap of the text at a place.
-    pub fn gap(&mut self, at: Place, side: Side) {
-        let labels = self.labels[at.0 as usize].clone();
-        self.gaps.push((side, at, labels));
-    }
-
-    /// A place right behind one that has no steps yet, in the text; in the graph they are one. Who comes
-    /// to the new one does not come by the old one.
-    pub fn behind(&mut self, at: Place) -> Place {
-        let new = self.fresh();
-        let (old, of_new) = (at.0 as usize, new.0 as usize);
-        self.labels[of_new] = std::mem::take(&mut self.labels[old]);
-        self.spans[of_new] = self.spans[old];
-        self.goes(at, new);
-        self.early.insert(at);
-        new
     }
 
     /// Leaves `from`, which has no steps, for `to`.
     pub fn jump(&mut self, from: Place, to: Place, span: Span) {
-        if self.labels[from.0 as usize].is_empty() && self.find(from) != self.find(to) {
-            self.goes(from, to);
-        } else {
-            self.step(from, to, Action::Skip, span);
+        match self.labels[from.index()].is_empty() && self.find(from) != self.find(to) {
+            true => self.identify(from, to),
+            false => self.step(from, to, Action::Skip, span),
         }
     }
 
     fn find(&mut self, place: Place) -> Place {
         let mut end = place;
-        while let Some(next) = self.forward[end.0 as usize] {
+        while let Some(next) = self.forward[end.index()] {
             end = next;
         }
         let mut at = place;
-        while let Some(next) = self.forward[at.0 as usize] {
-            self.forward[at.0 as usize] = Some(end);
+        while let Some(next) = self.forward[at.index()] {
+            self.forward[at.index()] = Some(end);
             at = next;
         }
         end
     }
 
-    /// Locations, steps, gaps and the entry; unreachable places included.
-    pub fn finish(mut self, entry: Place) -> (Vec<Location>, Vec<Step>, Vec<Gap>, LocationId) {
+    /// Locations, steps and the entry; unreachable places included.
+    pub fn finish(&mut self, entry: Place) -> (Vec<Location>, Vec<Step>, LocationId) {
         let n = self.forward.len();
         let resolved: Vec<Place> = (0..n).map(|i| self.find(Place(i as u32))).collect();
-        let entry = resolved[entry.0 as usize];
+        let entry = resolved[entry.index()];
         // A start of a branch that nothing else leads to and nobody names.
-        let mut private: Vec<bool> = (0..n).map(|i| self.labels[i].is_empty()).collect();
-        private[entry.0 as usize] = false;
+        let mut private: Vec<bool> = self.labels.iter().map(Vec::is_empty).collect();
+        private[entry.index()] = false;
         for (i, to) in resolved.iter().enumerate() {
-            if to.0 as usize != i && !self.early.contains(&Place(i as u32)) {
-                private[to.0 as usize] = false;
+            if to.index() != i {
+                private[to.index()] = false;
                 private[i] = false;
             }
         }
         let mut outgoing: Vec<Vec<usize>> = vec![Vec::new(); n];
         for (i, (from, out)) in self.outs.iter().enumerate() {
-            outgoing[resolved[from.0 as usize].0 as usize].push(i);
+            outgoing[resolved[from.index()].index()].push(i);
             if let Out::Step(to, ..) = out {
-                private[resolved[to.0 as usize].0 as usize] = false;
+                private[resolved[to.index()].index()] = false;
             }
         }
         let mut steps = Vec::with_capacity(self.outs.len());
-        let mut targets = Vec::with_capacity(self.outs.len());
         for source in 0..n {
             // Branches in branches are followed in place, which keeps the order of the text.
             let mut work: Vec<usize> = outgoing[source].iter().rev().copied().collect();
@@ -146,68 +123,29 @@ impl Graph {
                 let (target, action, span) = match &self.outs[i].1 {
                     Out::Step(to, action, span) => (*to, action.clone(), *span),
                     Out::Branch(start) => {
-                        let start = &self.begins(*start);
-                        let first = &outgoing[start.0 as usize];
-                        if private[start.0 as usize] && !first.is_empty() {
+                        let first = &outgoing[start.index()];
+                        if private[start.index()] && !first.is_empty() {
                             work.extend(first.iter().rev());
                             continue;
                         }
                         (*start, Action::Skip, Span::NONE)
                     }
                 };
-                targets.push(target);
-                let target = resolved[target.0 as usize];
                 steps.push(Step {
                     source: LocationId::new(source),
-                    target: LocationId(target.0),
+                    target: LocationId(resolved[target.index()].0),
                     action,
                     span,
                 });
+                self.gaps.made(i);
             }
         }
-        let gaps = self.finished_gaps(&targets);
-        let locations = self.labels.into_iter().zip(self.spans);
-        let locations = locations.map(|(labels, span)| Location { labels, span });
-        (locations.collect(), steps, gaps, LocationId(entry.0))
-    }
-
-    /// The place that is one with this in the graph and only follows it in the text.
-    fn begins(&self, mut place: Place) -> Place {
-        while let (true, Some(next)) = (self.early.contains(&place), self.jumps[place.0 as usize]) {
-            place = next;
-        }
-        place
-    }
-
-    /// Who comes to a place comes by those that it goes on to. The same text in several rounds of an
-    /// unrolled loop is one gap.
-    fn finished_gaps(&self, targets: &[Place]) -> Vec<Gap> {
-        let mut at: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
-        for (g, (_, place, _)) in self.gaps.iter().enumerate() {
-            at.entry(*place).or_default().push(g);
-        }
-        let mut gaps: BTreeMap<(Side, &[String]), BTreeSet<StepId>> = BTreeMap::new();
-        for (s, target) in targets.iter().enumerate() {
-            let mut next = Some(*target);
-            while let Some(place) = next {
-                for g in at.get(&place).into_iter().flatten() {
-                    let (side, _, labels) = &self.gaps[*g];
-                    let ways = gaps.entry((*side, labels)).or_default();
-                    ways.insert(StepId::new(s));
-                }
-                next = self.jumps[place.0 as usize];
-            }
-        }
-        let mut copies: BTreeMap<Side, usize> = BTreeMap::new();
-        for (side, ..) in &self.gaps {
-            *copies.entry(*side).or_default() += 1;
-        }
-        let gap = |((side, labels), ways): ((Side, &[String]), BTreeSet<StepId>)| Gap {
-            side,
-            ways: ways.into_iter().collect(),
-            labels: labels.to_vec(),
-            copies: copies[&side],
-        };
-        gaps.into_iter().map(gap).collect()
+        let labels = std::mem::take(&mut self.labels).into_iter();
+        let locations = labels.zip(&self.spans);
+        let locations = locations.map(|(labels, span)| Location {
+            labels,
+            span: *span,
+        });
+        (locations.collect(), steps, LocationId(entry.0))
     }
 }

@@ -4,6 +4,7 @@ mod calls;
 mod conditions;
 mod exchange;
 mod expressions;
+mod gaps;
 mod graph;
 mod names;
 mod refuse;
@@ -15,8 +16,11 @@ use super::ast::{CountEx, Declared, Ex, ExKind, File, InitEx, LengthEx, TypeEx};
 use super::{Collector, Link};
 use crate::Diagnostic;
 use crate::gaps::Gap;
+use conditions::Indices;
 use names::{Constants, Names};
-use wattle_model::{Count, Expr, FamilyId, Init, Length, Program, Region, RegionId, Span, Type};
+use wattle_model::{
+    Count, Expr, Family, FamilyId, Init, Length, Program, Region, RegionId, Span, Type,
+};
 
 /// Steps and expression nodes of a whole file, after unrolling.
 const MAX_WORK: u64 = 1 << 20;
@@ -30,6 +34,8 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link, Vec<
         linked: !file.objects.is_empty(),
         lost: false,
         gaps: Vec::new(),
+        families: Vec::new(),
+        indices: Indices::default(),
     };
     lowering.declare(file);
     let mut program = Program::default();
@@ -44,27 +50,21 @@ pub(super) fn lower(file: &File, report: &mut Collector) -> (Program, Link, Vec<
     }
     for (t, count) in file.threads.iter().zip(lowering.names.counts.clone()) {
         let family = statements::family(&mut lowering, t, count);
-        program.families.push(family);
+        lowering.families.push(family);
     }
     lowering.link_declarations(file);
-    let families = &program.families;
     for p in &file.properties {
-        let property = lowering.property(p, families);
-        program.properties.extend(property);
+        program.properties.extend(lowering.property(p));
     }
     for t in &file.temporal {
-        let temporal = lowering.temporal(t, families);
-        program.temporal.extend(temporal);
+        program.temporal.extend(lowering.temporal(t));
     }
     for c in &file.predicates {
-        let condition = lowering.condition(c, families);
-        if condition.as_ref().is_some_and(|c| !c.expr.is_linear()) {
-            lowering
-                .report
-                .push(crate::diagnostics::not_linear(c.expr.span));
-        }
+        let condition = lowering.condition(c);
+        refuse::not_linear(condition.as_ref(), c.expr.span, lowering.report);
         program.predicates.extend(condition);
     }
+    program.families = lowering.families;
     let made = program.properties.len() + program.temporal.len() + program.predicates.len();
     let asked = file.properties.len() + file.temporal.len() + file.predicates.len();
     // What is left out was reported; were it not, it would be missing without a word.
@@ -85,6 +85,9 @@ struct Lowering<'r> {
     lost: bool,
     /// Places of the text, family by family.
     gaps: Vec<Vec<Gap>>,
+    /// Those that are made.
+    families: Vec<Family>,
+    indices: Indices,
 }
 
 impl Lowering<'_> {

@@ -6,7 +6,7 @@ use super::refuse;
 use crate::Diagnostic;
 use crate::wtl::Collector;
 use std::collections::HashMap;
-use wattle_model::{Count, Expr, FamilyId, Length, Local, Observation, Op1, Op2, RegionId, Type};
+use wattle_model::{Count, Expr, FamilyId, Length, Local, Op1, Op2, RegionId, Type};
 
 /// A register expression, and whether a named constant went into it. Only those are folded: what
 /// the author spelled out stays as it is.
@@ -29,27 +29,19 @@ impl<A> Value<A> {
     }
 
     pub fn unary(op: Op1, a: Self) -> Self {
-        if let (true, Some(c)) = (a.named, a.expr.as_const())
-            && let Ok(v) = op.apply(c)
-        {
-            return Value::named(v);
-        }
-        Value {
-            named: a.named,
-            expr: Expr::unary(op, a.expr),
-        }
+        let expr = Expr::unary(op, a.expr);
+        Value { expr, ..a }.folded()
     }
 
     pub fn binary(op: Op2, a: Self, b: Self) -> Self {
-        let named = a.named || b.named;
-        if let (true, Some(x), Some(y)) = (named, a.expr.as_const(), b.expr.as_const())
-            && let Ok(v) = op.apply(x, y)
-        {
-            return Value::named(v);
-        }
-        Value {
-            expr: Expr::binary(op, a.expr, b.expr),
-            named,
+        let (expr, named) = (Expr::binary(op, a.expr, b.expr), a.named || b.named);
+        Value { expr, named }.folded()
+    }
+
+    fn folded(self) -> Self {
+        match constant(&self.expr) {
+            Some(value) if self.named => Value::named(value),
+            _ => self,
         }
     }
 
@@ -123,7 +115,8 @@ impl Names {
             | ExKind::Later(..)
             | ExKind::Between(..) => wrong(report, refuse::reads(e)),
             ExKind::Count(_) | ExKind::AddressOf(..) => {
-                self.outside(e, report, |report, e| self.fixed(e, inner, report))
+                let index = e.parts().first().and_then(|i| self.fixed(i, inner, report));
+                self.outside(e, index, LOCAL, report)
             }
             ExKind::Number(_) | ExKind::Unary(..) | ExKind::Binary(..) | ExKind::Ite(..) => {
                 computed(e, |e| self.fixed(e, inner, report))
@@ -131,38 +124,33 @@ impl Names {
         }
     }
 
-    /// What means the same everywhere: how many threads, where memory lies.
-    pub fn outside<A: Outside>(
+    /// What means the same everywhere: how many threads, where memory lies. `index` is what the brackets hold.
+    pub fn outside<A>(
         &self,
         e: &Ex,
+        index: Option<Value<A>>,
+        (address_of, count): Outside<A>,
         report: &mut Collector,
-        part: impl FnOnce(&mut Collector, &Ex) -> Option<Value<A>>,
     ) -> Option<Value<A>> {
-        let atom = |a| Some(Value::spelled(Expr::Atom(a)));
-        let (name, index) = match &e.kind {
-            ExKind::Count(f) => return atom(A::count(self.family(f, report)?)),
-            ExKind::AddressOf(name, index) => (name, index),
+        let atom = |a| Value::spelled(Expr::Atom(a));
+        let (name, indexed) = match &e.kind {
+            ExKind::Count(f) => return Some(atom(count(self.family(f, report)?))),
+            ExKind::AddressOf(name, i) => (name, i.is_some()),
             _ => return None,
         };
-        let base = match self.region(&name.text) {
-            None => Err(refuse::no_address(name)),
-            Some((_, false)) if index.is_some() => Err(refuse::element(name.span, name, false)),
-            Some((region, _)) => Ok(A::address_of(region)),
-        };
-        let base = base.map_or_else(
-            |d| {
-                report.push(d);
-                None
-            },
-            atom,
-        );
-        match index {
-            None => base,
-            Some(i) => {
-                let i = part(report, i);
-                Some(Value::binary(Op2::Add, base?, i?))
+        let wrong = match self.region(&name.text) {
+            Some((_, false)) if indexed => refuse::element(name.span, name, false),
+            Some((region, _)) => {
+                let base = atom(address_of(region));
+                return match indexed {
+                    true => Some(Value::binary(Op2::Add, base, index?)),
+                    false => Some(base),
+                };
             }
-        }
+            None => refuse::no_address(name),
+        };
+        report.push(wrong);
+        None
     }
 
     /// A number known now.
@@ -195,31 +183,10 @@ pub(super) fn computed<A>(
     })
 }
 
-/// Leaves that mean the same everywhere.
-pub(super) trait Outside {
-    fn address_of(region: RegionId) -> Self;
-    fn count(family: FamilyId) -> Self;
-}
+/// Leaves that mean the same everywhere: the address of a region, how many threads a family has.
+pub(super) type Outside<A> = (fn(RegionId) -> A, fn(FamilyId) -> A);
 
-impl Outside for Local {
-    fn address_of(region: RegionId) -> Self {
-        Local::AddressOf(region)
-    }
-
-    fn count(family: FamilyId) -> Self {
-        Local::Count(family)
-    }
-}
-
-impl Outside for Observation {
-    fn address_of(region: RegionId) -> Self {
-        Observation::AddressOf(region)
-    }
-
-    fn count(family: FamilyId) -> Self {
-        Observation::Count(family)
-    }
-}
+pub(super) const LOCAL: Outside<Local> = (Local::AddressOf, Local::Count);
 
 /// The value of an expression without leaves.
 pub(super) fn constant<A>(e: &Expr<A>) -> Option<i64> {

@@ -1,12 +1,14 @@
 //! Why a program is refused, in words. Nothing here has a say in what an accepted program means: it only makes messages.
 
-use super::super::ast::{Ex, File, Label, Name, TypeEx};
+use super::super::ast::{Ex, ExKind, File, Label, Name, TypeEx};
+use super::expressions::Meaning;
 use super::names::Names;
+use super::statements::Key;
 use crate::Diagnostic;
 use crate::diagnostics::nearest;
 use crate::wtl::Collector;
-use std::collections::HashSet;
-use wattle_model::{Condition, Count, Expr, Family, Local, Span};
+use std::collections::{HashMap, HashSet};
+use wattle_model::{Condition, Count, Expr, Family, Local, RegisterId, Span, Temporal};
 
 /// Longer lists of labels are cut.
 const MOST_LISTED: usize = 8;
@@ -140,9 +142,21 @@ pub(super) fn not_constant(names: &Names, name: &Name, report: &Collector) -> Di
     }
 }
 
-pub(super) fn register_as_constant(name: &Name) -> Diagnostic {
+/// A register is mentioned in what should be a constant.
+pub(super) fn register_as_constant(
+    e: &Ex,
+    registers: &HashMap<String, RegisterId>,
+) -> Option<Diagnostic> {
+    let name = match &e.kind {
+        ExKind::Name(name, _) if registers.contains_key(&name.text) => name,
+        ExKind::Unary(..) | ExKind::Binary(..) | ExKind::Ite(..) => {
+            let mut parts = e.parts().into_iter();
+            return parts.find_map(|e| register_as_constant(e, registers));
+        }
+        _ => return None,
+    };
     let message = format!("`{}` is a register; a constant is needed here", name.text);
-    error(name.span, message).hint("declare a register with `local` and assign it")
+    Some(error(name.span, message).hint("declare a register with `local` and assign it"))
 }
 
 pub(super) fn reads(e: &Ex) -> Diagnostic {
@@ -247,12 +261,19 @@ pub(super) fn register_array(name: &Name) -> Diagnostic {
 }
 
 /// `counter`: of a `for`.
-pub(super) fn shadows(name: &Name, what: &str, counter: bool) -> Diagnostic {
+/// The name means something already.
+pub(super) fn shadows(name: &Name, meaning: &Meaning, counter: bool) -> Option<Diagnostic> {
+    let what = match meaning {
+        Meaning::Unknown => return None,
+        Meaning::Constant(_) => "a constant",
+        Meaning::Register(_) => "a register",
+        Meaning::Region(..) => "shared memory",
+    };
     let message = format!("`{}` is already the name of {what}", name.text);
-    error(name.span, message).hint(match counter {
+    Some(error(name.span, message).hint(match counter {
         true => "a `for` declares its counter: leave it out of `local`, or choose another name",
         false => "choose another name: nothing is shadowed",
-    })
+    }))
 }
 
 fn label(label: &Label) -> (String, Span) {
@@ -274,10 +295,14 @@ pub(super) fn label_ambiguous(of: &Label) -> Diagnostic {
 
 pub(super) fn no_label<'a>(
     of: &Label,
-    known: impl Iterator<Item = &'a str>,
+    known: impl Iterator<Item = &'a Key>,
     report: &Collector,
 ) -> Diagnostic {
     let (name, at) = label(of);
+    let known = known.filter_map(|k| match k {
+        Key::Named(n) => Some(&n[..]),
+        Key::Numbered(_) => None,
+    });
     let d = error(at, format!("there is no label `{name}` to go to"));
     let d = did_you_mean(d, &name, known, report);
     match d.hint.is_some() || report.full() {
@@ -369,9 +394,14 @@ pub(super) fn speaks_of_runs(e: &Ex) -> Diagnostic {
     error(e.span, message).hint(hint)
 }
 
-pub(super) fn sees_in_the_long_run(span: Span) -> Diagnostic {
-    let message = "what a thread sees of its pending stores is asked of one state";
-    error(span, message).hint("`never` and `always` can ask it; here name the variable alone")
+pub(super) fn sees_in_the_long_run(t: &Temporal, report: &mut Collector) {
+    let mut sees = false;
+    t.for_each_condition(&mut |e| sees |= e.sees_buffers());
+    if sees {
+        let message = "what a thread sees of its pending stores is asked of one state";
+        let hint = "`never` and `always` can ask it; here name the variable alone";
+        report.push(error(t.span, message).hint(hint));
+    }
 }
 
 pub(super) fn sees_which(e: &Ex) -> Diagnostic {
@@ -453,5 +483,11 @@ pub(super) fn label_missing(f: &Family, name: &Name, report: &Collector) -> Diag
             let first = known[..MOST_LISTED].join(", ");
             d.hint(format!("it has {first} and {} more", n - MOST_LISTED))
         }
+    }
+}
+
+pub(super) fn not_linear(c: Option<&Condition>, span: Span, report: &mut Collector) {
+    if c.is_some_and(|c| !c.expr.is_linear()) {
+        report.push(crate::diagnostics::not_linear(span));
     }
 }

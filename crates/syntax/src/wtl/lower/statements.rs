@@ -10,7 +10,6 @@ use super::names::{Constants, Value, constant};
 use super::refuse;
 use super::temporaries::Temporaries;
 use crate::Diagnostic;
-use crate::gaps::Side;
 use std::collections::HashMap;
 use wattle_model::program::{Action, Register};
 use wattle_model::{Count, Expr, Family, Fence, Local, RegisterId, Section, Span};
@@ -28,8 +27,6 @@ pub(super) struct Body<'b, 'r> {
     pub constants: Constants,
     /// Depth of atomic blocks around us.
     pub atomic: u32,
-    /// Whether nothing can be put between the statements here.
-    sealed: bool,
     /// Where `break` and `continue` go.
     loops: Vec<(Place, Place)>,
     /// Labels that can be jumped to, innermost unrolled loop last.
@@ -37,7 +34,7 @@ pub(super) struct Body<'b, 'r> {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Named(String),
     Numbered(u64),
 }
@@ -67,21 +64,20 @@ pub(super) fn family(lowering: &mut Lowering<'_>, t: &ThreadEx, count: Count) ->
         temporaries: Temporaries::default(),
         constants: HashMap::new(),
         atomic: 0,
-        sealed: false,
         loops: Vec::new(),
         labels: Vec::new(),
     };
     body.locals(t);
     body.enter_labels(&t.body.statements);
     body.statements(&t.body.statements);
-    body.ends(&t.body);
+    body.graph.gaps.end(body.at, &t.body);
     let end = Span {
         end: t.body.close.start,
         ..t.body.close
     };
     body.graph.set_span(body.at, end);
-    let (locations, steps, gaps, entry) = body.graph.finish(entry);
-    body.lowering.gaps.push(gaps);
+    let (locations, steps, entry) = body.graph.finish(entry);
+    body.lowering.gaps.push(body.graph.gaps.finish());
     Family {
         name: t.name.text.clone(),
         count,
@@ -119,15 +115,10 @@ impl Body<'_, '_> {
 
     /// `counter`: of a `for`.
     fn fresh_name(&mut self, name: &Name, counter: bool) {
-        let what = match self.meaning(&name.text) {
-            Meaning::Unknown => return,
-            Meaning::Constant(_) => "a constant",
-            Meaning::Register(_) => "a register",
-            Meaning::Region(..) => "shared memory",
-        };
-        self.lowering
-            .report
-            .push(refuse::shadows(name, what, counter));
+        let shadows = refuse::shadows(name, &self.meaning(&name.text), counter);
+        shadows
+            .into_iter()
+            .for_each(|d| self.lowering.report.push(d));
     }
 
     /// One step to a new place.
@@ -211,10 +202,6 @@ impl Body<'_, '_> {
             Some(_) => refuse::label_ambiguous(label),
             None => {
                 let known = self.labels.iter().flat_map(HashMap::keys);
-                let known = known.filter_map(|k| match k {
-                    Key::Named(n) => Some(&n[..]),
-                    Key::Numbered(_) => None,
-                });
                 refuse::no_label(label, known, self.lowering.report)
             }
         };
@@ -222,60 +209,26 @@ impl Body<'_, '_> {
     }
 
     fn block(&mut self, b: &Block) {
-        // Nothing goes between the words of `else if`.
-        if let [s] = &b.statements[..]
-            && matches!(s.kind, StatementKind::If(..))
-            && s.span.end == b.close.end
-        {
-            return self.one(s);
-        }
         let lets = |s: &Statement| matches!(s.kind, StatementKind::Let(_));
         let before = (b.statements.iter().any(lets)).then(|| self.constants.clone());
         self.statements(&b.statements);
-        self.ends(b);
+        self.graph.gaps.end(self.at, b);
         self.constants = before.unwrap_or_else(|| std::mem::take(&mut self.constants));
-    }
-
-    /// The end of a block, where something can be put behind its last statement.
-    fn ends(&mut self, b: &Block) {
-        // A label before the brace has no text of its own: the gap is the one behind it.
-        let bare =
-            |s: &&Statement| matches!(s.kind, StatementKind::Nothing) && !s.labels.is_empty();
-        if let Some(last) = b.statements.last().filter(|s| !bare(s)) {
-            self.gap(Side::Behind(last.span));
-        }
-    }
-
-    fn gap(&mut self, side: Side) {
-        if self.atomic == 0 && !self.sealed {
-            self.graph.gap(self.at, side);
-        }
     }
 
     fn statements(&mut self, statements: &[Statement]) {
         for s in statements {
-            let shows = !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_));
-            if shows || !s.labels.is_empty() {
-                self.gap(Side::Before(s.span));
+            self.graph.gaps.before(self.at, s);
+            s.labels.iter().for_each(|l| self.place_label(l));
+            self.graph.gaps.behind_labels(self.at, s);
+            if !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_)) {
+                self.graph.set_span(self.at, s.span);
             }
-            if !s.labels.is_empty() {
-                // Who jumps to a label does not come by what is before it.
-                self.at = self.graph.behind(self.at);
-                s.labels.iter().for_each(|l| self.place_label(l));
-                self.gap(Side::BehindLabels(s.span));
-            }
-            self.one(s);
+            let mark = self.temporaries.mark();
+            // A wrong statement was reported; go on after it.
+            self.lowering.lost |= self.statement(s).is_none();
+            self.temporaries.release(mark);
         }
-    }
-
-    fn one(&mut self, s: &Statement) {
-        if !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_)) {
-            self.graph.set_span(self.at, s.span);
-        }
-        let mark = self.temporaries.mark();
-        // A wrong statement was reported; go on after it.
-        self.lowering.lost |= self.statement(s).is_none();
-        self.temporaries.release(mark);
     }
 
     fn statement(&mut self, s: &Statement) -> Option<()> {
@@ -287,14 +240,14 @@ impl Body<'_, '_> {
             StatementKind::Assign(place, value) => self.assign(place, value, s.span)?,
             StatementKind::Any(place, range) => self.any(place, range.as_ref(), s.span)?,
             StatementKind::If(c, yes, no) => self.if_statement(c, yes, no.as_ref())?,
-            StatementKind::While(c, body) => self.while_loop(c, body)?,
-            StatementKind::Loop(body) => self.endless(body),
+            StatementKind::While(c, body) => self.repeat(Some(c), body)?,
+            StatementKind::Loop(body) => self.repeat(None, body)?,
             StatementKind::For(name, lo, hi, body) => self.unroll(name, lo, hi, body)?,
             StatementKind::Break | StatementKind::Continue => self.leave(s)?,
             StatementKind::Goto(label) => self.goto(label, s.span)?,
             StatementKind::Await(e) => {
-                let head = self.head();
-                let after = self.graph.fresh();
+                self.graph.gaps.round(self.at);
+                let (head, after) = (self.at, self.graph.fresh());
                 let done = self.branch(e, after, head);
                 self.at = after;
                 done?;
@@ -328,14 +281,14 @@ impl Body<'_, '_> {
             StatementKind::Atomic(b) => {
                 self.enter_atomic(s.span);
                 self.block(b);
+                self.graph.gaps.none_inside(s.span);
                 self.leave_atomic(b.close);
             }
             // Whatever begins inside is refused, drained or not.
             StatementKind::AtomicBuffered(b) => {
                 self.emit(Action::AtomicBegin(Section::Buffered), s.span);
-                let around = std::mem::replace(&mut self.sealed, true);
                 self.block(b);
-                self.sealed = around;
+                self.graph.gaps.none_inside(s.span);
                 self.emit(Action::AtomicEnd, b.close);
             }
             StatementKind::AtomicBegin(section) => {
@@ -363,8 +316,8 @@ impl Body<'_, '_> {
 
     fn constant(&mut self, l: &Let) {
         self.fresh_name(&l.name, false);
-        let value = match self.register_in(&l.value) {
-            Some(name) => self.refuse(refuse::register_as_constant(name)),
+        let value = match refuse::register_as_constant(&l.value, &self.register_ids) {
+            Some(d) => self.refuse(d),
             None => {
                 let lowering = &mut *self.lowering;
                 let names = &lowering.names;
@@ -378,17 +331,6 @@ impl Body<'_, '_> {
         }
         value.named = true;
         self.constants.insert(l.name.text.clone(), value);
-    }
-
-    /// A register mentioned in what should be a constant.
-    fn register_in<'e>(&self, e: &'e Ex) -> Option<&'e Name> {
-        match &e.kind {
-            ExKind::Name(n, _) if self.register_ids.contains_key(&n.text) => Some(n),
-            ExKind::Unary(_, a) => self.register_in(a),
-            ExKind::Binary(_, a, b) => self.register_in(a).or_else(|| self.register_in(b)),
-            ExKind::Ite(c, a, b) => [c, a, b].into_iter().find_map(|e| self.register_in(e)),
-            _ => None,
-        }
     }
 
     fn assign(&mut self, place: &Ex, value: &Ex, span: Span) -> Option<()> {
@@ -453,9 +395,6 @@ impl Body<'_, '_> {
 
     /// A condition that is decided before the program runs.
     fn decided(&mut self, e: &Ex) -> Option<bool> {
-        if self.register_in(e).is_some() {
-            return None;
-        }
         let mut quiet = super::Collector::default();
         let names = &self.lowering.names;
         let value = names.fixed(e, &self.constants, &mut quiet)?;
@@ -494,37 +433,22 @@ impl Body<'_, '_> {
         done
     }
 
-    /// Where the rounds of a loop begin: who comes round does not come by what is before the loop.
-    fn head(&mut self) -> Place {
-        self.at = self.graph.behind(self.at);
-        self.at
-    }
-
-    fn while_loop(&mut self, c: &Ex, body: &Block) -> Option<()> {
-        if self.decided(c) == Some(true) {
-            self.endless(body);
-            return Some(());
+    /// Without a condition, or with one that is always true, it ends only by what is inside.
+    fn repeat(&mut self, c: Option<&Ex>, body: &Block) -> Option<()> {
+        self.graph.gaps.round(self.at);
+        let (head, after) = (self.at, self.graph.fresh());
+        let mut done = Some(());
+        if let Some(c) = c.filter(|c| self.decided(c) != Some(true)) {
+            let inside = self.graph.fresh();
+            done = self.branch(c, inside, after);
+            self.at = inside;
         }
-        let head = self.head();
-        let (inside, after) = (self.graph.fresh(), self.graph.fresh());
-        let done = self.branch(c, inside, after);
-        self.at = inside;
         self.loops.push((after, head));
         self.block(body);
         self.loops.pop();
         self.jump(head, body.close);
         self.at = after;
         done
-    }
-
-    fn endless(&mut self, body: &Block) {
-        let head = self.head();
-        let after = self.graph.fresh();
-        self.loops.push((after, head));
-        self.block(body);
-        self.loops.pop();
-        self.jump(head, body.close);
-        self.at = after;
     }
 
     fn unroll(&mut self, name: &Name, lo: &Ex, hi: &Ex, body: &Block) -> Option<()> {

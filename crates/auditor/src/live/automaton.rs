@@ -1,109 +1,18 @@
-//! Whether an automaton reads every run that breaks a formula, or accepts only runs that satisfy one.
+//! What the states of an automaton stand for.
 //!
-//! A set of parts is *expanded* by the
-//! textbook rules into ways to satisfy it: what must be true now, what remains for later, and which
-//! untils are put off. For every way of every state's parts there must be an edge that asks for no
-//! more now, leads to a state with no more parts, and is in every acceptance set whose until is not put off.
-//! Expansion is monotone (of a smaller set, every way of a larger one has a way that asks for less), so by induction the
-//! automaton follows whatever the textbook's does, and accepts what that accepts.
+//! A set of parts of a formula is *expanded* by the textbook rules into ways to satisfy it: what must be true now, what remains
+//! for later, and which untils are put off. Expansion is monotone: of a smaller set, every way of a larger one has a way that
+//! asks for less.
 
-use super::other;
 use crate::AuditError;
 use std::collections::BTreeSet;
 use wattle_evidence::certificate::Corrupt;
 use wattle_evidence::certificate::components::{Automaton, Part};
-use wattle_evidence::live::LiveTask;
 use wattle_model::instance::Fact;
 use wattle_model::{Expr, Formula};
 
-/// Whether the automaton reads every run that breaks the demand.
-pub fn follows(task: &LiveTask<'_>, a: &Automaton) -> Result<(), AuditError> {
-    is_whole(a)?;
-    let begins = match task.formula() {
-        None => BTreeSet::new(),
-        Some(formula) => {
-            if !is_negation(a, &task.atoms(), formula, true, a.root) {
-                return Err(other("its automaton is about another formula"));
-            }
-            BTreeSet::from([a.root])
-        }
-    };
-    let of = |s: u32| -> BTreeSet<u32> { a.states[s as usize].parts.iter().copied().collect() };
-    if !of(a.initial).is_subset(&begins) {
-        return Err(other("its automaton begins with more than the formula"));
-    }
-    for (i, state) in a.states.iter().enumerate() {
-        for way in expand(a, of(i as u32)) {
-            let followed = state.edges.iter().any(|e| {
-                let fulfilled = a.untils.iter().enumerate().all(|(k, until)| {
-                    way.put_off.contains(until) || e.accepting.contains(&(k as u32))
-                });
-                e.now.iter().all(|l| way.now.contains(l))
-                    && of(e.target).is_subset(&way.later)
-                    && fulfilled
-            });
-            if !followed {
-                return Err(other(
-                    "its automaton leaves out runs that break the formula",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether the automaton accepts only runs that satisfy the formula, or its negation: every edge of a state asks for what some way of its
-/// parts asks for, leads to a state with all that remains, and is in no acceptance set whose until is put off. Then the textbook's automaton
-/// can follow it (by monotony, with no more parts), and accepts what it accepts.
-pub fn accepts_only(
-    a: &Automaton,
-    atoms: &[&Expr<Fact>],
-    formula: &Formula<Expr<Fact>>,
-    negated: bool,
-) -> Result<(), AuditError> {
-    is_whole(a)?;
-    if !is_negation(a, atoms, formula, negated, a.root) {
-        return Err(other("its automaton is about another formula"));
-    }
-    let of = |s: u32| -> BTreeSet<u32> { a.states[s as usize].parts.iter().copied().collect() };
-    if !of(a.initial).contains(&a.root) {
-        return Err(other("its automaton begins with less than the formula"));
-    }
-    let until = |(i, p): (usize, &Part)| match p {
-        Part::Until(..) => a.untils.contains(&(i as u32)),
-        Part::True
-        | Part::False
-        | Part::Literal(..)
-        | Part::And(..)
-        | Part::Or(..)
-        | Part::Release(..) => true,
-    };
-    if !a.parts.iter().enumerate().all(until) || a.untils.len() > u64::BITS as usize {
-        return Err(other("its automaton may put something off for ever"));
-    }
-    for (i, state) in a.states.iter().enumerate() {
-        let ways = expand(a, of(i as u32));
-        for e in &state.edges {
-            let put_off = |way: &Way| {
-                let mut sets = e.accepting.iter();
-                sets.any(|k| way.put_off.contains(&a.untils[*k as usize]))
-            };
-            let later = of(e.target);
-            let enough = ways.iter().any(|way| {
-                way.now.iter().all(|l| e.now.contains(l))
-                    && way.later.is_subset(&later)
-                    && !put_off(way)
-            });
-            if !enough {
-                return Err(other("its automaton accepts what it should not"));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Whether all that is named is there.
-fn is_whole(a: &Automaton) -> Result<(), AuditError> {
+pub fn is_whole(a: &Automaton) -> Result<(), AuditError> {
     let parts = a.parts.len() as u32;
     let known = |i: &u32| *i < parts;
     // Parts come before what they are part of: there are no circles.
@@ -129,7 +38,7 @@ fn is_whole(a: &Automaton) -> Result<(), AuditError> {
 }
 
 /// Whether the part says the formula, or its negation.
-fn is_negation(
+pub fn is_negation(
     a: &Automaton,
     atoms: &[&Expr<Fact>],
     f: &Formula<Expr<Fact>>,
@@ -183,14 +92,14 @@ fn is_negation(
 
 /// One way to satisfy a set of parts.
 #[derive(Clone, Default)]
-struct Way {
-    now: BTreeSet<(u32, bool)>,
-    later: BTreeSet<u32>,
-    put_off: BTreeSet<u32>,
+pub struct Way {
+    pub now: BTreeSet<(u32, bool)>,
+    pub later: BTreeSet<u32>,
+    pub put_off: BTreeSet<u32>,
 }
 
-/// The textbook's rules.
-fn expand(a: &Automaton, parts: BTreeSet<u32>) -> Vec<Way> {
+/// The ways to satisfy a set of parts, by the textbook's rules.
+pub fn expand(a: &Automaton, parts: BTreeSet<u32>) -> Vec<Way> {
     let mut work: Vec<(Vec<u32>, BTreeSet<u32>, Way)> =
         vec![(parts.into_iter().collect(), BTreeSet::new(), Way::default())];
     let mut ways = Vec::new();
