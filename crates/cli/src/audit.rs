@@ -133,9 +133,6 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
                 let (_, variables) = program.with_wraps_as_faults();
                 scope.assumptions.push(Assumption::NoWrap { variables });
             }
-            if let Some(most) = facts.at_most {
-                scope.threads = format!("at most {most} threads");
-            }
             let (model, question) = (kept.model, kept.question);
             audit_counting(&solvers, program, model, question, facts, control)
         }
