@@ -175,3 +175,37 @@ void counted_lock(struct counted *l) {
     atomic_fetch_or_explicit(&l->word, 1, memory_order_acquire);
 }
 void counted_unlock(struct counted *l) { atomic_fetch_and_explicit(&l->word, ~1u, memory_order_release); }
+
+// The writer forgets readers that have added themselves and are about to take that back.
+struct packed { atomic_uint word; };
+void packed_read(struct packed *l) {
+    while (atomic_fetch_add_explicit(&l->word, 2, memory_order_acquire) & 1) {
+        atomic_fetch_sub_explicit(&l->word, 2, memory_order_relaxed);
+        relax();
+    }
+}
+void packed_read_done(struct packed *l) { atomic_fetch_sub_explicit(&l->word, 2, memory_order_release); }
+void packed_write(struct packed *l) {
+    unsigned free = 0;
+    while (!atomic_compare_exchange_weak_explicit(&l->word, &free, 1, memory_order_acquire, memory_order_relaxed)) {
+        free = 0;
+        relax();
+    }
+}
+void packed_write_done(struct packed *l) { store(&l->word, 0); }
+
+// It is taken in two steps.
+union word { atomic_uint all; _Atomic unsigned char taken; };
+void word_lock(union word *l) {
+    while (atomic_load_explicit(&l->all, memory_order_relaxed)) relax();
+    store(&l->taken, 1);
+}
+void word_unlock(union word *l) { store(&l->taken, 0); }
+
+// Whoever finds nothing left goes in as well.
+struct down { atomic_int free; };
+void down_lock(struct down *l) {
+    while (atomic_fetch_sub_explicit(&l->free, 1, memory_order_acquire) < 0)
+        while (atomic_load_explicit(&l->free, memory_order_relaxed) <= 0) relax();
+}
+void down_unlock(struct down *l) { store(&l->free, 1); }

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! A certificate may take for granted that no number wraps around: then a step that would wrap one is not
-//! looked at. Whoever tells the proof tells this too.
+//! looked at. Whoever tells the proof tells this too. Or it is about instances with at most so many threads:
+//! no event makes threads or ends them, so the numbers at the places of open roles sum up to no more, ever.
 //!
 //! Inside an atomic block nobody else has an event and no property looks, so a block is one move. Types hold
 //! of every value, since whatever is stored passes a type's check.
@@ -59,6 +60,7 @@ pub fn audit_counting(
         model,
         property,
         no_wrap: certificate.no_wrap,
+        at_most: certificate.at_most,
     };
     let places = certificate.places.clone();
     let mut examination = Examination::new(solvers, &asked, places, control)?;
@@ -86,6 +88,8 @@ pub struct Asked<'p> {
     pub property: Option<usize>,
     /// Runs in which a number wraps around are not looked at.
     pub no_wrap: bool,
+    /// Instances with more threads in open families are not looked at.
+    pub at_most: Option<u32>,
 }
 
 /// Everything that can happen at the places, ready to be asked whether facts are kept.
@@ -118,6 +122,7 @@ impl<'a> Examination<'a> {
             model,
             property,
             no_wrap,
+            at_most,
         } = *asked;
         let asked = property.and_then(|p| program.properties.get(p));
         let crowd = program.counted_crowd(property);
@@ -140,11 +145,19 @@ impl<'a> Examination<'a> {
             ));
         }
         moves::treated(&crowd.crowd)?;
-        match model {
+        let open = |p: &Place| crowd.crowd.roles.is_open(p.role.index());
+        let open: Vec<bool> = places.iter().map(open).collect();
+        let mut all = match model {
             MemoryModel::Sc => Self::with::<Sc>(solvers, &crowd, wraps, places, control),
             MemoryModel::Tso => Self::with::<Tso>(solvers, &crowd, wraps, places, control),
             MemoryModel::Pso => Self::with::<Pso>(solvers, &crowd, wraps, places, control),
+        }?;
+        if let Some(most) = at_most {
+            let here = all.counts.iter().zip(open).filter(|(_, open)| *open);
+            let sum = here.fold(Term::constant(0), |sum, (n, _)| sum + Term::from(*n));
+            all.numbers.push(le(sum, i64::from(most)));
         }
+        Ok(all)
     }
 
     fn with<L: Layout>(

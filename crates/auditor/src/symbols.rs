@@ -327,9 +327,55 @@ impl Symbols {
         if let Some(t) = linear {
             return Ok(Value::Number(t));
         }
-        let a = self.number(&a).ok_or_else(refused)?;
-        let b = self.number(&b).ok_or_else(refused)?;
-        Ok(Value::Number(Term::constant(op.apply(a, b)?)))
+        if let (Some(a), Some(b)) = (self.number(&a), self.number(&b)) {
+            return Ok(Value::Number(Term::constant(op.apply(a, b)?)));
+        }
+        let bits = match (x, y) {
+            (None, Some(k)) => self.bitwise(op, &a, &k),
+            (Some(k), None) => self.bitwise(op, &b, &k),
+            _ => None,
+        };
+        bits.map(Value::Number).ok_or_else(refused)
+    }
+
+    /// `a & k`, `a | k`, `a ^ k` for any number `k`: a run of ones in it is what is below its end without what
+    /// is below its beginning, and the others follow from `&`.
+    fn bitwise(&mut self, op: Op2, a: &Term, k: &Int) -> Option<Term> {
+        let k = k.to_i64()?;
+        // Ones of `k` or, where they have no end, its zeros.
+        let mut ones = if k < 0 { !k } else { k };
+        let mut sum = Term::constant(0);
+        while ones != 0 {
+            let from = ones.trailing_zeros();
+            let to = from + (ones >> from).trailing_ones();
+            sum = sum + self.wrapped(a, to as u8, false);
+            if from > 0 {
+                sum = sum - self.wrapped(a, from as u8, false);
+            }
+            ones &= i64::MAX.checked_shl(to).unwrap_or(0);
+        }
+        let common = if k < 0 { a - &sum } else { sum };
+        let all = a + &Term::constant(k);
+        match op {
+            Op2::BitAnd => Some(common),
+            Op2::BitOr => Some(all - common),
+            Op2::BitXor => Some(all - common.scaled(&Int::from(2))),
+            Op2::Add
+            | Op2::Sub
+            | Op2::Mul
+            | Op2::Div
+            | Op2::Rem
+            | Op2::And
+            | Op2::Or
+            | Op2::Eq
+            | Op2::Ne
+            | Op2::Lt
+            | Op2::Le
+            | Op2::Gt
+            | Op2::Ge
+            | Op2::Shl
+            | Op2::Shr => None,
+        }
     }
 
     /// `a & k` where `k` is 0, −1 or 1…1 in binary.

@@ -63,12 +63,34 @@ const MOST_PLACES: usize = 160;
 /// Pending stores at one place.
 const MOST_PENDING: usize = 4;
 
-/// Looks for facts that prove what the judge is asked about; `no_wrap` says whether that takes for
-/// granted that no number wraps around.
+/// What the judge takes for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    Nothing,
+    /// There are at most so many threads in open families.
+    AtMost(u32),
+    /// No number wraps around.
+    NoWrap,
+}
+
+impl Granted {
+    pub fn no_wrap(self) -> bool {
+        self == Granted::NoWrap
+    }
+
+    pub fn at_most(self) -> Option<u32> {
+        match self {
+            Granted::AtMost(n) => Some(n),
+            Granted::Nothing | Granted::NoWrap => None,
+        }
+    }
+}
+
+/// Looks for facts that prove what the judge is asked about.
 pub fn prove<'j>(
     counted: &CountedCrowd,
     model: MemoryModel,
-    no_wrap: bool,
+    granted: Granted,
     control: &Control<'_>,
     judge: &dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 ) -> Outcome {
@@ -80,7 +102,7 @@ pub fn prove<'j>(
         let search = Search {
             numbers: numbers(&counted.crowd),
             model,
-            no_wrap,
+            granted,
             samples: &samples,
             judge,
         };
@@ -106,7 +128,7 @@ struct Search<'a, 'j> {
     /// Those in the program.
     numbers: BTreeSet<i64>,
     model: MemoryModel,
-    no_wrap: bool,
+    granted: Granted,
     samples: &'a Samples,
     judge: &'a dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 }
@@ -145,7 +167,8 @@ impl Search<'_, '_> {
                     return Ok(match judge.allows(&facts)? {
                         None => Ok(Counting {
                             model: self.model,
-                            no_wrap: self.no_wrap,
+                            no_wrap: self.granted.no_wrap(),
+                            at_most: self.granted.at_most(),
                             places,
                             facts,
                         }),

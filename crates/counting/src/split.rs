@@ -2,7 +2,7 @@
 //!
 //! At a location with so many stores pending (a *spot*), a register or pending value that has few values,
 //! the same ones with more threads, is told apart by its value. Otherwise what later guards compare is: the
-//! sign of each difference, carried back through assignments to where it is still about this thread's
+//! sign of each difference, or its remainder where that is asked, carried back through assignments to where it is still about this thread's
 //! registers; and what earlier guards found out about registers that are still to be used.
 
 use crate::sample::Samples;
@@ -19,11 +19,16 @@ const FEW: usize = 4;
 /// Differences at one location.
 const MOST_DIFFERENCES: usize = 6;
 
+/// Remainders by more than this are not told apart.
+const MOST_REMAINDERS: i64 = 16;
+
 /// `Σ aᵢ·registerᵢ + constant`
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
     of: BTreeMap<usize, i64>,
     constant: i64,
+    /// What is told apart is the remainder by this, or without it the sign.
+    modulo: Option<i64>,
 }
 
 impl Difference {
@@ -47,9 +52,22 @@ impl Difference {
 
     /// With the first coefficient positive: a difference and its negation tell the same apart.
     fn normal(self) -> Difference {
+        let zero = Difference {
+            modulo: self.modulo,
+            ..Difference::default()
+        };
         match self.of.values().next() {
-            Some(a) if *a < 0 => Difference::default().plus(&self, -1).unwrap_or(self),
+            Some(a) if *a < 0 => zero.plus(&self, -1).unwrap_or(self),
             _ => self,
+        }
+    }
+
+    /// What is told apart: the sign or the remainder.
+    fn class(&self, registers: &[i64]) -> i8 {
+        let value = self.value(registers);
+        match self.modulo {
+            None => value.signum() as i8,
+            Some(m) => value.rem_euclid(i128::from(m)) as i8,
         }
     }
 }
@@ -110,9 +128,7 @@ impl Split {
         let values = values.chain(entries.iter().map(|e| local.values[*e]));
         let values = values.collect();
         let signs = self.compared(&spot);
-        let signs = signs
-            .iter()
-            .map(|d| d.value(&local.registers).signum() as i8);
+        let signs = signs.iter().map(|d| d.class(&local.registers));
         let key = (values, signs.collect());
         self.places.insert_full((spot, key)).0
     }
@@ -175,10 +191,11 @@ impl Split {
             .collect();
         for (d, sign) in self.compared(spot).iter().zip(signs) {
             // d ≥ 1 is 1 − d ≤ 0.
-            let (times, more, is) = match sign {
-                1 => (-1, 1, Comparison::AtMostZero),
-                0 => (1, 0, Comparison::Zero),
-                _ => (1, 1, Comparison::AtMostZero),
+            let (times, more, is) = match (d.modulo, sign) {
+                (Some(m), rest) => (1, -i64::from(*rest), Comparison::MultipleOf(m)),
+                (None, 1) => (-1, 1, Comparison::AtMostZero),
+                (None, 0) => (1, 0, Comparison::Zero),
+                (None, _) => (1, 1, Comparison::AtMostZero),
             };
             let sum = d.of.iter();
             when.push(Predicate {
@@ -360,6 +377,8 @@ fn compared(e: &Expr<RegisterId>, into: &mut BTreeSet<Difference>) {
             Op2::Eq | Op2::Ne | Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge => {
                 let both = linear(a).zip(linear(b));
                 note(both.and_then(|(a, b)| a.plus(&b, -1)));
+                note(remainder(a));
+                note(remainder(b));
             }
             Op2::Add
             | Op2::Sub
@@ -370,7 +389,10 @@ fn compared(e: &Expr<RegisterId>, into: &mut BTreeSet<Difference>) {
             | Op2::BitOr
             | Op2::BitXor
             | Op2::Shl
-            | Op2::Shr => note(linear(e)),
+            | Op2::Shr => {
+                note(linear(e));
+                note(remainder(e));
+            }
         },
         Expr::Ite(c, a, b) => {
             compared(c, into);
@@ -378,6 +400,25 @@ fn compared(e: &Expr<RegisterId>, into: &mut BTreeSet<Difference>) {
             compared(b, into);
         }
     }
+}
+
+/// `d & 3`, `d % 4`: what is looked at is a remainder.
+fn remainder(e: &Expr<RegisterId>) -> Option<Difference> {
+    let Expr::Binary(op, a, b) = e else {
+        return None;
+    };
+    let (of, modulo) = match (op, &**a, &**b) {
+        (Op2::Rem, of, Expr::Const(m)) => (of, *m),
+        (Op2::BitAnd, of, Expr::Const(k)) | (Op2::BitAnd, Expr::Const(k), of) => {
+            (of, k.checked_add(1).filter(|m| m & k == 0)?)
+        }
+        _ => return None,
+    };
+    let modulo = Some(modulo).filter(|m| (2..=MOST_REMAINDERS).contains(m));
+    Some(Difference {
+        modulo: Some(modulo?),
+        ..linear(of)?
+    })
 }
 
 fn linear(e: &Expr<RegisterId>) -> Option<Difference> {
@@ -388,7 +429,7 @@ fn linear(e: &Expr<RegisterId>) -> Option<Difference> {
         }),
         Expr::Atom(r) => Some(Difference {
             of: [(r.index(), 1)].into(),
-            constant: 0,
+            ..Difference::default()
         }),
         Expr::Unary(Op1::Neg, a) => Difference::default().plus(&linear(a)?, -1),
         Expr::Binary(Op2::Add, a, b) => linear(a)?.plus(&linear(b)?, 1),

@@ -441,7 +441,7 @@ fn address(
 
 /// What fields hold, from all stores of all threads, until nothing changes.
 ///
-/// What nobody stores to holds what it held at first. That is supposed of everything, and taken back where
+/// Where nothing else is stored than what was there at first holds that for ever. That is supposed of everything, and taken back where
 /// a store is found: in the end every store that can be carried out if it is true leaves it true, and so it
 /// is, from the first step on.
 fn fields(graphs: &mut [Graph], world: &World, stored: &BTreeSet<usize>) -> Fields {
@@ -464,7 +464,8 @@ fn fields(graphs: &mut [Graph], world: &World, stored: &BTreeSet<usize>) -> Fiel
                     let to = spot(&at.address, &of);
                     // Following null is no store.
                     if to.is_some() || !follows_null(&at.address, &of) {
-                        fields.learn(to.as_ref(), at.bytes, facts.kind_of(&value));
+                        let stored = (facts.kind_of(&value), &value);
+                        fields.learn(&world.objects, to.as_ref(), at.bytes, stored);
                     }
                 }
             }

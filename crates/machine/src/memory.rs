@@ -45,7 +45,7 @@ pub type Field = (usize, i64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     pub kinds: BTreeMap<Field, Kind>,
-    /// Who is stored to, if that is known of all: offset and bytes.
+    /// Where something else is stored than what is there at first, if that is known of all: offset and bytes.
     pub written: Option<BTreeMap<usize, BTreeSet<(i64, u32)>>>,
 }
 
@@ -71,18 +71,37 @@ impl Fields {
         self.kinds.get(&field).map_or(initial, |k| k.join(initial))
     }
 
-    /// A store of a value of a kind; to nobody knows where without a spot.
-    pub fn learn(&mut self, to: Option<&Spot>, bytes: u32, kind: Kind) {
+    /// A store of a value of a kind; to nobody knows where without a spot. Bytes that are stored as they are at
+    /// first are as if nobody stored them.
+    pub fn learn(
+        &mut self,
+        objects: &[Object],
+        to: Option<&Spot>,
+        bytes: u32,
+        (kind, value): (Kind, &E),
+    ) {
         let Some(s) = to else {
             self.written = None;
             return;
         };
         if let Some(written) = &mut self.written {
             let all = written.entry(s.object).or_default();
-            all.insert(match s.index {
-                None => (s.offset, bytes),
-                Some(_) => (0, EVERYWHERE),
-            });
+            match (s.index.is_some(), value.as_const()) {
+                (true, _) => drop(all.insert((0, EVERYWHERE))),
+                (false, None) => drop(all.insert((s.offset, bytes))),
+                (false, Some(value)) => {
+                    let contents = &objects[s.object].contents;
+                    let byte = |k: u32| {
+                        let at = u64::try_from(s.offset + i64::from(k));
+                        let same = |c: &Contents| {
+                            let there = at.map(|at| (c.number(at, 1), c.has_address(at, 1)));
+                            there == Ok((value >> (k * 8) & 0xff, false))
+                        };
+                        (!contents.iter().all(same)).then_some((s.offset + i64::from(k), 1))
+                    };
+                    all.extend((0..bytes).filter_map(byte));
+                }
+            }
         }
         if bytes == 8 {
             let known = self.kinds.entry((s.object, s.offset)).or_insert(Kind::Null);
@@ -113,7 +132,7 @@ impl Fields {
             }
     }
 
-    /// What a place holds that nobody ever stores to.
+    /// What a place holds where nothing else is ever stored.
     pub fn constant(&self, objects: &[Object], s: &Spot, bytes: u32) -> Option<E> {
         let written = self.written.as_ref()?;
         let o = objects.get(s.object)?;

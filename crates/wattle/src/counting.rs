@@ -3,7 +3,7 @@
 
 use wattle_auditor::counting::{self as auditor, Examination};
 use wattle_auditor::{AuditError, Solvers};
-use wattle_counting::{Judge, Outcome, Samples, Trouble, prove};
+use wattle_counting::{Granted, Judge, Outcome, Samples, Trouble, prove};
 use wattle_evidence::certificate::counting::{Counting as Facts, Fact, Gap, Place};
 use wattle_evidence::{
     Answer, AnyNumber, Assumption, Certificate, Control, Engine, OpenAnswer, OpenProof, OpenTask,
@@ -16,6 +16,9 @@ use wattle_model::{CountedCrowd, Program};
 pub struct Counting;
 
 const NAME: &str = "counting";
+
+/// As many as Linux can have at once, on any machine: 2²².
+const THREADS: u32 = 1 << 22;
 
 impl Engine for Counting {
     fn name(&self) -> &'static str {
@@ -48,11 +51,14 @@ impl Engine for Counting {
             Ok(both) => both,
             Err(refusal) => return undecided(Reason::Refused(refusal)),
         };
-        // Numbers that wrap around are taken as they are first, then for granted not to.
+        // Numbers that wrap around are taken as they are first, for any number of threads and for as many as
+        // there can be; then for granted not to.
         let (_, wraps) = program.with_wraps_as_faults();
-        let mut outcome = facts(program, task, &counted, false, control);
-        if matches!(outcome, Outcome::Open(_)) && !wraps.is_empty() {
-            outcome = facts(program, task, &counted, true, control);
+        let mut outcome = facts(program, task, &counted, Granted::Nothing, control);
+        for granted in [Granted::AtMost(THREADS), Granted::NoWrap] {
+            if matches!(outcome, Outcome::Open(_)) && !wraps.is_empty() {
+                outcome = facts(program, task, &counted, granted, control);
+            }
         }
         match outcome {
             Outcome::Stopped(stop) => undecided(Reason::stopped(stop, NAME)),
@@ -120,14 +126,15 @@ fn facts(
     program: &Program,
     task: &OpenTask<'_>,
     counted: &CountedCrowd,
-    no_wrap: bool,
+    granted: Granted,
     control: &Control<'_>,
 ) -> Outcome {
     let asked = auditor::Asked {
         program,
         model: task.model,
         property: task.question,
-        no_wrap,
+        no_wrap: granted.no_wrap(),
+        at_most: granted.at_most(),
     };
     let solvers = Solvers::own();
     let judge = |places: Vec<Place>| {
@@ -135,7 +142,7 @@ fn facts(
         let examination = examination.map_err(trouble)?;
         Ok(Box::new(Examined(examination.with_work(WORK))) as Box<dyn Judge>)
     };
-    prove(counted, task.model, no_wrap, control, &judge)
+    prove(counted, task.model, granted, control, &judge)
 }
 
 /// What one query about guesses may take: others wait for it.

@@ -46,6 +46,11 @@ pub fn judge_open(
         let (_, variables) = program.with_wraps_as_faults();
         assumptions.push(Assumption::NoWrap { variables });
     }
+    if let Certificate::Counting(c) = &certificate
+        && let Some(most) = c.at_most
+    {
+        scope.threads = format!("at most {most} threads");
+    }
     // What a system claims of itself and was proved beside is audited like what it must not do.
     let claiming = match task.of {
         AnyNumber::Program(_) => None,

@@ -421,6 +421,40 @@ fn every_operator_on_small_numbers() {
             }
         }
     }
+    // A number of which nothing is known, and any other.
+    let all = [Op2::BitAnd, Op2::BitOr, Op2::BitXor];
+    let others = [
+        0,
+        1,
+        4,
+        5,
+        6,
+        12,
+        0x1ff,
+        0xffff_fffc,
+        i64::MAX,
+        i64::MIN,
+        i64::MIN + 9,
+    ];
+    for (op, a) in all
+        .iter()
+        .flat_map(|op| (-20..=20i64).map(move |a| (*op, a * 37)))
+    {
+        for k in others.iter().flat_map(|k| [*k, !*k]) {
+            for left in [false, true] {
+                let mut symbols = Symbols::default();
+                let x = symbols.fresh();
+                let k_said = symbols.constant(k);
+                let paths = symbols.explore(|d| match left {
+                    true => d.binary(op, x.into(), k_said.clone()),
+                    false => d.binary(op, k_said.clone(), x.into()),
+                });
+                let (then, model) = evaluated(&[eq(x, a)], paths.expect("few paths"));
+                let got = then.map(|v| number(&model, &v));
+                assert_eq!(got.ok(), op.apply(a, k).ok(), "{a} {} {k}", op.symbol());
+            }
+        }
+    }
     for bits in [1u8, 2, 3, 8] {
         for signed in [false, true] {
             for a in -20..=20i64 {

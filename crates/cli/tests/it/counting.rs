@@ -54,6 +54,22 @@ never p[i]@wr && p[j]@rd;
     let r = run(&["check", &file, "--engine", "counting"]);
     assert_eq!(r.code, 3, "{}{}", r.out, r.err);
     assert!(r.out.contains("if no number wraps around"), "{}", r.out);
+    // With 32 bits it is true of as many threads as there can be, and of no more.
+    let file = s.file("readers.wtl", text.replace("u8", "u32"));
+    let proof = s.path("proof.json");
+    let args = ["check", &file, "--engine", "counting", "--certificate"];
+    let r = run(&[&args[..], &[&proof]].concat());
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(r.out.contains("for at most 4194304 threads"), "{}", r.out);
+    let r = run(&["audit", &file, &proof]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert!(r.out.contains("threads of at most 4194304"), "{}", r.out);
+    let kept = std::fs::read_to_string(&proof).expect("written");
+    let mut json: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    json["evidence"]["at_most"] = serde_json::Value::Null;
+    let forged = s.file("forged.json", json.to_string());
+    let r = run(&["audit", &file, &forged]);
+    assert_eq!(r.code, 4, "{}{}", r.out, r.err);
 }
 
 #[test]

@@ -116,6 +116,14 @@ fn c_locks_of_clang() {
 }
 
 #[test]
+fn c_locks_in_parts_of_words() {
+    for level in ["-O1", "-O2", "-O3"] {
+        check("words.c", "gcc", &[level, "-g", "-c"]);
+    }
+    check("words.c", "clang", &["-O2", "-g", "-c"]);
+}
+
+#[test]
 fn broken_c_locks() {
     for level in ["-O1", "-O2"] {
         check("broken.c", "gcc", &[level, "-g", "-c"]);

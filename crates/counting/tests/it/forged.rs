@@ -1,8 +1,8 @@
 //! A certificate that says too much, or is about something else, proves nothing.
 
 use crate::proves::SEMAPHORE;
-use crate::{audited, counted, read};
-use wattle_counting::Outcome;
+use crate::{audited, counted, granted, read};
+use wattle_counting::{Granted, Outcome};
 use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
 use wattle_evidence::certificate::{Comparison, Counting, PendingStores};
 use wattle_memory::MemoryModel;
@@ -101,6 +101,32 @@ fn a_proof_is_of_its_program() {
     assert!(audited(&other, MemoryModel::Tso, Some(0), &honest).is_err());
 }
 
+/// Readers are counted in a byte: right with 255 threads, and not with one more.
+#[test]
+fn no_more_threads_than_a_counter_has_values() {
+    let program = read(
+        "shared w: bool, n: u8;
+         thread p[*] { local r; loop { choose {
+           loop { atomic { r = w; if r == 0 { n = n + 1; } } if r == 0 { break; } } rd: skip; fetch_add(n,-1); }
+         or { loop { atomic { r = w + n; if r == 0 { w = 1; } } if r == 0 { break; } } wr: skip; w = 0; } } }
+         never p[i]@wr && p[j]@rd;",
+    );
+    let most = |n: u32| granted(&program, MemoryModel::Tso, Some(0), Granted::AtMost(n));
+    let Outcome::Proved(honest) = most(255) else {
+        panic!("255 threads fit");
+    };
+    let judge = |c: &Counting| audited(&program, MemoryModel::Tso, Some(0), c);
+    assert_eq!(judge(&honest), Ok(()));
+    assert!(matches!(most(256), Outcome::Open(_)));
+    for at_most in [Some(256), Some(1 << 22), None] {
+        let forged = Counting {
+            at_most,
+            ..honest.clone()
+        };
+        assert!(judge(&forged).is_err(), "{at_most:?}");
+    }
+}
+
 /// The auditor looks itself whether threads are told apart.
 #[test]
 fn told_apart() {
@@ -116,6 +142,7 @@ fn told_apart() {
     let empty = Counting {
         model: MemoryModel::Tso,
         no_wrap: false,
+        at_most: None,
         places: Vec::new(),
         facts: Vec::new(),
     };

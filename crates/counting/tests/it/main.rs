@@ -7,7 +7,7 @@ mod proves;
 
 use wattle_auditor::counting::{Asked, Examination};
 use wattle_auditor::{AuditError, Solvers, audit_counting};
-use wattle_counting::{Judge, Outcome, Trouble, prove};
+use wattle_counting::{Granted, Judge, Outcome, Trouble, prove};
 use wattle_evidence::Control;
 use wattle_evidence::certificate::Counting;
 use wattle_evidence::certificate::counting::{Fact, Gap, Place};
@@ -42,24 +42,33 @@ fn read(text: &str) -> Program {
 }
 
 fn counted(program: &Program, model: MemoryModel, property: Option<usize>) -> Outcome {
+    granted(program, model, property, Granted::Nothing)
+}
+
+fn granted(
+    program: &Program,
+    model: MemoryModel,
+    property: Option<usize>,
+    granted: Granted,
+) -> Outcome {
     let crowd = match program.counted_crowd(property) {
         Ok(crowd) => crowd,
         Err(e) => return Outcome::Open(e.message),
     };
     let (solvers, control) = (Solvers::own(), Control::unlimited());
     let judge = |places: Vec<Place>| {
-        let no_wrap = false;
         let asked = Asked {
             program,
             model,
             property,
-            no_wrap,
+            no_wrap: granted.no_wrap(),
+            at_most: granted.at_most(),
         };
         let examination = Examination::new(&solvers, &asked, places, &control);
         let examination = examination.map_err(trouble)?;
         Ok(Box::new(Examined(examination)) as Box<dyn Judge>)
     };
-    prove(&crowd, model, false, &control, &judge)
+    prove(&crowd, model, granted, &control, &judge)
 }
 
 fn audited(

@@ -7,6 +7,10 @@
 //! every number of threads, in which every thread is at a place and every fact holds of memory and of the
 //! numbers of threads at the places. States in which a thread is inside an atomic block are those that its
 //! steps reach from there.
+//!
+//! A counter that wraps around is right only with fewer threads than it has values. A certificate may be about
+//! so many threads at most: then it stands for states of such instances only, and whoever tells the proof
+//! tells how many.
 
 use super::{Comparison, PendingStores, Predicate, Quantity};
 use serde::{Deserialize, Serialize};
@@ -19,6 +23,9 @@ pub struct Counting {
     /// Runs in which a number wraps around are not looked at.
     #[serde(default)]
     pub no_wrap: bool,
+    /// Only instances whose families of any number have at most so many threads together are looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
     pub places: Vec<Place>,
     /// All of them hold.
     pub facts: Vec<Fact>,

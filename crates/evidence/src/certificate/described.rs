@@ -13,8 +13,10 @@ impl Certificate {
             Certificate::Cubes(c) => format!("{} cubes over threads", c.cubes.len()),
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::Counting(c) => format!(
-                "{} facts about how many threads are at each of {} places",
+                "{} facts about how many threads{} are at each of {} places",
                 c.facts.len(),
+                c.at_most
+                    .map_or(String::new(), |n| format!(" of at most {n}")),
                 c.places.len()
             ),
             Certificate::Readers(c) => format!(

@@ -8,7 +8,7 @@
 //! core is spent on work that is going to lose.
 //!
 //! A proof whose audit did not end, or that takes something for granted, counts as decided only after the
-//! same time once more: who has a better one by then is preferred.
+//! same time once more and a moment: who has a better one by then is preferred.
 //!
 //! The first of the plan gets a head start, because most programs are small and need no race: against some a
 //! longer one than against others. If it has a proof by then, its audit may go on alone for a while. Whoever
@@ -51,6 +51,8 @@ const HEAD_START_AUDIT: u64 = 100_000;
 /// So many times the search may an audit take while the others wait: who has a proof is likely to be
 /// done before them, and what they do meanwhile would be in vain.
 const AUDIT_SHARE: u64 = 8;
+/// Microseconds for which a better proof is waited for at least.
+const MOMENT: u64 = 500_000;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
 /// Between two looks at the outside world while waiting.
@@ -145,7 +147,7 @@ pub fn race<E: Sync, T: Ended + Send>(
                 tick * handicap
             };
             if !outcome.is_final() {
-                lane.clock *= 2;
+                lane.clock = lane.clock.saturating_mul(2).saturating_add(MOMENT);
             }
             lane.state = State::Decided;
         }
@@ -429,8 +431,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took() {
-        for (unchecked, checked, winner) in [(100, 150, 1), (100, 300, 0), (100, 60, 1)] {
+    fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took_and_a_moment() {
+        for (unchecked, checked, winner) in
+            [(100, 150, 1), (100, 600, 1), (100, 800, 0), (100, 60, 1)]
+        {
             let runners = [unchecked, checked].map(|polls: u64| Runner {
                 engine: polls,
                 tick: 1000,
