@@ -387,11 +387,11 @@ fn random() -> impl FnMut(usize) -> usize {
 }
 
 /// The same without buffers, where a view is a state.
-fn states<'s>(
+fn states(
     machine: &Machine<'_>,
     symmetry: &Symmetry,
     candidates: &Candidates,
-    starts: &mut dyn Iterator<Item = &'s State>,
+    starts: &mut dyn Iterator<Item = &State>,
     (limits, walks): (Limits, usize),
     stop: &dyn Fn() -> bool,
 ) -> Vec<View> {
