@@ -12,9 +12,10 @@ use crate::forward::Limits;
 use crate::machine::{Candidates, Entry, Event, Machine, State, Step};
 use crate::symmetry::Symmetry;
 use rustc_hash::{FxHashSet, FxHasher};
+use std::cell::Cell;
 use std::hash::BuildHasherDefault;
 use wattle_memory::MemoryModel;
-use wattle_model::array::FenceKind;
+use wattle_model::array::{CellType, FenceKind};
 
 /// What is kept of memory's past, the threads' places in it and, under PSO, undrained stores.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -286,15 +287,22 @@ pub fn explore(
     let every = initial.len().div_ceil(limits.starts.max(1)).max(1);
     let symmetry = machine.symmetry();
     if machine.model == MemoryModel::Sc {
-        let starts = initial.iter().rev().step_by(every);
-        return states(
-            machine,
-            &symmetry,
-            candidates,
-            starts,
-            (limits, walks),
-            stop,
-        );
+        let run = |starts: &mut dyn Iterator<Item = &State>, limits: Limits, walks: usize| {
+            let limits = (limits, walks);
+            states(machine, &symmetry, candidates, starts, limits, stop)
+        };
+        let quiet = quiet(machine, candidates);
+        let usual = &mut initial.iter().rev().step_by(every);
+        if quiet.is_empty() {
+            return run(usual, limits, walks);
+        }
+        let mut views = run(&mut quiet.iter(), limits, walks);
+        let fewer = Limits {
+            states: limits.states / 4,
+            ..limits
+        };
+        views.extend(run(usual, fewer, walks / 4));
+        return views;
     }
     let mut known: FxHashSet<View> = FxHashSet::default();
     let mut list: Vec<View> = Vec::new();
@@ -348,6 +356,25 @@ pub fn explore(
     list
 }
 
+/// Initial states in which nobody is wherever `init` leaves a thread open, and the same value wherever it leaves
+/// one open of a type without values. What is there matters to few steps, and all states are met again for
+/// every choice: a sample of them would not go deep. None if nothing is left open.
+fn quiet(machine: &Machine<'_>, candidates: &Candidates) -> Vec<State> {
+    let system = machine.system;
+    let open = Cell::new(false);
+    let (all, _) = machine.initial_among(candidates, &|position| {
+        let ty = machine.type_at(position);
+        let quiet = match ty {
+            CellType::Thread => true,
+            CellType::Declared(_) => system.values(ty).is_none(),
+            CellType::Bool | CellType::Int | CellType::Real => false,
+        };
+        open.set(open.get() || quiet);
+        quiet.then(|| vec![0])
+    });
+    if open.get() { all } else { Vec::new() }
+}
+
 /// The same numbers every time, less than what is asked for.
 fn random() -> impl FnMut(usize) -> usize {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
@@ -360,11 +387,11 @@ fn random() -> impl FnMut(usize) -> usize {
 }
 
 /// The same without buffers, where a view is a state.
-fn states<'s>(
+fn states(
     machine: &Machine<'_>,
     symmetry: &Symmetry,
     candidates: &Candidates,
-    starts: impl Iterator<Item = &'s State>,
+    starts: &mut dyn Iterator<Item = &State>,
     (limits, walks): (Limits, usize),
     stop: &dyn Fn() -> bool,
 ) -> Vec<View> {
@@ -411,4 +438,51 @@ fn states<'s>(
         buffers: vec![Vec::new(); usize::from(machine.threads)],
     };
     known.into_iter().map(view).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values of the first cell in states of two threads.
+    fn first_cell(text: &str) -> Vec<i64> {
+        let parsed = wattle_syntax::cubicle::parse(text);
+        let system = parsed.system.expect("a system");
+        let machine = Machine::new(&system, MemoryModel::Sc, 2);
+        let limits = Limits {
+            states: 100,
+            buffer: 0,
+            depth: 10,
+            starts: 8,
+        };
+        let candidates = Candidates::of(&system);
+        let views = explore(&machine, &candidates, limits, 0, &|| false);
+        let mut seen: Vec<i64> = views.iter().map(|v| v.values[0]).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen
+    }
+
+    /// A system with one scalar that `init` says so much of.
+    fn with(scalar: &str, said: &str) -> String {
+        format!(
+            "type t = A | B
+            var {scalar}
+            array S[proc] : t
+            init (p) {{ {said} S[p] = A }}
+            unsafe (p) {{ S[p] = B }}
+            transition t1 (p) requires {{ S[p] = A }} {{ S[p] := A; }}"
+        )
+    }
+
+    #[test]
+    fn a_thread_left_open_is_nobody_at_first_and_then_anybody() {
+        let seen = first_cell(&with("Last : proc", ""));
+        assert!(seen.contains(&0) && seen.iter().any(|v| *v > 0), "{seen:?}");
+    }
+
+    #[test]
+    fn what_init_says_is_not_left_open() {
+        assert_eq!(first_cell(&with("Last : bool", "Last = True &&")).len(), 1);
+    }
 }

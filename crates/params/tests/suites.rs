@@ -12,9 +12,6 @@ use wattle_params::{Options, Outcome, check, replays};
 /// two different threads", one step reaches it.
 const MISJUDGED: [&str; 1] = ["exp__minimal.cub"];
 
-/// Not decided within the budget of a test.
-const HARD: [&str; 1] = ["flash_nodata.cub"];
-
 fn suite(folder: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/suites")
@@ -33,40 +30,40 @@ fn compare(folder: &str, column: usize, model: MemoryModel) {
     for row in table.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
         let (file, expected) = (fields[0], fields[column]);
-        if MISJUDGED.contains(&file) || HARD.contains(&file) {
+        if MISJUDGED.contains(&file) {
             continue;
         }
-        let text = std::fs::read_to_string(path.join(file)).unwrap_or_default();
-        let Some(system) = wattle_syntax::cubicle::parse(&text).system else {
-            panic!("{file} does not parse");
-        };
-        let polls = std::cell::Cell::new(0usize);
-        let stop = |held: usize| {
-            polls.set(polls.get() + usize::from(held > 0));
-            polls.get() > 5000
-        };
-        let (outcome, _) = check(&system, model, Options::default(), &stop);
-        let verdict = match &outcome {
-            Outcome::Holds(cubes) => {
-                let cubes = certificate(&system, model, cubes);
-                let sound = audit_system(
-                    &Solvers::own(),
-                    &system,
-                    model,
-                    &cubes,
-                    &Control::unlimited(),
-                );
-                assert!(sound.is_ok(), "{file} {model} {sound:?}");
-                "holds"
-            }
-            Outcome::Violated(run) => {
-                assert!(replays(&system, model, run), "{file} {model}");
-                "violated"
-            }
-            Outcome::Undecided(why) => why,
-            Outcome::Refused(u) => &u.message,
-        };
+        let verdict = verdict(&path.join(file), model);
         assert_eq!(verdict, expected, "{file} under {model}");
+    }
+}
+
+/// What is found out about a file, audited or replayed.
+fn verdict(file: &Path, model: MemoryModel) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let Some(system) = wattle_syntax::cubicle::parse(&text).system else {
+        panic!("{} does not parse", file.display());
+    };
+    let polls = std::cell::Cell::new(0usize);
+    let stop = |held: usize| {
+        polls.set(polls.get() + usize::from(held > 0));
+        polls.get() > 5000
+    };
+    let (outcome, _) = check(&system, model, Options::default(), &stop);
+    match outcome {
+        Outcome::Holds(cubes) => {
+            let cubes = certificate(&system, model, &cubes);
+            let (own, control) = (Solvers::own(), Control::unlimited());
+            let sound = audit_system(&own, &system, model, &cubes, &control);
+            assert!(sound.is_ok(), "{} {model} {sound:?}", file.display());
+            "holds".into()
+        }
+        Outcome::Violated(run) => {
+            assert!(replays(&system, model, &run), "{} {model}", file.display());
+            "violated".into()
+        }
+        Outcome::Undecided(why) => why,
+        Outcome::Refused(u) => u.message,
     }
 }
 
@@ -84,6 +81,16 @@ fn probes_where_others_are_wrong() {
 #[test]
 fn classic_suite_under_sc() {
     compare("cubicle-sc", 1, MemoryModel::Sc);
+}
+
+/// Threads and data that `init` leaves open: small instances go deep all the same.
+#[test]
+fn a_directory_with_data_under_sc() {
+    let Some(path) = suite("cubicle-more") else {
+        return;
+    };
+    let verdict = verdict(&path.join("flash2_exclusive.cub"), MemoryModel::Sc);
+    assert_eq!(verdict, "holds");
 }
 
 /// Broken, but the search is too long for a test.
