@@ -4,6 +4,7 @@
 //! orders of magnitude. Of its graphs only what the text says in numbers is here. Programs come from the
 //! suites (`trencher` and `trencher/reach`) and from `wattle gen`; ours are milliseconds of processor time.
 
+use crate::cbmc::{self, Told};
 use crate::sink::Sink;
 use crate::tso::{LIMIT, fence_count, milliseconds, program, robust, timed, verdict};
 use serde_json::{Value, json};
@@ -27,6 +28,7 @@ pub fn run(suites: &Path, out: &mut Sink<'_>) {
         reached(suites, row, out);
     }
     family_tables(out);
+    beside_cbmc(suites, out);
     out.line("");
     out.line("Fig. 5.9: fences for robustness, ms (thesis: depth first, breadth first)");
     out.line("program                  T    answer     ours   depth first   breadth first");
@@ -234,6 +236,62 @@ fn family_tables(out: &mut Sink<'_>) {
             );
         }
     }
+}
+
+/// Figs. 5.5, 5.6 and 5.8 beside CBMC, in the same run.
+fn beside_cbmc(suites: &Path, out: &mut Sink<'_>) {
+    out.line("");
+    let Some(version) = cbmc::version() else {
+        out.line(
+            "Figs. 5.5, 5.6 and 5.8 beside CBMC: not measured, `cbmc` is not on the search path",
+        );
+        return;
+    };
+    out.line(&format!(
+        "Figs. 5.5, 5.6 and 5.8 beside CBMC {version}, reachability under TSO, ms (CBMC's are elapsed, of all it was asked)"
+    ));
+    out.line("program                  ours     CBMC   loops unrolled");
+    for row in REACHED.iter().filter(|r| r.name.ends_with("(non-robust)")) {
+        if let Some(program) = find(suites, row, out) {
+            against_cbmc(row.name, &program, out);
+        }
+    }
+    let families: [(&str, Family, &[u32]); 2] = [
+        ("Lamport", Family::Lamport, &[2, 3, 4]),
+        ("loop of stores", Family::Unwinding, &[5, 10, 15, 20]),
+    ];
+    for (name, family, sizes) in families {
+        for n in sizes {
+            let parsed = wattle_syntax::trencher::parse(&family.program(*n));
+            if let Some(program) = parsed.program {
+                against_cbmc(&format!("{name}, N = {n}"), &program, out);
+            }
+        }
+    }
+}
+
+fn against_cbmc(name: &str, program: &Program, out: &mut Sink<'_>) {
+    let (answer, ours) = timed(|| verdict(program));
+    let Ok(instance) = program.instance() else {
+        return;
+    };
+    let (theirs, unrolled) = match cbmc::ask(&instance) {
+        Told::Fails(n, took) => (milliseconds(took), n.to_string()),
+        Told::Passes(n) => ("nothing found".into(), n.to_string()),
+        Told::TooLong(n) => ("more than 60,000".into(), n.to_string()),
+        Told::Not => ("not written in C".into(), "-".into()),
+    };
+    out.row(
+        &format!(
+            "{name:<24} {:>4} {theirs:>8} {unrolled:>16}",
+            milliseconds(ours)
+        ),
+        json!({
+            "suite": "calin", "file": name, "task": "beside CBMC", "answer": answer,
+            "processor_seconds": ours.as_secs_f64(), "cbmc_milliseconds": theirs,
+            "unrolled": unrolled,
+        }),
+    );
 }
 
 /// The first question of a program under SC by one engine: states or runs, and processor time in milliseconds.

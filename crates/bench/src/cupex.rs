@@ -34,7 +34,7 @@ macro_rules! example {
 }
 
 /// Name, the program fenced for TSO, the program fenced for PSO.
-const PROGRAMS: [(&str, &str, &str); 7] = [
+pub(crate) const PROGRAMS: [(&str, &str, &str); 7] = [
     ("Dekker", example!("dekker"), example!("dekker")),
     ("Peterson", example!("peterson"), example!("peterson-pso")),
     ("ABP", example!("abp"), example!("abp")),
@@ -399,7 +399,8 @@ pub fn run(out: &mut Sink<'_>) -> bool {
             }
         }
     }
-    all
+    out.line("");
+    all & crate::one_entry::run(out)
 }
 
 fn row(

@@ -282,6 +282,32 @@ transition u (i) requires { A[i] = Y } { A[i] := X; L := False; }
     assert!(first(&r).contains(told), "{}", r.out);
 }
 
+/// What a file claims of cells that nothing ever writes says which systems are meant, and the verdict says so. If
+/// something writes them it is a claim like any other.
+#[test]
+fn invariants_about_what_never_changes_are_taken_for_granted() {
+    let cub = "array A[proc] : bool
+array B[proc] : bool
+init (z) { A[z] = False }
+invariant (a b) { B[a] = True && B[b] = True }
+unsafe (a b) { A[a] = True && A[b] = True }
+transition t (i) requires { A[i] = False && B[i] = True } { A[i] := True; }
+";
+    let r = asked("check", "given.cub", cub, &["--model", "sc"]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let told = "assuming that the file's invariants about what never changes hold";
+    assert!(r.out.contains(told), "{}", r.out);
+    let written = format!("{cub}transition u (i) {{ B[i] := True; }}\n");
+    let r = asked("check", "written.cub", &written, &["--model", "sc"]);
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    assert!(r.out.contains("the invariant of line 4"), "{}", r.out);
+    // Without it there is no such premise.
+    let claim = "invariant (a b) { B[a] = True && B[b] = True }\n";
+    let bare = cub.replace(claim, "");
+    let r = asked("check", "bare.cub", &bare, &["--model", "sc"]);
+    assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+}
+
 /// Whoever reads only the exit code must not take a lost answer for one.
 #[test]
 #[cfg(target_os = "linux")]

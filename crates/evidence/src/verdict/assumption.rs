@@ -7,7 +7,7 @@ use super::{Judged, Verdict};
 pub enum Assumption {
     /// The numbers in these variables, as the user named them, do not wrap around.
     NoWrap { variables: Vec<String> },
-    /// What the file says of its constants, in a language where that is a given fact.
+    /// What the file says of what never changes, in a language where that is a given fact.
     Invariants,
 }
 

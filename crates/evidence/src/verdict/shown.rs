@@ -25,7 +25,9 @@ impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Assumption::NoWrap { .. } => f.write_str("no number wraps around"),
-            Assumption::Invariants => f.write_str("the file's invariants about constants hold"),
+            Assumption::Invariants => {
+                f.write_str("the file's invariants about what never changes hold")
+            }
         }
     }
 }

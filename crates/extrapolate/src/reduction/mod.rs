@@ -8,7 +8,8 @@
 //! enough: an overflow is no bug of the program.
 //!
 //! Deviations. The flush loop after every statement is a branch at every location, so a drain may come
-//! at any time, but not inside an atomic block. Entries move up when the oldest leaves and vacated
+//! at any time; inside an atomic section that keeps its stores buffered only the thread's own do, and inside one that writes
+//! memory at once there are none. Entries move up when the oldest leaves and vacated
 //! ones become 0: there is no pointer to the first entry that could run away (printz-2015, 4.3.4). A
 //! fence waits. Steps in between that nobody else can see carry the labels of the location they leave.
 
@@ -95,15 +96,6 @@ fn refuse(thread: &wattle_model::instance::Thread, model: MemoryModel) -> Result
         return Err(Unreduced(format!(
             "`{}` has a store fence, whose epochs are not written as variables; `fence` would work",
             thread.name
-        )));
-    }
-    if model != MemoryModel::Sc
-        && let Some(step) = thread.buffered_section()
-    {
-        return Err(Unreduced(format!(
-            "`{}` has an atomic section that keeps its stores buffered (line {}), which is not written \
-             as a program under SC; `atomic {{ … }}` would work",
-            thread.name, step.span.line
         )));
     }
     Ok(())

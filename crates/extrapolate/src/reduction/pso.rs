@@ -78,18 +78,12 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
             }
         }
     }
-    for location in maker.visible() {
-        maker.end(location, &empty);
-        for (c, buffer) in &buffers {
-            let (region, element) = located(maker.regions, *c);
-            let mut actions = vec![
-                Action::Assume(binary(Op2::Gt, read(buffer.count), 0)),
-                Action::AtomicBegin(wattle_model::Section::Drained),
-            ];
-            actions.extend(buffer.drain(Place::Region(region, Expr::Const(element))));
-            actions.push(Action::AtomicEnd);
-            maker.steps(location, actions, location);
-        }
+    maker.ends(&empty);
+    for (c, buffer) in &buffers {
+        let (region, element) = located(maker.regions, *c);
+        let pending = binary(Op2::Gt, read(buffer.count), 0);
+        let drain = buffer.drain(Place::Region(region, Expr::Const(element)));
+        maker.drains(&pending, &drain);
     }
     Ok(())
 }
@@ -165,7 +159,8 @@ fn store(
         if !buffer.exact {
             let room = also(here.clone(), full.clone().negate());
             put.push(Action::Assume(room));
-            maker.overflows(ready, also(here, full));
+            let in_section = maker.original.atomic[step.source.index()];
+            maker.overflows(ready, also(here, full), in_section);
         } else if here.as_const().is_none() {
             put.push(Action::Assume(here));
         }

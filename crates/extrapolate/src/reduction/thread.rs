@@ -177,7 +177,6 @@ impl<'m> Maker<'m> {
         match &step.action {
             Action::Fence(wattle_model::Fence::Full) => self.step(source, wait, target),
             Action::Fence(wattle_model::Fence::Store) => self.step(source, Action::Skip, target),
-            // Who gets stuck inside has only gone where it need not have gone.
             Action::AtomicBegin(Section::Buffered) => {
                 self.step(source, Action::AtomicBegin(Section::Buffered), target);
             }
@@ -199,17 +198,33 @@ impl<'m> Maker<'m> {
         true
     }
 
-    /// Locations where the thread may be found: not inside an atomic block.
-    pub fn visible(&self) -> Vec<LocationId> {
-        let all = (0..self.original.locations.len()).map(LocationId::new);
-        all.filter(|l| !self.original.atomic[l.index()]).collect()
+    /// A drain is a branch wherever the thread may be found, and also inside a section that keeps its stores
+    /// buffered, where nobody else comes between anyway.
+    pub fn drains(&mut self, pending: &Value, drain: &[Written]) {
+        for l in 0..self.original.locations.len() {
+            let location = LocationId::new(l);
+            let mut actions = vec![Action::Assume(pending.clone())];
+            match (self.original.atomic[l], self.original.direct[l]) {
+                (true, true) => continue,
+                (true, false) => actions.extend_from_slice(drain),
+                (false, _) => {
+                    actions.push(Action::AtomicBegin(Section::Drained));
+                    actions.extend_from_slice(drain);
+                    actions.push(Action::AtomicEnd);
+                }
+            }
+            self.steps(location, actions, location);
+        }
     }
 
-    /// A thread has ended when its buffer is empty too.
-    pub fn end(&mut self, location: LocationId, empty: &Value) {
-        if self.original.ended(location) {
-            let end = self.beside(location);
-            self.step(location, Action::Assume(empty.clone()), end);
+    /// Where no step leaves, the thread has ended when its buffer is empty too.
+    pub fn ends(&mut self, empty: &Value) {
+        for l in 0..self.original.locations.len() {
+            let location = LocationId::new(l);
+            if self.original.ended(location) {
+                let end = self.beside(location);
+                self.step(location, Action::Assume(empty.clone()), end);
+            }
         }
     }
 
@@ -256,8 +271,8 @@ impl<'m> Maker<'m> {
         Ok(first)
     }
 
-    /// What a store into a full buffer does.
-    pub fn overflows(&mut self, location: LocationId, full: Value) {
+    /// What a store into a full buffer does. No property looks inside a section: it is left first.
+    pub fn overflows(&mut self, location: LocationId, full: Value, in_section: bool) {
         let register = match self.overflow {
             Some(r) => r,
             None => {
@@ -268,7 +283,9 @@ impl<'m> Maker<'m> {
         };
         let stop = self.beside(location);
         let set = assign(register, Expr::Const(1));
-        self.steps(location, vec![Action::Assume(full), set], stop);
+        let mut actions = vec![Action::Assume(full), set];
+        actions.extend(in_section.then_some(Action::AtomicEnd));
+        self.steps(location, actions, stop);
         // Not an end: nothing is final after an overflow.
         self.step(stop, Action::Skip, stop);
     }

@@ -72,16 +72,9 @@ pub fn thread(maker: &mut Maker<'_>, k: usize) -> Result<(), Unreduced> {
             }
         }
     }
-    for location in maker.visible() {
-        maker.end(location, &empty);
-        let mut actions = vec![
-            Action::Assume(binary(Op2::Gt, read(buffer.count), 0)),
-            Action::AtomicBegin(wattle_model::Section::Drained),
-        ];
-        actions.extend(buffer.drain());
-        actions.push(Action::AtomicEnd);
-        maker.steps(location, actions, location);
-    }
+    maker.ends(&empty);
+    let pending = binary(Op2::Gt, read(buffer.count), 0);
+    maker.drains(&pending, &buffer.drain());
     Ok(())
 }
 
@@ -141,7 +134,7 @@ impl Buffer {
         if !self.exact {
             let full = binary(Op2::Eq, read(self.count), self.entries.len() as i64);
             put.push(Action::Assume(full.clone().negate()));
-            maker.overflows(ready, full);
+            maker.overflows(ready, full, maker.original.atomic[step.source.index()]);
         }
         put.push(assign(self.count, binary(Op2::Add, read(self.count), 1)));
         for (i, (lhs, rhs)) in self.entries.iter().enumerate() {

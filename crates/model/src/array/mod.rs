@@ -15,7 +15,8 @@
 //! - The parameters of a transition are different threads; `forall_other` ranges over all threads
 //!   that are not parameters.
 //! - `assumed` conditions (`invariant` in the surface language) are claimed never to hold. One that
-//!   speaks of constants only is an axiom about the system; any other must be proved like `unsafe`.
+//!   speaks only of what never changes (constants, and cells that no transition writes and of which `init` says
+//!   nothing) is an axiom about the system; any other must be proved like `unsafe`.
 //! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all threads.
 
 mod display;
@@ -279,10 +280,21 @@ impl ArraySystem {
         self.reads_weak(t) && self.writes_weak(t)
     }
 
-    /// Whether the formula speaks of constant cells only.
+    /// Whether the formula speaks of cells only that never change.
     pub fn only_constants(&self, f: &Formula) -> bool {
         let mut all = true;
-        f.for_each_access(&mut |a| all &= self.cell(a.cell).constant);
+        f.for_each_access(&mut |a| all &= self.never_changes(a.cell));
         all
+    }
+
+    /// A constant, or a cell that no transition writes and of which `init` says nothing: what is claimed of it
+    /// can only be meant as what it begins with.
+    fn never_changes(&self, cell: ArrayIndex) -> bool {
+        let mut updates = self.transitions.iter().flat_map(|t| &t.updates);
+        let mut told = false;
+        self.init
+            .body
+            .for_each_access(&mut |a| told |= a.cell == cell);
+        self.cell(cell).constant || !told && updates.all(|u| u.cell != cell)
     }
 }

@@ -43,6 +43,45 @@ pub struct Variables {
 /// More constants than this count as numbers.
 const FEW: usize = 12;
 
+/// Whether a variable that begins with 0 counts the threads of the only family: it is set to how many there are, or
+/// compared with that as soon as it was read. As an ordinary number it could not be.
+fn counts_threads(program: &Program, region: RegionId) -> bool {
+    let [family] = &program.families[..] else {
+        return false;
+    };
+    let speaks_of = |e: &Expr<Local>, which: &dyn Fn(&Local) -> bool| {
+        let mut found = false;
+        e.for_each_atom(&mut |l| found |= which(l));
+        found
+    };
+    let counts = |l: &Local| matches!(l, Local::Count(_));
+    let scalar = program.region(region).length == Length::Scalar;
+    let here = |p: &Place| scalar && matches!(p, Place::Region(r, _) if *r == region);
+    family.steps.iter().any(|s| match &s.action {
+        Action::Load { register, place } if here(place) => {
+            let read = |l: &Local| *l == Local::Register(*register);
+            let compares = |e: &Expr<Local>| speaks_of(e, &counts) && speaks_of(e, &read);
+            let mut next = family.steps.iter().filter(|n| n.source == s.target);
+            next.any(|n| matches!(&n.action, Action::Assume(e) if compares(e)))
+        }
+        Action::Store { place, value } if here(place) => {
+            matches!(value, Expr::Atom(l) if counts(l))
+        }
+        Action::Load { .. }
+        | Action::Store { .. }
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Skip
+        | Action::Assume(_)
+        | Action::Assert { .. }
+        | Action::Fence(_)
+        | Action::AtomicBegin(_)
+        | Action::AtomicEnd
+        | Action::Lock
+        | Action::Unlock => false,
+    })
+}
+
 impl Variables {
     pub fn infer(program: &Program, ranges: Ranges) -> Result<Self, Refused> {
         let mut v = Variables {
@@ -122,6 +161,11 @@ impl Variables {
             (_, Init::All(e)) => match (amount(e), id) {
                 (Some(Amount::Threads(_)), Variable::Region(r))
                     if program.region(r).length == Length::Scalar =>
+                {
+                    Holds::Counter
+                }
+                (Some(Amount::Number(0)), Variable::Region(r))
+                    if ty == Type::Int && counts_threads(program, r) =>
                 {
                     Holds::Counter
                 }
