@@ -5,6 +5,8 @@ use super::models::{self, Model};
 use super::{budget::Budget, output, units};
 use clap::Args;
 use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::time::Instant;
 use wattle::MemoryModel;
 use wattle::input::{self, InputError, InputLanguage, Source};
 use wattle_litmus::{Answer, NoAnswer, Summary, answer_by_traces, answer_by_vectors, answer_with};
@@ -31,6 +33,9 @@ pub struct Arguments {
     /// Which states the search leaves out
     #[arg(long, value_enum, default_value_t = units::Reduced::Persistent)]
     reduce: units::Reduced,
+    /// With herd's `Time` line too, the one line that differs from run to run
+    #[arg(long, conflicts_with = "json")]
+    time: bool,
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,
@@ -56,8 +61,8 @@ pub fn run(arguments: &Arguments) -> Exit {
     let models = models::named(&arguments.model);
     let mut first = true;
     for name in files {
-        let parsed = match read(name) {
-            Ok(parsed) => parsed,
+        let (parsed, hash) = match read(name) {
+            Ok(read) => read,
             Err(error) => {
                 objects.push(complain(name, &error));
                 exit = exit.max(Exit::Input);
@@ -65,6 +70,7 @@ pub fn run(arguments: &Arguments) -> Exit {
             }
         };
         for model in &models {
+            let started = Instant::now();
             let found = (budget).within(name, true, |control| match arguments.reduce {
                 units::Reduced::Traces => answer_by_traces(&parsed, *model, control),
                 units::Reduced::Cartesian => answer_by_vectors(&parsed, *model, control),
@@ -80,7 +86,10 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
             let text = match &found {
-                Ok(found) => text(found),
+                Ok(found) => {
+                    let time = (arguments.time).then(|| started.elapsed().as_secs_f64());
+                    text(found, time, hash.as_deref())
+                }
                 Err(why) => {
                     output::error(name, &why.to_string(), &[]);
                     continue;
@@ -128,14 +137,21 @@ fn is_litmus(name: &str) -> bool {
     InputLanguage::from_path(path) == Some(InputLanguage::Program(Language::Litmus))
 }
 
-fn read(name: &str) -> Result<ParsedLitmus, InputError> {
+/// The test, and its hash if the file has one in its head.
+fn read(name: &str) -> Result<(ParsedLitmus, Option<String>), InputError> {
     let language = Some(InputLanguage::Program(Language::Litmus));
     let Source { text, name, .. } = input::read(name, language)?;
     let parsed = parse_test(&text);
     let is_error = |d: &&wattle_syntax::Diagnostic| d.severity == Severity::Error;
     let errors = parsed.diagnostics.iter().filter(is_error).count();
     if errors == 0 && parsed.test.is_some() {
-        return Ok(parsed);
+        let head = text
+            .lines()
+            .take_while(|l| !l.trim_start().starts_with('{'));
+        let hash = head
+            .into_iter()
+            .find_map(|l| l.trim().strip_prefix("Hash="));
+        return Ok((parsed, hash.map(String::from)));
     }
     let reason = match errors {
         1 => "1 error".to_string(),
@@ -159,14 +175,22 @@ fn exit_of(found: &Result<Answer, NoAnswer>) -> Exit {
 }
 
 /// Herd's lines; what a search that was cut off may have missed is said first.
-fn text(found: &Answer) -> String {
-    match &found.limits {
+fn text(found: &Answer, time: Option<f64>, hash: Option<&str>) -> String {
+    let mut out = match &found.limits {
         None => found.summary.to_string(),
         Some(limits) => format!(
             "only up to {} buffered stores (NOT every final state): {}\n{}",
             limits.buffered_stores, limits.cause, found.summary
         ),
+    };
+    if let Some(seconds) = time {
+        let _ = writeln!(out, "Time {} {seconds:.2}", found.summary.name);
     }
+    // Herd computes it from the test as it reads it; ours is what the file says of itself.
+    if let Some(hash) = hash {
+        let _ = writeln!(out, "Hash={hash}");
+    }
+    out
 }
 
 fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> Value {

@@ -1,13 +1,17 @@
-//! `wattle show --reduce` and `--as boolean-program`: what predicate abstraction works on.
+//! `wattle show --reduce`, and forms that it makes: `--as boolean-program`, what predicate abstraction works on, and
+//! what other tools read.
 
 use super::exit::Exit;
+use super::output;
 use super::subject::{Failure, File};
+use wattle::check::property_text;
 use wattle::input::Source;
 use wattle::{MemoryModel, Reduce};
-use wattle_evidence::{Control, Reason, Task};
+use wattle_evidence::{Control, Reason, Refusal, Task};
 use wattle_extrapolate::reduction::reduce;
 use wattle_extrapolate::{Extrapolate, Method};
-use wattle_model::{Counts, Program, print};
+use wattle_model::{Counts, Instance, Program, print};
+use wattle_report::export::Title;
 use wattle_report::text;
 
 /// A memory model and how many entries its buffers have at most; if that is not given, as many as a proof takes.
@@ -60,11 +64,74 @@ pub fn wtl(
     counts: &Counts,
     (model, k): Bound,
 ) -> Result<String, Failure> {
+    let instance = file.instance(program, counts)?;
+    Ok(print::to_wtl(&with_buffers(
+        program,
+        &instance,
+        (model, k),
+    )?))
+}
+
+fn with_buffers(
+    program: &Program,
+    instance: &Instance,
+    (model, k): Bound,
+) -> Result<Program, Failure> {
     let why = "`k=proof` is for `--as boolean-program`: give a number here, as in `tso,k=2`";
     let k = k.ok_or_else(|| Failure::input(why))?;
+    reduce(program, instance, model, k).map_err(|why| Failure::input(why.0))
+}
+
+/// How another tool's text is written.
+pub type Print<'p> = dyn Fn(&Instance, Option<usize>, &Title<'_>) -> Result<String, Refusal> + 'p;
+
+/// The program and its first property for another tool.
+pub fn exported(
+    file: &File,
+    source: &Source,
+    program: &Program,
+    counts: &Counts,
+    bound: Option<Bound>,
+    print: &Print<'_>,
+) -> Result<String, Failure> {
     let instance = file.instance(program, counts)?;
-    let reduced = reduce(program, &instance, model, k).map_err(|why| Failure::input(why.0))?;
-    Ok(print::to_wtl(&reduced))
+    if instance.questions.is_empty() && !instance.demands.is_empty() {
+        let why = "properties of whole runs are not written in this form, only `never`, `always`, `finally`, \
+                   `reachable` and assertions";
+        return Err(Failure::input(why));
+    }
+    if program.properties.len() > 1 {
+        output::note("note: several properties; the first one is written\n");
+    }
+    let question = (!instance.questions.is_empty()).then_some(0);
+    let property = match question {
+        Some(q) => property_text(program, q),
+        None => "no property: assertions and faults only".into(),
+    };
+    let title = |memory| Title {
+        file: &source.name,
+        property: &property,
+        memory,
+    };
+    let refused = |refusal: Refusal| Failure::refused(source, &refusal);
+    let Some((model, k)) = bound else {
+        return print(&instance, question, &title("SC")).map_err(refused);
+    };
+    let reduced = with_buffers(program, &instance, (model, k))?;
+    let fixed = reduced.instance();
+    let fixed = fixed.map_err(|e| Failure::input(e.to_string()))?;
+    let mut memory = format!(
+        "{model} (buffers are variables of at most {} entries",
+        k.unwrap_or(0)
+    );
+    // An overflow is asked about by a property of its own.
+    if fixed.questions.len() > instance.questions.len() {
+        memory.push_str(
+            "; a store into a full one stops its thread, so nothing is said of longer ones",
+        );
+    }
+    memory.push(')');
+    print(&fixed, question, &title(&memory)).map_err(refused)
 }
 
 /// The boolean program of the first property.

@@ -7,7 +7,7 @@ use clap::Args;
 use wattle_auditor::{AuditError, audit_for_ever};
 use wattle_evidence::{Control, EvidenceFile, Lasso, Trace};
 use wattle_model::Program;
-use wattle_report::{json, lasso, text, why};
+use wattle_report::{json, lasso, text, walked, why};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -45,7 +45,7 @@ fn replay(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure>
     let task = kept.task(&instance);
     let task = task.map_err(|e| fail(Exit::Input, e.to_string()))?;
     let trace = &kept.evidence;
-    let states = trace.check(&task).map_err(|e| {
+    let states = walked::states(&task, trace).map_err(|e| {
         let reason = format!(
             "the trace does not replay: {e}\n\
              If Wattle wrote this file as it is, that is a bug in Wattle: please report it."
@@ -88,7 +88,14 @@ fn replay(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure>
             sc_forbids: None,
         };
         let n = trace.events.len();
-        let mut answer = format!("the trace replays on {} ({n} events)\n\n", task.model);
+        let nothing = match walked::is_walk(&task, trace) {
+            true => "; it shows nothing about a property",
+            false => "",
+        };
+        let mut answer = format!(
+            "the trace replays on {} ({n} events){nothing}\n\n",
+            task.model
+        );
         answer.push_str(&text::trace_text(&task, trace, Some(&why), output::style()));
         output::answer(&answer);
     }

@@ -15,8 +15,9 @@ use wattle_evidence::{Control, Task, Trace};
 use wattle_extrapolate::Method;
 use wattle_model::{Counts, Program, print};
 use wattle_repair::{Outcome, Places};
-use wattle_report::dot;
+use wattle_report::export::{promela, smt2};
 use wattle_report::picture::{Mark, threads};
+use wattle_report::{dot, walked};
 use wattle_syntax::gaps::{Gap, gaps};
 
 #[derive(Debug, Args)]
@@ -69,6 +70,10 @@ enum Form {
     BooleanProgram,
     /// An array-based system for any number of threads, in Cubicle-W's language
     Cubicle,
+    /// Processes for Spin, with the first property as an assertion, under SC or as --reduce says
+    Promela,
+    /// Constrained Horn clauses with the first property, under SC or as --reduce says
+    Smt2,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -106,7 +111,12 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
     let drawn = arguments.trace.is_some() || arguments.fences.is_some();
     if matches!(
         arguments.form,
-        Form::Wtl | Form::BooleanProgram | Form::Cubicle | Form::States
+        Form::Wtl
+            | Form::BooleanProgram
+            | Form::Cubicle
+            | Form::States
+            | Form::Promela
+            | Form::Smt2
     ) && drawn
     {
         let reason = "a graph is asked for: add --as svg or --as dot";
@@ -129,6 +139,11 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
         Subject::System(_) if arguments.form == Form::States => {
             let reason =
                 "array-based systems have no fixed number of threads, so no states to draw";
+            return Err(Failure::new(Exit::Input, reason));
+        }
+        Subject::System(_) if matches!(arguments.form, Form::Promela | Form::Smt2) => {
+            let reason =
+                "array-based systems have no fixed number of threads; `--as cubicle` writes them";
             return Err(Failure::new(Exit::Input, reason));
         }
         Subject::System(system) => return Ok(system.to_string()),
@@ -171,6 +186,13 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
             return reduced::boolean(&arguments.file, &source, &program, &counts, how, control);
         }
         (Form::States, _) => return states(arguments, &program, &counts, control),
+        (Form::Promela | Form::Smt2, bound) => {
+            let print = match arguments.form == Form::Promela {
+                true => promela::text,
+                false => smt2::text,
+            };
+            return reduced::exported(&arguments.file, &source, &program, &counts, bound, &print);
+        }
         _ => {}
     }
     // One thread shows the graph of a family of any number, two how they need fences.
@@ -254,7 +276,8 @@ fn order(arguments: &Arguments, path: &str) -> Result<String, Failure> {
     let instance = arguments.file.instance(&program, &kept.counts())?;
     let failed = |reason: String| Failure::input(reason).about(path);
     let task = kept.task(&instance).map_err(|e| failed(e.to_string()))?;
-    (kept.evidence.check(&task)).map_err(|e| failed(format!("the trace does not replay: {e}")))?;
+    walked::states(&task, &kept.evidence)
+        .map_err(|e| failed(format!("the trace does not replay: {e}")))?;
     let order = picture::order(&task, &kept.evidence)
         .map_err(|_| failed("the trace does not replay".into()))?;
     Ok(match arguments.form {

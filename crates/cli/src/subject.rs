@@ -6,7 +6,7 @@ use clap::Args;
 use std::io::Read;
 use wattle::input::{self, InputError, InputLanguage, Source, Subject};
 use wattle_evidence::Refusal;
-use wattle_model::{Counts, Instance, Program};
+use wattle_model::{Counts, Instance, InstanceError, Program};
 
 #[derive(Debug, Args)]
 pub struct File {
@@ -70,7 +70,15 @@ impl File {
                 Err(Failure::input("the program has no threads"))
             }
             Ok(instance) => Ok(instance),
-            Err(e) => Err(Failure::input(e.to_string())),
+            Err(e) => {
+                let hint = match &e {
+                    InstanceError::Unfixed { family, .. } => {
+                        format!("; `--threads {family}=2` takes two")
+                    }
+                    _ => String::new(),
+                };
+                Err(Failure::input(format!("{e}{hint}")))
+            }
         }
     }
 }

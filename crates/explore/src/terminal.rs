@@ -6,9 +6,11 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
 const HELP: &str = "\
-NUMBER    let that happen          u        undo            g N   go to step N (g 0: the beginning)
+NUMBER    let that happen
+u, p      back                     n        forward again
+g N       go to step N (g 0: the beginning)
 f         find a run that violates a property, and go to its end
-n         forward again            p        back            i N   begin in initial state N
+i N       begin in initial state N
 s         the source, with where the threads are
 w FILE    keep this run: `wattle explore --trace FILE` comes back here
 h         this help                q        leave
@@ -151,13 +153,10 @@ fn shown(subject: &Subject<'_>, view: &View) -> String {
                 .map(|v| format!("{}={}", v.name, v.value))
                 .collect()
         };
-        let _ = writeln!(
-            out,
-            "  {:<8} {at:<16} [{}]  {}",
-            t.name,
-            pairs(&t.buffer).join(" "),
-            pairs(&t.registers).join(" ")
-        );
+        let buffer = pairs(&t.buffer).join(" ");
+        let registers = pairs(&t.registers).join(" ");
+        let text = format!("  {:<8} {at:<16} [{buffer}]  {registers}", t.name);
+        let _ = writeln!(out, "{}", text.trim_end());
     }
     let cells = view.memory.iter().map(|c| {
         let mark = if c.changed { "*" } else { "" };

@@ -126,10 +126,10 @@ impl Subject<'_> {
         }
     }
 
-    /// The walk as a file for `wattle replay` and `wattle explore --trace`.
+    /// The walk as a file for `wattle replay` and `wattle explore --trace`. One that shows nothing is about no
+    /// question.
     pub fn file(&self, walk: &Walk) -> String {
-        let first = (!self.instance.questions.is_empty()).then_some(0);
-        let task = self.task(self.decided(walk).or(first));
+        let task = self.task(self.decided(walk));
         EvidenceFile::new(&task, &self.counts, self.trace(walk)).to_json()
     }
 }

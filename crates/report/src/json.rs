@@ -510,7 +510,7 @@ fn overtaking(instance: &Instance, o: &crate::why::Overtaking) -> OvertakingRepo
 
 /// The events of a trace; `None` if it does not replay.
 pub fn events(task: &Task<'_>, trace: &Trace) -> Option<Vec<EventReport>> {
-    let states = trace.check(task).ok()?;
+    let states = crate::walked::states(task, trace).ok()?;
     Some(reports(task.instance, trace, &states))
 }
 

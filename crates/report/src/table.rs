@@ -1,6 +1,7 @@
 //! A trace as columns: one per thread, then each thread's buffer, then the cells that changed.
 //! Drains are rows; an atomic block is one row; steps that touch nothing but unnamed registers are
-//! left out. Where the columns do not fit the line, the threads share one.
+//! left out. Where the columns do not fit the line, the threads share one, and what does not fit a column
+//! goes on below: nothing is cut off, for a value that is not shown is the one that mattered.
 
 use crate::words;
 use wattle_evidence::{Task, Trace};
@@ -138,9 +139,10 @@ pub fn row_number(rows: &[Row], event: usize) -> usize {
     1 + rows.iter().take_while(|r| r.last < event).count()
 }
 
-/// The widest a column of steps gets before it is cut.
+/// The widest a column of steps gets before it goes on below.
 const MAX_STEP: usize = 40;
 const MIN_STEP: usize = 14;
+const MIN_SHARED: usize = 10;
 const MAX_BUFFER: usize = 30;
 const MAX_MEMORY: usize = 40;
 
@@ -238,13 +240,19 @@ fn shared(
     let mine = |r: &Row| r.buffers[r.thread.index()].clone();
     let name = |r: &Row| instance.thread(r.thread).name.clone();
     let names = longest(&mut rows.iter().map(|r| chars(&name(r))), 16).max(6);
-    let buffers = longest(&mut rows.iter().map(|r| chars(&mine(r))), MAX_BUFFER).max(10);
-    let memory = longest(&mut rows.iter().map(|r| chars(&r.memory)), MAX_MEMORY).max(6);
-    let room = width.saturating_sub(number + names + buffers + memory + 8);
-    let steps = longest(
-        &mut rows.iter().map(|r| chars(&step(r))),
-        room.max(MIN_STEP),
-    );
+    let mut widths = [
+        longest(&mut rows.iter().map(|r| chars(&step(r))), MAX_STEP).max(4),
+        longest(&mut rows.iter().map(|r| chars(&mine(r))), MAX_BUFFER).max(10),
+        longest(&mut rows.iter().map(|r| chars(&r.memory)), MAX_MEMORY).max(6),
+    ];
+    let room = width.saturating_sub(number + names + 8);
+    while widths.iter().sum::<usize>() > room {
+        let Some(widest) = widths.iter_mut().max().filter(|w| **w > MIN_SHARED) else {
+            break;
+        };
+        *widest -= 1;
+    }
+    let [steps, buffers, memory] = widths;
     let mut out = String::new();
     let header = ["step", "thread", "does", "its buffer", "memory"];
     let widths = [number, names, steps, buffers, memory];
@@ -264,33 +272,80 @@ fn shared(
 }
 
 fn push_line(out: &mut String, cells: &[(String, usize)]) {
-    let mut line = String::new();
-    for (text, width) in cells {
-        let text = cut(text, *width);
-        let pad = width.saturating_sub(chars(&text)) + 2;
-        line.push_str(&text);
-        line.extend(std::iter::repeat_n(' ', pad));
+    let cells: Vec<_> = (cells.iter())
+        .map(|(text, width)| (folded(text, *width), *width))
+        .collect();
+    let height = cells.iter().map(|(lines, _)| lines.len()).max();
+    for i in 0..height.unwrap_or(0) {
+        let mut line = String::new();
+        for (lines, width) in &cells {
+            let text = lines.get(i).map_or("", String::as_str);
+            line.push_str(text);
+            line.extend(std::iter::repeat_n(
+                ' ',
+                width.saturating_sub(chars(text)) + 2,
+            ));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
     }
-    out.push_str(line.trim_end());
-    out.push('\n');
 }
 
 fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// At most `width` characters; a line number at the end survives.
-fn cut(text: &str, width: usize) -> String {
-    if chars(text) <= width {
-        return text.to_string();
-    }
-    let (head, tail) = match text.rsplit_once(" :") {
-        Some((head, line)) if line.bytes().all(|b| b.is_ascii_digit()) => {
-            (head, format!(" :{line}"))
+/// Lines of at most `width` characters, broken between words where that is possible; what goes on is a
+/// little further in.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut word: Vec<char> = word.chars().collect();
+        loop {
+            let line = lines.last().map_or(0, |l| chars(l));
+            let blank = line > INDENT.len() || (lines.len() == 1 && line > 0);
+            let Some(last) = lines.last_mut() else { break };
+            let room = width.saturating_sub(line + usize::from(blank));
+            if word.len() <= room {
+                if blank {
+                    last.push(' ');
+                }
+                last.extend(word);
+                break;
+            }
+            // A word longer than a line is broken anywhere.
+            if !blank {
+                last.extend(word.drain(..room.clamp(1, word.len())));
+            }
+            lines.push(INDENT.to_string());
         }
-        _ => (text, String::new()),
-    };
-    let room = width.saturating_sub(chars(&tail) + 1);
-    let head: String = head.chars().take(room).collect();
-    format!("{head}…{tail}")
+    }
+    lines
+}
+
+/// Before what goes on.
+const INDENT: &str = " ";
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn nothing_is_lost_where_it_does_not_fit() {
+        for width in 3..30 {
+            let text = "atomic: choosing[0] → 1, m = number[1] → 12 :11";
+            let lines = folded(text, width);
+            assert!(
+                lines.iter().all(|l| l.chars().count() <= width),
+                "{lines:?}"
+            );
+            let plain = |t: &str| t.replace(' ', "");
+            assert_eq!(plain(&lines.concat()), plain(text), "{lines:?}");
+        }
+        assert_eq!(
+            folded("m = number[1] → 0 :11", 14),
+            ["m = number[1]", " → 0 :11"]
+        );
+        assert_eq!(folded("", 4), [""]);
+    }
 }

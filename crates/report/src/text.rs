@@ -3,6 +3,7 @@
 use crate::finding::Finding;
 use crate::lasso;
 use crate::table;
+use crate::walked;
 use crate::why;
 use crate::words;
 use std::fmt::Write;
@@ -240,7 +241,7 @@ pub fn effort(finding: &Finding) -> String {
 
 /// The table of a trace, its end and the closing words.
 pub fn trace_text(task: &Task<'_>, trace: &Trace, why: Option<&why::Why>, style: Style) -> String {
-    let states = match trace.check(task) {
+    let states = match walked::states(task, trace) {
         Ok(states) => states,
         Err(e) => return format!("the trace does not replay: {e}\n"),
     };
@@ -250,7 +251,7 @@ pub fn trace_text(task: &Task<'_>, trace: &Trace, why: Option<&why::Why>, style:
     if !open.is_empty() {
         let _ = writeln!(out, "start {}", open.join(", "));
     }
-    if rows.is_empty() {
+    if rows.is_empty() && !walked::is_walk(task, trace) {
         out.push_str("the initial state already shows it\n");
     } else {
         out.push_str(&table::render(task.instance, &rows, style.width));
@@ -323,6 +324,7 @@ pub(crate) fn end(task: &Task<'_>, trace: &Trace, last: &Snapshot) -> String {
                 false => format!("deadlock: {} will never go on", stuck.join(", ")),
             }
         }
+        End::Target if walked::is_walk(task, trace) => "as far as it was walked".into(),
         End::Target => facts(task, last),
     }
 }

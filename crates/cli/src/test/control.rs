@@ -1,13 +1,16 @@
 //! The negative control: a gate that nothing can fail guards nothing. Each fence, lock and exchange of
-//! a program that holds is taken out in turn, and some property must then be violated.
+//! a program that holds is taken out in turn, and some property must then be violated. What is left is a program
+//! of its own, with the time of one.
 
 use super::report::{Case, Outcome};
+use crate::budget;
 use std::time::Instant;
 use wattle::{MemoryModel, Options, Run, Verdict};
 use wattle_model::Program;
 use wattle_repair::existing::{Kind, existing, without};
 
 pub fn cases(
+    file: &str,
     program: &Program,
     models: &[MemoryModel],
     options: &Options,
@@ -24,6 +27,7 @@ pub fn cases(
             Kind::Atomic | Kind::Buffered => "atomic statement",
             Kind::Lock => "lock",
         };
+        let _guard = budget::guard(file, options.timeout, options.memory);
         let outcome = noticed(&without(program, &[e]), models, options, run);
         Case {
             name: format!("without the {what} in line {}", e.span.line),
@@ -38,9 +42,11 @@ pub fn cases(
 /// Whether some property is violated under one of the memory models.
 fn noticed(program: &Program, models: &[MemoryModel], options: &Options, run: &Run<'_>) -> Outcome {
     let mut open = false;
+    let share = |t: std::time::Duration| t / models.len().max(1) as u32;
     for model in models {
         let options = Options {
             models: vec![*model],
+            timeout: options.timeout.map(share),
             ..options.clone()
         };
         let checked = match wattle::check_with(program, &options, run) {

@@ -79,7 +79,7 @@ fn one(
 ) -> Tested {
     let wanted = configured.cloned().unwrap_or_default();
     let timeout = wanted.timeout.or(arguments.budget.time());
-    let _guard = budget::guard(name, timeout, arguments.budget.bytes());
+    let guard = budget::guard(name, timeout, arguments.budget.bytes());
     let files = &arguments.files;
     let (source, subject, _) = match subject::load(name, files.language, files.mathematical) {
         Ok(loaded) => loaded,
@@ -161,9 +161,9 @@ fn one(
             mine.into_iter().all(|(_, e)| e.answer == Answer::Holds)
         };
         let models: Vec<MemoryModel> = models.iter().filter(holds).copied().collect();
-        tested
-            .cases
-            .extend(control::cases(program, &models, &options, &run));
+        drop(guard);
+        let controls = control::cases(name, program, &models, &options, &run);
+        tested.cases.extend(controls);
     }
     tested
 }

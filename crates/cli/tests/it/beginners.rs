@@ -105,6 +105,33 @@ fn slips() -> Vec<(String, &'static str, &'static str)> {
             "no function",
             "while swap(l, 1) == 1",
         ),
+        (body("var z;"), "there is no `var`", "`local x;`"),
+        (
+            body("r = x.load(Ordering::Acquire);"),
+            "unexpected `(`",
+            "a load is written `r = x;`",
+        ),
+        (
+            body("x.store(1);"),
+            "unexpected `(`",
+            "a store is written `x = 1;`",
+        ),
+        (body("p->next = 1;"), "unexpected `->`", "no pointers"),
+        (
+            body("for i in 0..1 { r = y[i][0]; }"),
+            "unexpected `[`",
+            "an array has one index",
+        ),
+        (
+            file("shared x[2][2];\nthread p { x[0] = 1; }\n"),
+            "unexpected `[`",
+            "an array has one index",
+        ),
+        (
+            file("struct node { int next; };\nshared x;\nthread p { x = 1; }\n"),
+            "there is no `struct`",
+            "each field is shared memory",
+        ),
         (
             body("const N = 3;"),
             "do not begin with a type",

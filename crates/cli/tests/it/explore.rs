@@ -48,6 +48,25 @@ fn a_walk_in_the_terminal() {
     assert_eq!(run(&["replay", &file, &kept]).code, 0);
     let out = terminal(&[&file, "--trace", &kept], "q\n");
     assert!(out.contains("this state violates: finally"), "{out}");
+    // So is one that shows nothing, and it says so.
+    terminal(&[&file], &format!("1\n1\nw {kept}\nq\n"));
+    let r = run(&["replay", &file, &kept]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(
+        r.out.contains("shows nothing about a property"),
+        "{}",
+        r.out
+    );
+    let page = s.path("run.html");
+    assert_eq!(run(&["replay", &file, &kept, "--html", &page]).code, 0);
+    assert_eq!(run(&["replay", &file, &kept, "--json"]).code, 0);
+    let drawn = run(&["show", &file, "--as", "svg", "--trace", &kept]);
+    assert_eq!(drawn.code, 0, "{}", drawn.err);
+    let out = terminal(&[&file, "--trace", &kept], "h\nq\n");
+    assert!(out.contains("step 2: "), "{out}");
+    assert!(out.contains("keep this run"), "{out}");
+    let help = out.lines().filter(|l| !l.contains("for help"));
+    assert!(help.into_iter().all(|l| l.chars().count() <= 78), "{out}");
     let out = terminal(&[&file], "99\nnonsense\n");
     assert!(
         out.contains("there are 2 choices") && out.contains("is no command"),

@@ -11,6 +11,7 @@ mod docs;
 mod evidence;
 mod examples;
 mod explore;
+mod export;
 mod families;
 mod fences;
 mod formats;

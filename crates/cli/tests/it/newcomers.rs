@@ -157,3 +157,24 @@ fn what_is_no_program_says_what_to_do() {
         r.out
     );
 }
+
+/// Herd's last lines: the hash that the file has, and the time where it is asked for.
+#[test]
+fn the_last_lines_of_litmus() {
+    let s = Scratch::new();
+    let text = "X86 SB\n\"Fre PodWR Fre PodWR\"\nHash=2d53e83cd627ba17\n{ x=0; y=0; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    let file = s.file("sb.litmus", text);
+    let r = run(&["litmus", &file]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(
+        r.out
+            .ends_with("Observation SB Sometimes 1 3\nHash=2d53e83cd627ba17\n"),
+        "{}",
+        r.out
+    );
+    let r = run(&["litmus", &file, "--time"]);
+    let lines: Vec<&str> = r.out.lines().rev().take(3).collect();
+    assert!(lines[0].starts_with("Hash="), "{}", r.out);
+    assert!(lines[1].starts_with("Time SB "), "{}", r.out);
+    assert!(lines[2].starts_with("Observation SB"), "{}", r.out);
+}

@@ -1,6 +1,6 @@
 //! What a person reads, as it is. `UPDATE_EXPECT=1 cargo test -p wattle text` rewrites it.
 
-use crate::support::{Scratch, ran, run, wattle};
+use crate::support::{Scratch, ran, root, run, wattle};
 use expect_test::{Expect, expect};
 
 /// What `wattle check` prints about the program.
@@ -247,7 +247,7 @@ never p.a == 0 && q.b == 0 && x == 1 && y == 1;
 }
 
 #[test]
-fn a_narrow_terminal_cuts_steps() {
+fn a_narrow_terminal_folds_steps() {
     let s = Scratch::new();
     let file = s.file("peterson.wtl", PETERSON);
     let narrow = wattle()
@@ -262,14 +262,38 @@ fn a_narrow_terminal_cuts_steps() {
         1     flag[0] = 1 :5                  [flag[0]=1]
         2     turn = 1 :6                     [flag[0]=1 turn=1]
         3     flag[1] → 0 :7                  [flag[0]=1 turn=1]
-        4     reaches cr… :7                  [flag[0]=1 turn=1]
+        4     reaches                         [flag[0]=1 turn=1]
+               critical :7
         5                     flag[1] = 1 :5  [flag[0]=1 turn=1]  [flag[1]=1]
         6                     turn = 0 :6     [flag[0]=1 turn=1]  [flag[1]=1 turn=0]
         7                     flag[0] → 0 :7  [flag[0]=1 turn=1]  [flag[1]=1 turn=0]
-        8                     reaches cr… :7  [flag[0]=1 turn=1]  [flag[1]=1 turn=0]
+        8                     reaches         [flag[0]=1 turn=1]  [flag[1]=1 turn=0]
+                               critical :7
         end   p0@critical, p1@critical
         why   p0 step 3 overtook step 1 (store flag[0], load flag[1]). SC forbids it.
               A fence after line 6 stops this run; `wattle fences` finds the least set.
     "#]]
     .assert_eq(&ran(narrow).out);
+}
+
+/// Where columns are too narrow for what is in them, it goes on below: no line is too long, nothing is cut.
+#[test]
+fn a_very_narrow_terminal_loses_nothing() {
+    let file = root().join("examples/bakery.wtl").display().to_string();
+    for columns in [60, 80] {
+        let narrow = wattle()
+            .args(["check", &file])
+            .env("COLUMNS", columns.to_string())
+            .output();
+        let r = ran(narrow);
+        assert_eq!(r.code, 1, "{}", r.err);
+        let table = r.out.lines().skip(2);
+        assert!(
+            table.into_iter().all(|l| l.chars().count() <= columns),
+            "{}",
+            r.out
+        );
+        assert!(!r.out.contains('…'), "{}", r.out);
+        assert!(r.out.contains("step  thread"), "{}", r.out);
+    }
 }

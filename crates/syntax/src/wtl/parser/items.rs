@@ -119,6 +119,10 @@ impl Parser<'_, '_> {
                 if let Some(d) = self.c_declaration(false) {
                     return Err(self.report(d));
                 }
+                if let Some(d) = self.c_structure() {
+                    self.report(d);
+                    return Ok(());
+                }
                 let known = STARTS
                     .iter()
                     .copied()

@@ -1,4 +1,4 @@
-//! What people write who come from C: each slip is one error with the words that help, and reading goes
+//! What people write who come from C or Rust: each slip is one error with the words that help, and reading goes
 //! on behind it.
 
 use super::Parser;
@@ -41,8 +41,12 @@ impl Parser<'_, '_> {
                  `thread p { … }`"
             }
         };
-        let message = format!("declarations do not begin with a type such as `{}`", t.text);
-        (is_type && named).then(|| Diagnostic::error(t.span, message).hint(hint))
+        let other = t.is("var") || t.is("auto") || (t.is("let") && next.is("mut"));
+        let message = match other {
+            true => format!("there is no `{}` here", t.text),
+            false => format!("declarations do not begin with a type such as `{}`", t.text),
+        };
+        ((is_type || other) && named).then(|| Diagnostic::error(t.span, message).hint(hint))
     }
 
     /// `x++;` or `++x;`
@@ -149,7 +153,12 @@ impl Parser<'_, '_> {
         if let Some(same) = known.iter().find(|k| **k == lower) {
             return Some(format!("did you mean `{same}`?"));
         }
-        // As C11, C++, Rust and the kernel call them.
+        Self::c_call(word).map(String::from)
+    }
+
+    /// What is written instead of a function, as C11, C++, Rust and the kernel call them.
+    fn c_call(word: &str) -> Option<&'static str> {
+        let lower = word.to_ascii_lowercase();
         let has = |part: &str| lower.contains(part);
         let hint = match () {
             () if has("compare_exchange") || has("cmpxchg") || has("compare_and_swap") => {
@@ -171,7 +180,41 @@ impl Parser<'_, '_> {
             }
             () => return None,
         };
-        Some(hint.to_string())
+        Some(hint)
+    }
+
+    /// `x.store(1)`, `p->next`, `a[0][1]`: what to write where an expression cannot go on.
+    pub(super) fn beyond(&self) -> Option<&'static str> {
+        match () {
+            () if self.at("(") => Self::c_call(self.last_text()),
+            () if self.at("->") => {
+                Some("there are no pointers: an array and an index, as in `next[p]`")
+            }
+            () if self.at("[") && self.last_text() == "]" => {
+                Some("an array has one index: `a[2 * i + j]`")
+            }
+            () => None,
+        }
+    }
+
+    /// `struct … { … };` and the like: skips to behind it.
+    pub(super) fn c_structure(&mut self) -> Option<Diagnostic> {
+        let t = self.token();
+        let words = ["struct", "typedef", "enum", "union", "class"];
+        if t.kind != Kind::Name || !words.contains(&t.text) {
+            return None;
+        }
+        while !self.at_end() && !self.at("{") && !self.at(";") {
+            self.advance();
+        }
+        if self.at("{") {
+            self.skip_braces();
+        }
+        self.eat(";");
+        let message = format!("there is no `{}`", t.text);
+        Some(Diagnostic::error(t.span, message).hint(
+            "each field is shared memory of its own: `shared head, tail;`, an array for several",
+        ))
     }
 
     /// What to do where `sign` was expected and something else came.
@@ -202,6 +245,7 @@ impl Parser<'_, '_> {
                 Some("braces are always needed: `while … { x = 1; }`, `if … { x = 1; }`")
             }
             "{" if self.at(";") => Some("an empty body is `{ }`"),
+            ";" => self.beyond(),
             _ => None,
         }
     }

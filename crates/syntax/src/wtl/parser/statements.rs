@@ -384,6 +384,8 @@ impl Parser<'_, '_> {
             if near.is_some() {
                 d.span = first.span;
                 d.hint = near;
+            } else {
+                d.hint = self.beyond().map(String::from);
             }
             return Err(self.report(d));
         }
