@@ -7,6 +7,7 @@
 
 use crate::expand::Known;
 use crate::explore::{Count, Search};
+use crate::row::Row;
 use crate::store::{ROOT, hash};
 use std::io::Read;
 use wattle_memory::compiled::{Notes, Slot};
@@ -223,7 +224,8 @@ impl<'k> Keeper<'k> {
         head.extend(count);
         head.push(u64::from(search.impatient));
         write_notes(&search.notes, &mut head);
-        head.extend(search.queue[search.taken..].iter().map(|k| k.to_word()));
+        let known = search.queue.after(search.count.expanded);
+        head.extend(known.map(Known::to_word));
         let bytes: Vec<u8> = head.iter().flat_map(|w| w.to_le_bytes()).collect();
         self.keep.commit(&bytes);
     }
@@ -262,9 +264,9 @@ impl Left {
         }
         search.notes = notes;
         let left = states.checked_sub(search.count.expanded)?;
-        search.queue = (0..left)
-            .map(|_| from.next().map(Known::from_word))
-            .collect::<Option<Vec<Known>>>()?;
+        let known = (0..left).map(|_| from.next().map(Known::from_word));
+        let known = known.collect::<Option<Vec<Known>>>()?;
+        search.queue = Row::from(search.count.expanded, known.into_iter());
         Some(())
     }
 }

@@ -20,8 +20,10 @@ use crate::expand::{Expand, Known};
 use crate::explore::{Ended, Look, Order, Search, ended, is_mark, owed, to_mark};
 use crate::index::{Index, Slot, Stripe, prefetch, tag};
 use crate::pairs::Pairs;
+use crate::row::Row;
 use crate::store::{Room, Store, Stored, same};
 use crate::tree::{Parents, Tree};
+use std::mem::take;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use wattle_evidence::Control;
@@ -31,8 +33,11 @@ use wattle_memory::compiled::{Flaw, Found, Machine, Notes};
 const PART: usize = 1 << 10;
 /// States expanded at once, at most.
 const BATCH: usize = 1 << 8;
-/// States for each worker between meetings.
+/// States for each worker between meetings, and how many times as many in a large search, which meetings would hold up more
+/// than a moment's delay at its end.
 const TOGETHER: usize = 1 << 13;
+const LONGER: usize = 4;
+const LARGE: usize = 1 << 20;
 /// A level with fewer states left is not worth the meetings.
 pub const WORTH_IT: usize = 1 << 12;
 /// Words of successors for each worker between meetings, about: a few polls of a search, so that one that is going
@@ -58,7 +63,9 @@ pub struct Crew<E> {
 /// What they make, on its way to the store.
 struct Exchange {
     workers: usize,
+    /// Only the first `busy` ones have anything in them; what others hold is used again.
     parts: Vec<Part>,
+    busy: usize,
     shares: Vec<Missing>,
 }
 
@@ -107,6 +114,7 @@ impl<E: Expand> Crew<E> {
             exchange: Exchange {
                 workers,
                 parts: Vec::new(),
+                busy: 0,
                 shares: Vec::new(),
             },
         }
@@ -143,40 +151,45 @@ impl<E: Expand> Crew<E> {
         let shares = self.exchange.shares.len();
         share_out(
             std::iter::once(&mut self.first).chain(&mut self.others),
-            self.exchange.parts.iter_mut(),
+            self.exchange.busy().iter_mut(),
             |expand, part| part.expand(*expand, searched, shares, &waiting, control),
         );
         // What comes after a part that is not complete is for another time; not so what menus told, they are
         // remembered.
-        let parts = &mut self.exchange.parts;
+        let parts = self.exchange.busy();
         parts.iter().for_each(|p| notes.join(&p.notes));
         let whole = parts.iter().take_while(|p| p.done == p.count).count();
-        parts.truncate(whole + 1);
+        self.exchange.busy = parts.len().min(whole + 1);
     }
 }
 
 impl Exchange {
     /// Cuts so many of the states to be expanded into parts.
     fn cut(&mut self, searched: &Searched<'_, '_>, states: usize, least: usize) {
-        let shares = (2 * self.workers).next_power_of_two();
+        let shares = (4 * self.workers).next_power_of_two();
         let shares = shares.min(Index::MOST_SHARES);
         self.shares.resize_with(shares, Missing::default);
         let size = (states / (4 * self.workers)).clamp(least.min(BATCH), PART);
         let parts = states.div_ceil(size);
-        self.parts.truncate(parts);
-        self.parts.resize_with(parts, || Part {
-            first: 0,
-            count: 0,
-            done: 0,
-            used: 0,
-            batches: Vec::new(),
-            cut: None,
-            notes: searched.machine.notes(),
-        });
-        for (i, part) in self.parts.iter_mut().enumerate() {
+        self.busy = parts;
+        self.parts
+            .resize_with(parts.max(self.parts.len()), || Part {
+                first: 0,
+                count: 0,
+                done: 0,
+                used: 0,
+                batches: Vec::new(),
+                cut: None,
+                notes: searched.machine.notes(),
+            });
+        for (i, part) in self.busy().iter_mut().enumerate() {
             part.first = (searched.expanded + i * size) as u32;
             part.count = size.min(states - i * size);
         }
+    }
+
+    fn busy(&mut self) -> &mut [Part] {
+        &mut self.parts[..self.busy]
     }
 
     fn bytes(&self) -> u64 {
@@ -186,7 +199,9 @@ impl Exchange {
     }
 
     fn batches(&self) -> Vec<&Batch> {
-        let batches = self.parts.iter().flat_map(|p| &p.batches[..p.used]);
+        let batches = self.parts[..self.busy]
+            .iter()
+            .flat_map(|p| &p.batches[..p.used]);
         batches.collect()
     }
 }
@@ -231,17 +246,12 @@ impl Part {
         while self.done < self.count && self.cut.is_none() && (self.used == 0 || !enough()) {
             let first = self.first + self.done as u32;
             let count = (self.count - self.done).min(to_mark(first as usize));
-            let from = first as usize - search.expanded;
-            let count = match search.tree {
-                None => count.min(search.store.together(first)),
-                Some((tree, row)) => {
-                    tree.states(&row[from..from + count], &mut unfolded);
-                    count
-                }
-            };
             let states = match search.tree {
                 None => search.store.states(first, count),
-                Some(_) => &unfolded,
+                Some(tree) => {
+                    tree.states(tree.row.some(first, count), &mut unfolded);
+                    &unfolded
+                }
             };
             let numbers: [u32; BATCH] = std::array::from_fn(|i| first + i as u32);
             if self.batches.len() == self.used {
@@ -254,7 +264,7 @@ impl Part {
                 search.machine,
                 states,
                 &numbers[..count],
-                &search.known[from..from + count],
+                search.known.some(first, count),
                 &mut self.notes,
                 batch,
             );
@@ -269,12 +279,11 @@ impl Part {
             self.done += done;
             match search.tree {
                 // It is sorted when all its pairs are known.
-                Some((tree, row)) => {
-                    let pairs = &row[from..from + count];
+                Some(tree) => {
                     let parents = Parents {
                         first,
                         states,
-                        pairs,
+                        pairs: tree.row.some(first, count),
                     };
                     tree.look_up(batch, Some(parents));
                 }
@@ -289,14 +298,20 @@ impl Part {
 struct Searched<'s, 'i> {
     machine: &'s Machine<'i>,
     store: &'s Store,
-    /// If states are compressed, they are here, and what is stored of those to be expanded.
-    tree: Option<(&'s Tree, &'s [u64])>,
+    /// If states are compressed, they are here.
+    tree: Option<&'s Tree>,
     /// What is known about the states to be expanded, after so many that were.
-    known: &'s [Known],
+    known: &'s Row<Known>,
     expanded: usize,
 }
 
 impl Missing {
+    fn begin(&mut self, batches: usize) {
+        self.new.clear();
+        self.ends.clear();
+        self.ends.reserve(batches);
+    }
+
     /// Looks up what belongs to this share, and puts in what is not there under numbers from `first` on.
     fn find<const W: usize>(
         &mut self,
@@ -306,8 +321,9 @@ impl Missing {
         batches: &[&Batch],
         first: u32,
     ) {
-        self.new.clear();
-        self.ends.clear();
+        self.begin(batches.len());
+        // Neighbours are written by others: each of them keeps what it finds to itself until it is done.
+        let (mut found, mut ends) = (take(&mut self.new), take(&mut self.ends));
         let stripe_of = |tag, stripes: &[Stripe]| Index::in_share(tag, stripes.len());
         let mut more = [0; Index::MOST_SHARES];
         for waiting in batches.iter().flat_map(|b| b.of_share(share)) {
@@ -333,7 +349,7 @@ impl Missing {
                     let other = match number.checked_sub(first) {
                         None => stored.state(number),
                         Some(new) => {
-                            let new = &self.new[new as usize];
+                            let new = &found[new as usize];
                             batches[new.batch as usize].state(new.at as usize)
                         }
                     };
@@ -341,8 +357,8 @@ impl Missing {
                 };
                 let stripe = stripe_of(*tag, stripes);
                 if let Err(slot) = stripes[stripe].find(*tag, is_it) {
-                    stripes[stripe].set(slot, first + self.new.len() as u32, *tag);
-                    self.new.push(New {
+                    stripes[stripe].set(slot, first + found.len() as u32, *tag);
+                    found.push(New {
                         batch: number,
                         at: *at,
                         stripe: stripe as u32,
@@ -350,14 +366,15 @@ impl Missing {
                     });
                 }
             }
-            self.ends.push(self.new.len());
+            ends.push(found.len());
         }
+        (self.new, self.ends) = (found, ends);
     }
 
     /// The same where states are compressed.
     fn find_pairs(&mut self, share: usize, sets: &mut [Pairs], batches: &[&Batch]) {
-        self.new.clear();
-        self.ends.clear();
+        self.begin(batches.len());
+        let (mut found, mut ends) = (take(&mut self.new), take(&mut self.ends));
         for (number, batch) in (0..).zip(batches) {
             let count = sets.len();
             let mine = batch.of_share(share).iter();
@@ -367,7 +384,7 @@ impl Missing {
             }
             for (at, set) in mine {
                 if sets[set].insert(batch.pairs[at as usize]) {
-                    self.new.push(New {
+                    found.push(New {
                         batch: number,
                         at,
                         stripe: 0,
@@ -375,8 +392,9 @@ impl Missing {
                     });
                 }
             }
-            self.ends.push(self.new.len());
+            ends.push(found.len());
         }
+        (self.new, self.ends) = (found, ends);
     }
 
     /// What was new of one batch.
@@ -401,9 +419,9 @@ struct Numbered<'s> {
     batch: &'s mut Batch,
     first: u32,
     room: Room<'s>,
-    known: &'s mut [Known],
+    known: Vec<&'s mut [Known]>,
     /// Where pairs go, if states are compressed.
-    pairs: Option<&'s mut [u64]>,
+    pairs: Option<Vec<&'s mut [u64]>>,
 }
 
 impl Numbered<'_> {
@@ -421,12 +439,12 @@ impl Numbered<'_> {
             (batch.state(at), batch.keys[at].parent)
         });
         self.room.fill(rows);
-        for (at, known) in batch.new.iter().zip(self.known) {
+        for (at, known) in batch.new.iter().zip(self.known.into_iter().flatten()) {
             *known = batch.known[*at as usize];
         }
         match self.pairs {
             Some(pairs) => {
-                for (at, pair) in batch.new.iter().zip(pairs) {
+                for (at, pair) in batch.new.iter().zip(pairs.into_iter().flatten()) {
                     *pair = batch.pairs[*at as usize];
                 }
             }
@@ -463,22 +481,23 @@ impl Search<'_, '_> {
         let workers = crew.exchange.workers;
         let each = self.count.successors as usize / self.count.expanded.max(1) + 1;
         let most = WORDS / (each * self.machine.words.max(1));
-        let states = left.min(most.clamp(BATCH, TOGETHER) * workers);
+        let longer = if self.len() < LARGE { 1 } else { LONGER };
+        let states = left.min(most.clamp(BATCH, TOGETHER) * longer * workers);
         let searched = Searched {
             machine: self.machine,
             store: &self.store,
-            tree: self.tree.as_ref().map(|t| (t, &t.row[self.taken..])),
-            known: &self.queue[self.taken..],
+            tree: self.tree.as_ref(),
+            known: &self.queue,
             expanded: self.count.expanded,
         };
         let states = (states, self.worth_it);
         crew.expand(&searched, &mut self.notes, states, control);
         if let Some(tree) = &mut self.tree {
-            let parts = crew.exchange.parts.iter_mut();
+            let shares = crew.exchange.shares.len();
+            let parts = crew.exchange.busy().iter_mut();
             let batches = parts.flat_map(|p| &mut p.batches[..p.used]);
             let mut batches: Vec<&mut Batch> = batches.collect();
             batches.iter_mut().for_each(|batch| tree.add_missing(batch));
-            let shares = crew.exchange.shares.len();
             share_out(0..workers, batches.into_iter(), |_, batch| {
                 batch.sort_by(shares, |batch, at| Tree::tag(batch.pairs[at]));
             });
@@ -520,7 +539,7 @@ impl Search<'_, '_> {
             None => marks.len().saturating_sub(1),
         };
         self.count.successors = count.successors;
-        let parts = &exchange.parts;
+        let parts = &exchange.parts[..exchange.busy];
         self.take(parts.iter().map(|p| p.done).sum());
         let cut = parts.last().and_then(|p| p.cut);
         for (count, states) in &marks[..looked] {
@@ -570,34 +589,31 @@ impl Search<'_, '_> {
         let Exchange {
             workers,
             parts,
+            busy,
             shares,
         } = exchange;
-        let batches = parts.iter_mut().flat_map(|p| &mut p.batches[..p.used]);
+        let batches = parts[..*busy]
+            .iter_mut()
+            .flat_map(|p| &mut p.batches[..p.used]);
         let batches: Vec<&mut Batch> = batches.collect();
         let of_batch = |b: usize| shares.iter().map(|s| s.of_batch(b).len()).sum();
         let new: Vec<usize> = (0..batches.len()).map(of_batch).collect();
-        let queued = self.queue.len();
-        let total: usize = new.iter().sum();
-        self.queue.resize(queued + total, Known::NOTHING);
-        let mut known = &mut self.queue[queued..];
-        let mut pairs = self.tree.as_mut().map(|tree| {
-            tree.row.resize(queued + total, 0);
-            &mut tree.row[queued..]
-        });
+        let known = self.queue.make_room(&new);
         let mut next = first;
-        let rooms: Vec<Room<'_>> = match pairs {
-            None => self.store.make_room(&new),
-            Some(_) => new.iter().map(|_| Room::nowhere()).collect(),
+        let (rooms, mut pairs) = match &mut self.tree {
+            None => (self.store.make_room(&new), None),
+            Some(tree) => {
+                let nowhere = new.iter().map(|_| Room::nowhere());
+                (
+                    nowhere.collect(),
+                    Some(tree.row.make_room(&new).into_iter()),
+                )
+            }
         };
-        let numbered = batches.into_iter().zip(rooms).zip(&new).enumerate();
-        let numbered = numbered.map(|(number, ((batch, room), new))| {
-            let (mine, rest) = std::mem::take(&mut known).split_at_mut(*new);
-            known = rest;
-            let mine_of_pairs = pairs.take().map(|all| {
-                let (mine, rest) = all.split_at_mut(*new);
-                pairs = Some(rest);
-                mine
-            });
+        let numbered = batches.into_iter().zip(rooms).zip(known).zip(&new);
+        let numbered = numbered.enumerate();
+        let numbered = numbered.map(|(number, (((batch, room), known), new))| {
+            let pairs = pairs.as_mut().and_then(Iterator::next);
             let first = next;
             next += *new as u32;
             Numbered {
@@ -605,8 +621,8 @@ impl Search<'_, '_> {
                 batch,
                 first,
                 room,
-                known: mine,
-                pairs: mine_of_pairs,
+                known,
+                pairs,
             }
         });
         let mut looks: Vec<(L, End)> = (0..*workers).map(|_| (look.fork(), None)).collect();

@@ -55,6 +55,12 @@ pub struct Known {
 /// chance as well.
 const LONGEST: u32 = 96;
 
+impl Default for Known {
+    fn default() -> Self {
+        Known::NOTHING
+    }
+}
+
 impl Known {
     pub const NOTHING: Known = Known {
         asleep: 0,

@@ -24,6 +24,7 @@ use crate::batch::Batch;
 use crate::checkpoint::Keeper;
 use crate::crew::{Crew, WORTH_IT};
 use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
+use crate::row::Row;
 use crate::store::{ROOT, Store};
 use crate::tree::{Parents, Tree, halves};
 use std::ops::Range;
@@ -94,9 +95,8 @@ pub struct Search<'m, 'i> {
     pub(crate) batch: Batch,
     /// States to be expanded (depth-first), newest last.
     stack: Vec<u32>,
-    /// The states to be expanded (breadth-first), oldest first, after `taken` that were.
-    pub(crate) queue: Vec<Known>,
-    pub(crate) taken: usize,
+    /// What is known about the states to be expanded (breadth-first).
+    pub(crate) queue: Row<Known>,
     pub count: Count,
     /// States that have to be expanded again, with all their events.
     pub(crate) owed: Vec<u32>,
@@ -159,8 +159,6 @@ impl Count {
 
 /// As many states as are expanded at a time, breadth-first.
 const BATCH: usize = 64;
-/// So many known states may be left behind in the queue.
-const TAKEN: usize = 1 << 10;
 /// As many expansions show whether anything is left out.
 const PATIENCE: usize = 1 << 10;
 /// Expansions between two looks at the clock.
@@ -191,7 +189,7 @@ macro_rules! for_machine {
 pub(crate) use for_machine;
 
 /// Breadth-first one looks up only when so many states are expanded, or a level: the same moments for any number of
-/// workers. No batch goes beyond one.
+/// workers. No batch goes beyond one, so that the states of a batch lie together in the store and in rows.
 const MARK: usize = 1 << 8;
 
 pub(crate) fn is_mark(expanded: usize) -> bool {
@@ -214,8 +212,7 @@ impl<'m, 'i> Search<'m, 'i> {
             order,
             batch: Batch::new(machine.words),
             stack: Vec::new(),
-            queue: Vec::new(),
-            taken: 0,
+            queue: Row::default(),
             count: Count::default(),
             owed: Vec::new(),
             last: None,
@@ -269,7 +266,7 @@ impl<'m, 'i> Search<'m, 'i> {
             memory: self.tree.as_ref().map_or(self.store.bytes(), Tree::bytes)
                 + self.remembered
                 + 4 * self.stack.capacity() as u64
-                + (size_of::<Known>() * self.queue.capacity()) as u64,
+                + self.queue.bytes(),
             depth: self.complete_depth(),
         }
     }
@@ -310,9 +307,7 @@ impl<'m, 'i> Search<'m, 'i> {
         }
         look.fit(self.machine);
         // Menus are those of a machine.
-        for known in &mut self.queue {
-            *known = known.without_menus();
-        }
+        self.queue.change(Known::without_menus);
         let workers = match self.order {
             Order::BreadthFirst => control.workers(),
             Order::DepthFirst => 1,
@@ -360,14 +355,13 @@ impl<'m, 'i> Search<'m, 'i> {
             let numbers: [u32; BATCH] = std::array::from_fn(|i| index + i as u32);
             let numbers = &numbers[..count];
             let known = match self.order {
-                Order::BreadthFirst => &self.queue[self.taken..self.taken + count],
+                Order::BreadthFirst => self.queue.some(index, count),
                 Order::DepthFirst => &[Known::NOTHING],
             };
             let states = match &self.tree {
                 None => self.store.states(index, count),
                 Some(tree) => {
-                    let pairs = &tree.row[self.taken..self.taken + count];
-                    tree.states(pairs, &mut unfolded);
+                    tree.states(tree.row.some(index, count), &mut unfolded);
                     &unfolded
                 }
             };
@@ -378,7 +372,7 @@ impl<'m, 'i> Search<'m, 'i> {
                 let parents = Parents {
                     first: index,
                     states: &unfolded,
-                    pairs: &tree.row[self.taken..self.taken + count],
+                    pairs: tree.row.some(index, count),
                 };
                 tree.look_up(batch, Some(parents));
             }
@@ -564,11 +558,7 @@ impl<'m, 'i> Search<'m, 'i> {
                 let first = self.count.expanded as u32;
                 let left = self.count.level_end - self.count.expanded;
                 let count = left.min(BATCH).min(to_mark(self.count.expanded));
-                let together = match &self.tree {
-                    None => self.store.together(first),
-                    Some(_) => count,
-                };
-                (count > 0).then(|| (first, count.min(together)))
+                (count > 0).then_some((first, count))
             }
             Order::DepthFirst => Some((*self.stack.last()?, 1)),
         }
@@ -578,20 +568,16 @@ impl<'m, 'i> Search<'m, 'i> {
     #[inline]
     pub(crate) fn take(&mut self, count: usize) {
         self.count.expanded += count;
-        match self.order {
-            Order::BreadthFirst => self.taken += count,
-            Order::DepthFirst => self.stack.truncate(self.stack.len() - count),
+        if self.order == Order::DepthFirst {
+            self.stack.truncate(self.stack.len() - count);
         }
     }
 
-    /// Forgets what was known about the states that are expanded, if it is much.
+    /// Forgets what was known about the states that are expanded.
     fn tidy(&mut self) {
-        if self.taken > TAKEN && self.taken > self.queue.len() / 2 {
-            self.queue.drain(..self.taken);
-            if let Some(tree) = &mut self.tree {
-                tree.row.drain(..self.taken);
-            }
-            self.taken = 0;
+        self.queue.forget(self.count.expanded);
+        if let Some(tree) = &mut self.tree {
+            tree.row.forget(self.count.expanded);
         }
     }
 
@@ -599,9 +585,7 @@ impl<'m, 'i> Search<'m, 'i> {
     pub(crate) fn owe(&mut self, owed: &[u32]) {
         self.owed.extend(owed);
         if let Some(tree) = &mut self.tree {
-            // Queue and row begin with this number.
-            let first = self.count.expanded - self.taken;
-            let row = owed.iter().map(|n| tree.row[*n as usize - first]);
+            let row = owed.iter().flat_map(|n| tree.row.some(*n, 1));
             tree.owed.extend(row);
         }
     }
@@ -623,7 +607,7 @@ impl<'m, 'i> Search<'m, 'i> {
         } = &self.batch;
         let before = self.stack.len();
         match self.order {
-            Order::BreadthFirst => self.queue.extend(new.iter().map(|i| known[*i as usize])),
+            Order::BreadthFirst => new.iter().for_each(|i| self.queue.push(known[*i as usize])),
             Order::DepthFirst => self.stack.extend(first..self.store.len() as u32),
         }
         // The first successor is expanded first.

@@ -2,8 +2,8 @@
 //!
 //! An entry is a state's number and a tag, the upper half of its hash. The tag's first bits say which
 //! stripe, the next ones which slot to begin at, so states that meet in a slot differ in the rest of it
-//! and a probe rarely touches a state that is not the one. A stripe grows alone, and from its entries alone:
-//! slots are in the order of tags, so growing is one pass over both tables and touches no state. Stripes share
+//! and a probe rarely touches a state that is not the one. A stripe grows alone, in place, and from its entries alone:
+//! slots are in the order of tags, so growing is one pass over the table and touches no state. Stripes share
 //! nothing, so several workers can fill several at once.
 
 /// As bits of the tag, how many stripes there are once there are many states.
@@ -103,18 +103,40 @@ impl Stripe {
             };
         }
         if size != self.slots.len() {
-            let larger = Stripe::new(size, self.bits);
-            let old = std::mem::replace(self, larger);
-            old.slots.iter().for_each(|e| self.place(*e));
+            self.lengthen(size);
         }
     }
 
-    /// Puts an entry known to be new into the first free slot; nothing if it is none.
+    /// Moves the entries to their new homes, in place and the last ones first. What an entry meets on its way from its new home
+    /// on is where it will stay, unless that home is before the old slot or the way leads around the end: these
+    /// few are put in when all others are.
+    fn lengthen(&mut self, size: usize) {
+        let old = self.slots.len();
+        self.slots.reserve_exact(size - old);
+        self.slots.resize(size, 0);
+        let mut late = Vec::new();
+        for slot in (0..old).rev() {
+            let entry = std::mem::take(&mut self.slots[slot]);
+            if entry == 0 {
+                continue;
+            }
+            let home = self.home(entry as u32);
+            let free = match home < slot {
+                true => None,
+                false => self.slots[home..].iter_mut().find(|e| **e == 0),
+            };
+            match free {
+                Some(free) => *free = entry,
+                None => late.push(entry),
+            }
+        }
+        self.used -= late.len();
+        late.into_iter().for_each(|entry| self.place(entry));
+    }
+
+    /// Puts an entry known to be new into the first free slot.
     #[inline]
     fn place(&mut self, entry: u64) {
-        if entry == 0 {
-            return;
-        }
         let mut slot = self.home(entry as u32);
         while self.slots[slot] != 0 {
             slot += 1;
@@ -251,4 +273,30 @@ pub fn prefetch<T>(p: &T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = p;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries are found wherever they lie when a stripe grows: at the ends, in a crowd, around the end.
+    #[test]
+    fn what_was_there_is_there_when_it_has_grown() {
+        for spread in [1, 1 << 9, 1 << 20, u32::MAX / 900] {
+            let mut stripe = Stripe::new(16, 0);
+            for number in 0..900u32 {
+                let tag = u32::MAX.wrapping_sub(number.wrapping_mul(spread));
+                stripe.reserve(1);
+                let slot = stripe.find(tag, |n| n == number);
+                stripe.set(slot.expect_err("it is new"), number, tag);
+                assert_eq!(stripe.used as u32, number + 1);
+                if number.is_multiple_of(61) || number > 890 {
+                    for n in 0..=number {
+                        let tag = u32::MAX.wrapping_sub(n.wrapping_mul(spread));
+                        assert_eq!(stripe.find(tag, |other| other == n).ok(), Some(n));
+                    }
+                }
+            }
+        }
+    }
 }

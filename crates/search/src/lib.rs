@@ -25,6 +25,7 @@ mod pairs;
 mod path;
 pub mod question;
 pub mod rounds;
+mod row;
 pub mod store;
 mod tree;
 mod walk;

@@ -5,6 +5,7 @@
 
 use crate::batch::Batch;
 use crate::index::{Index, Stripe, prefetch, tag};
+use crate::row::deal;
 
 /// The parent of an initial state.
 pub const ROOT: u32 = u32::MAX;
@@ -178,17 +179,31 @@ impl Store {
             self.index.grow(tag);
         }
         if self.count.is_multiple_of(CHUNK) {
-            // The first chunk grows as it fills: most searches are tiny.
-            let room = if index == 0 { 0 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(room * words));
-            self.parents.push(Vec::with_capacity(room));
+            self.add_chunk();
         }
+        let at = self.count % CHUNK;
         if let (Some(chunk), Some(parents)) = (self.chunks.last_mut(), self.parents.last_mut()) {
-            append(chunk, state);
-            parents.push(parent);
+            match chunk.get_mut(at * words..(at + 1) * words) {
+                Some(to) => {
+                    copy(to, state);
+                    parents[at] = parent;
+                }
+                None => {
+                    append(chunk, state);
+                    parents.push(parent);
+                }
+            }
         }
         self.count += 1;
         Inserted { index, new: true }
+    }
+
+    /// The first chunk grows as it fills: most searches are tiny. The memory of others is not touched before it is
+    /// used.
+    fn add_chunk(&mut self) {
+        let room = if self.count == 0 { 0 } else { CHUNK };
+        self.chunks.push(vec![0; room * self.words]);
+        self.parents.push(vec![0; room]);
     }
 
     /// The parent is this one if it is less.
@@ -226,47 +241,36 @@ impl Store {
     /// is not told.
     pub fn make_room(&mut self, counts: &[usize]) -> Vec<Room<'_>> {
         let (words, first) = (self.words, self.count);
-        self.count += counts.iter().sum::<usize>();
-        let mut at = first;
-        while at < self.count {
-            if at.is_multiple_of(CHUNK) {
-                self.chunks.push(Vec::with_capacity(CHUNK * words));
-                self.parents.push(Vec::with_capacity(CHUNK));
+        let end = first + counts.iter().sum::<usize>();
+        while self.count < end {
+            if self.count.is_multiple_of(CHUNK) {
+                self.add_chunk();
             }
-            let end = self.count.min((at / CHUNK + 1) * CHUNK);
-            self.chunks[at / CHUNK].resize((end - 1) % CHUNK * words + words, 0);
-            self.parents[at / CHUNK].resize((end - 1) % CHUNK + 1, ROOT);
-            at = end;
+            let to = end.min((self.count / CHUNK + 1) * CHUNK);
+            let used = (to - 1) % CHUNK + 1;
+            if let (Some(chunk), Some(parents)) = (self.chunks.last_mut(), self.parents.last_mut())
+                && parents.len() < used
+            {
+                chunk.resize(used * words, 0);
+                parents.resize(used, 0);
+            }
+            self.count = to;
         }
         let chunk = first / CHUNK;
-        let mut skip = first % CHUNK;
-        let parts = self.chunks[chunk..]
-            .iter_mut()
-            .zip(&mut self.parents[chunk..]);
-        let mut parts = parts.map(|(states, parents)| {
-            let skip = std::mem::take(&mut skip);
-            (&mut states[skip * words..], &mut parents[skip..])
-        });
-        let mut free: Piece<'_> = Default::default();
-        let room = |count: &usize| {
-            let mut pieces = Vec::with_capacity(1);
-            let mut left = *count;
-            while left > 0 {
-                if free.1.is_empty() {
-                    let Some(next) = parts.next() else { break };
-                    free = next;
-                }
-                let (states, parents) = std::mem::take(&mut free);
-                let n = left.min(parents.len());
-                let (states, more_states) = states.split_at_mut(n * words);
-                let (parents, more_parents) = parents.split_at_mut(n);
-                pieces.push((states, parents));
-                free = (more_states, more_parents);
-                left -= n;
-            }
-            Room { words, pieces }
-        };
-        counts.iter().map(room).collect()
+        let from = |number: usize| if number == 0 { first % CHUNK } else { 0 };
+        let states = self.chunks[chunk..].iter_mut().enumerate();
+        let states = states.map(|(n, states)| &mut states[from(n) * words..]);
+        let parents = self.parents[chunk..].iter_mut().enumerate();
+        let parents = parents.map(|(n, parents)| &mut parents[from(n)..]);
+        let states = deal(states, counts.iter().map(|count| count * words));
+        let parents = deal(parents, counts.iter().copied());
+        let both = states.into_iter().zip(parents);
+        both.map(|(states, parents)| Room {
+            words,
+            states,
+            parents,
+        })
+        .collect()
     }
 
     /// More states cannot be numbered.
@@ -291,13 +295,11 @@ impl Store {
     }
 }
 
-/// States and parents next to each other.
-type Piece<'s> = (&'s mut [u64], &'s mut [u32]);
-
 /// Where some of the new states go.
 pub struct Room<'s> {
     words: usize,
-    pieces: Vec<Piece<'s>>,
+    states: Vec<&'s mut [u64]>,
+    parents: Vec<&'s mut [u32]>,
 }
 
 impl Room<'_> {
@@ -305,18 +307,19 @@ impl Room<'_> {
     pub fn nowhere() -> Self {
         Room {
             words: 1,
-            pieces: Vec::new(),
+            states: Vec::new(),
+            parents: Vec::new(),
         }
     }
 
     /// Fills in states and their parents, as many as there is room for.
-    pub fn fill<'r>(self, mut rows: impl Iterator<Item = (&'r [u64], u32)>) {
-        for (states, parents) in self.pieces {
-            let room = states.chunks_exact_mut(self.words).zip(parents);
-            for ((to, to_parent), (state, parent)) in room.zip(rows.by_ref()) {
-                to.copy_from_slice(state);
-                *to_parent = parent;
-            }
+    pub fn fill<'r>(self, rows: impl Iterator<Item = (&'r [u64], u32)>) {
+        let states = self.states.into_iter();
+        let states = states.flat_map(|states| states.chunks_exact_mut(self.words));
+        let parents = self.parents.into_iter().flatten();
+        for ((to, to_parent), (state, parent)) in states.zip(parents).zip(rows) {
+            copy(to, state);
+            *to_parent = parent;
         }
     }
 }
@@ -344,6 +347,15 @@ pub(crate) fn same(a: &[u64], b: &[u64]) -> bool {
         ([a, c], [b, d]) => a == b && c == d,
         ([a, c, e], [b, d, f]) => a == b && c == d && e == f,
         (a, b) => a == b,
+    }
+}
+
+#[inline]
+fn copy(to: &mut [u64], state: &[u64]) {
+    match (to, state) {
+        ([to], [a]) => *to = *a,
+        ([to, and], [a, b]) => (*to, *and) = (*a, *b),
+        (to, state) => to.copy_from_slice(state),
     }
 }
 

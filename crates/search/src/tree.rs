@@ -16,6 +16,7 @@ use crate::batch::Batch;
 use crate::births::Births;
 use crate::index::prefetch;
 use crate::pairs::{MOST_BITS, Pairs, SETS, pair, set_of};
+use crate::row::Row;
 use crate::store::ROOT;
 use wattle_memory::Start;
 use wattle_memory::compiled::{Machine, Sink};
@@ -265,7 +266,7 @@ pub struct Tree {
     /// The first states, one after the other.
     pub roots: Vec<u64>,
     /// The pairs of the states to be expanded, as in the search's queue.
-    pub row: Vec<u64>,
+    pub row: Row<u64>,
     /// The pairs of the states that are owed.
     pub owed: Vec<u64>,
 }
@@ -287,7 +288,7 @@ impl Tree {
             count: 0,
             births: Births::default(),
             roots: Vec::new(),
-            row: Vec::new(),
+            row: Row::default(),
             owed: Vec::new(),
         }
     }
@@ -300,8 +301,8 @@ impl Tree {
     pub fn bytes(&self) -> u64 {
         let sets: u64 = self.sets.iter().map(Pairs::bytes).sum();
         let parts: u64 = self.dictionary.parts().map(Parts::bytes).iter().sum();
-        let rows = self.row.capacity() + self.owed.capacity() + self.roots.capacity();
-        sets + parts + self.births.bytes() + 8 * rows as u64
+        let others = self.owed.capacity() + self.roots.capacity();
+        sets + parts + self.births.bytes() + self.row.bytes() + 8 * others as u64
     }
 
     /// Bytes that growing takes for a moment: sets grow one by one.
@@ -389,7 +390,7 @@ impl Tree {
             }
         }
         let pairs = batch.new.iter().map(|i| batch.pairs[*i as usize]);
-        self.row.extend(pairs);
+        pairs.for_each(|pair| self.row.push(pair));
         self.number(batch);
     }
 
@@ -464,7 +465,7 @@ mod tests {
             assert_eq!(seen, all);
             assert_eq!(tree.len(), all.len());
             let mut states = Vec::new();
-            tree.states(&tree.row, &mut states);
+            tree.states(tree.row.some(0, tree.len()), &mut states);
             let row: BTreeSet<Vec<u64>> = states.chunks(words).map(<[u64]>::to_vec).collect();
             assert_eq!(row, all);
         }

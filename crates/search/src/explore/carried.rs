@@ -3,6 +3,7 @@
 use super::{Count, Order, Search};
 use crate::batch::Batch;
 use crate::expand::Known;
+use crate::row::Row;
 use crate::store::{Store, hash};
 use wattle_memory::Start;
 use wattle_memory::compiled::{Machine, Notes};
@@ -13,8 +14,7 @@ pub struct Carried {
     notes: Notes,
     starts: Vec<Start>,
     stack: Vec<u32>,
-    queue: Vec<Known>,
-    taken: usize,
+    queue: Row<Known>,
     count: Count,
     owed: Vec<u32>,
     name: &'static str,
@@ -30,7 +30,6 @@ impl<'m, 'i> Search<'m, 'i> {
             starts: self.starts,
             stack: self.stack,
             queue: self.queue,
-            taken: self.taken,
             count: self.count,
             owed: self.owed,
             name: self.name,
@@ -63,7 +62,6 @@ impl<'m, 'i> Search<'m, 'i> {
             batch: Batch::new(machine.words),
             stack: carried.stack,
             queue: carried.queue,
-            taken: carried.taken,
             count: carried.count,
             owed: carried.owed,
             last: None,

@@ -164,10 +164,12 @@ fn any_number_of_workers_does_the_same() {
                         search_with(&machine, Order::BreadthFirst, false, workers, Nothing)?;
                     Some([nothing, some, plain])
                 };
-                let (Some(mut one), Some(mut three)) = (all(1), all(3)) else {
+                let (Some(mut one), Some(mut two), Some(mut three)) = (all(1), all(2), all(3))
+                else {
                     continue;
                 };
-                for seen in one.iter_mut().chain(&mut three) {
+                let others = two.iter_mut().chain(&mut three);
+                for seen in one.iter_mut().chain(others) {
                     left_out += seen.count.left_out;
                     match seen.ended {
                         Ended::Exhausted => ends[0] += 1,
@@ -183,6 +185,7 @@ fn any_number_of_workers_does_the_same() {
                         seen.full.clear();
                     }
                 }
+                assert_eq!(one, two, "{model}\n{}", shown());
                 assert_eq!(one, three, "{model}\n{}", shown());
             }
         }
