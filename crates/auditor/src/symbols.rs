@@ -278,13 +278,11 @@ impl Symbols {
         (q.into(), r.into())
     }
 
+    /// The low bits of it. All 64 are a number with a sign, of `u64` too.
     fn wrapped(&mut self, a: &Term, bits: u8, signed: bool) -> Term {
         let bits = bits.clamp(1, 64);
-        if bits == 64 {
-            return a.clone();
-        }
         let m = power(u32::from(bits));
-        let lo = match signed {
+        let lo = match signed || bits == 64 {
             true => -power(u32::from(bits) - 1),
             false => Int::ZERO,
         };

@@ -455,6 +455,25 @@ fn every_operator_on_small_numbers() {
             }
         }
     }
+    // At the ends of 64 bits numbers go round as the machine's do.
+    let ends = [i64::MIN, i64::MIN + 1, -1, 0, 3, i64::MAX - 1, i64::MAX];
+    for (op, a) in [Op2::Add, Op2::Sub, Op2::Mul]
+        .iter()
+        .flat_map(|op| ends.map(|a| (*op, a)))
+    {
+        for (b, signed) in ends.iter().flat_map(|b| [(*b, true), (*b, false)]) {
+            let cut = Op1::Wrap { bits: 64, signed };
+            let mut symbols = Symbols::default();
+            let x = symbols.fresh();
+            let paths = symbols.explore(|d| {
+                let b = d.constant(b);
+                d.modular(op, x.into(), b).and_then(|v| d.unary(cut, v))
+            });
+            let (then, model) = evaluated(&[eq(x, a)], paths.expect("few paths"));
+            let got = then.map(|v| number(&model, &v)).ok();
+            assert_eq!(got, op.apply_modular(a, b).ok(), "{a} {} {b}", op.symbol());
+        }
+    }
     for bits in [1u8, 2, 3, 8] {
         for signed in [false, true] {
             for a in -20..=20i64 {
