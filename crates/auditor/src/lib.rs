@@ -31,6 +31,7 @@ mod space;
 mod symbols;
 mod traces;
 pub mod translation;
+mod tuples;
 mod views;
 mod write_down;
 
