@@ -30,7 +30,7 @@ mod moves;
 mod safe;
 
 use super::inductive::machine::Pending;
-use super::load_buffers::alike::are_alike;
+use super::load_buffers::alike::{are_alike, sees_memory_only};
 use super::{AuditError, Audited, Solvers};
 use moves::{Landing, Move, Start, Symbolic};
 use safe::Bad;
@@ -144,6 +144,7 @@ impl<'a> Examination<'a> {
                 "the threads of a family do not stand for each other".into(),
             ));
         }
+        sees_memory_only(&crowd.crowd)?;
         moves::treated(&crowd.crowd)?;
         let open = |p: &Place| crowd.crowd.roles.is_open(p.role.index());
         let open: Vec<bool> = places.iter().map(open).collect();

@@ -63,9 +63,8 @@ pub fn audit(
             Initial::Any => true,
         };
         if matches!(ty, Type::Thread(_)) || !fits {
-            return Err(AuditError::Refused(
-                "an initial value outside its type".into(),
-            ));
+            let why = "an initial value outside its type";
+            return Err(AuditError::Refused(why.into()));
         }
     }
     if certificate.blur.is_some() && !certificate.views.is_empty() {

@@ -314,12 +314,8 @@ impl Symbols {
             }
             (Op2::Shl, _, Some(s)) => Some(a.scaled(&shift(s))),
             (Op2::Shr, None, Some(s)) => Some(self.floored(&a, &shift(s), &Int::ZERO).0),
-            (Op2::BitAnd, None, Some(k)) | (Op2::BitAnd, Some(k), None) => {
-                let other = if x.is_none() { &a } else { &b };
-                self.masked(other, k)
-            }
-            (Op2::BitOr | Op2::BitXor, _, Some(k)) if k.is_zero() => Some(a.clone()),
-            (Op2::BitOr | Op2::BitXor, Some(k), _) if k.is_zero() => Some(b.clone()),
+            (Op2::BitAnd, None, Some(k)) if is_low(k) => self.common(&a, k),
+            (Op2::BitAnd, Some(k), None) if is_low(k) => self.common(&b, k),
             _ => None,
         };
         if let Some(t) = linear {
@@ -328,17 +324,23 @@ impl Symbols {
         if let (Some(a), Some(b)) = (self.number(&a), self.number(&b)) {
             return Ok(Value::Number(Term::constant(op.apply(a, b)?)));
         }
-        let bits = match (x, y) {
-            (None, Some(k)) => self.bitwise(op, &a, &k),
-            (Some(k), None) => self.bitwise(op, &b, &k),
-            _ => None,
+        let (other, k) = match (x, y) {
+            (None, Some(k)) => (a, k),
+            (Some(k), None) => (b, k),
+            _ => return Err(refused()),
         };
-        bits.map(Value::Number).ok_or_else(refused)
+        let all = &other + &Term::constant(k.clone());
+        Ok(Value::Number(match (op, self.common(&other, &k)) {
+            (Op2::BitAnd, Some(common)) => common,
+            (Op2::BitOr, Some(common)) => all - common,
+            (Op2::BitXor, Some(common)) => all - common.scaled(&Int::from(2)),
+            _ => return Err(refused()),
+        }))
     }
 
-    /// `a & k`, `a | k`, `a ^ k` for any number `k`: a run of ones in it is what is below its end without what
-    /// is below its beginning, and the others follow from `&`.
-    fn bitwise(&mut self, op: Op2, a: &Term, k: &Int) -> Option<Term> {
+    /// `a & k` for any number `k`: a run of ones in it is what is below its end without what is below its
+    /// beginning.
+    fn common(&mut self, a: &Term, k: &Int) -> Option<Term> {
         let k = k.to_i64()?;
         // Ones of `k` or, where they have no end, its zeros.
         let mut ones = if k < 0 { !k } else { k };
@@ -352,42 +354,13 @@ impl Symbols {
             }
             ones &= i64::MAX.checked_shl(to).unwrap_or(0);
         }
-        let common = if k < 0 { a - &sum } else { sum };
-        let all = a + &Term::constant(k);
-        match op {
-            Op2::BitAnd => Some(common),
-            Op2::BitOr => Some(all - common),
-            Op2::BitXor => Some(all - common.scaled(&Int::from(2))),
-            Op2::Add
-            | Op2::Sub
-            | Op2::Mul
-            | Op2::Div
-            | Op2::Rem
-            | Op2::And
-            | Op2::Or
-            | Op2::Eq
-            | Op2::Ne
-            | Op2::Lt
-            | Op2::Le
-            | Op2::Gt
-            | Op2::Ge
-            | Op2::Shl
-            | Op2::Shr => None,
-        }
+        Some(if k < 0 { a - &sum } else { sum })
     }
+}
 
-    /// `a & k` where `k` is 0, −1 or 1…1 in binary.
-    fn masked(&mut self, a: &Term, k: &Int) -> Option<Term> {
-        let k = k.to_i64()?;
-        match k {
-            0 => Some(Term::constant(0)),
-            -1 => Some(a.clone()),
-            1.. if (k & (k.wrapping_add(1))) == 0 => {
-                Some(self.wrapped(a, k.trailing_ones() as u8, false))
-            }
-            _ => None,
-        }
-    }
+/// Whether it is 0, −1 or 1…1 in binary.
+fn is_low(k: &Int) -> bool {
+    (k.to_i64()).is_some_and(|k| k & k.wrapping_add(1) == 0)
 }
 
 fn power(bits: u32) -> Int {

@@ -8,9 +8,7 @@ use wattle_model::{Expr, ThreadId};
 pub fn threads_seen(e: &Expr<Fact>) -> BTreeSet<ThreadId> {
     let mut threads = BTreeSet::new();
     for_each_fact(e, &mut |fact| match fact {
-        Fact::Register(t, _) | Fact::At(t, _) | Fact::Seen(t, _) => {
-            threads.insert(*t);
-        }
+        Fact::Register(t, _) | Fact::At(t, _) | Fact::Seen(t, _) => threads.extend([*t]),
         Fact::Cell(_) | Fact::CellAt { .. } => {}
     });
     threads

@@ -174,10 +174,8 @@ where
             })
         })?;
         for Path { when, then } in paths {
-            let outside = match &then {
-                Some(Err(Stuck::Fault(FaultKind::ValueOutOfRange { .. }))) => Some(s),
-                _ => None,
-            };
+            let is_out = |k: &FaultKind| matches!(k, FaultKind::ValueOutOfRange { .. });
+            let outside = matches!(&then, Some(Err(Stuck::Fault(k))) if is_out(k)).then_some(s);
             let to = match then {
                 None => continue,
                 Some(Ok(to)) => Some(to),
@@ -187,9 +185,8 @@ where
                 Some(Err(Stuck::Fault(_))) => None,
                 Some(Err(Stuck::Refused(why))) => return Err(why.into()),
             };
-            let what = format!("step {s} of {}", thread.name);
             ways.push(Way {
-                what,
+                what: format!("step {s} of {}", thread.name),
                 when,
                 to,
                 outside,
@@ -220,14 +217,11 @@ where
                 Ok::<_, AuditError>(to)
             })?;
             for Path { when, then } in paths {
-                let what = format!("a drain of {}", self.instance.thread(t).name);
-                let to = Some(then?);
-                let outside = None;
                 ways.push(Way {
-                    what,
+                    what: format!("a drain of {}", self.instance.thread(t).name),
                     when,
-                    to,
-                    outside,
+                    to: Some(then?),
+                    outside: None,
                     readings: Vec::new(),
                 });
             }
@@ -250,13 +244,11 @@ where
         let instance = self.instance;
         let corrupt = || AuditError::Corrupt(Corrupt("a control state does not fit the program"));
         let threads = &instance.threads;
-        let located = control.locations.iter().zip(threads);
+        let mut located = control.locations.iter().zip(threads);
         if control.locations.len() != threads.len()
             || control.buffers.len() != threads.len()
             || control.holder.is_some_and(|h| h.index() >= threads.len())
-            || located
-                .into_iter()
-                .any(|(l, t)| l.index() >= t.locations.len())
+            || located.any(|(l, t)| l.index() >= t.locations.len())
         {
             return Err(corrupt());
         }

@@ -15,14 +15,13 @@ pub fn divided<'c>(
     certificate: &'c Inductive,
 ) -> Result<Vec<About<'c>>, AuditError> {
     let instance = task.instance;
-    let target = task.question().map(|q| &q.target);
     let all: Vec<ThreadId> = instance.thread_ids().collect();
     if !certificate.invariants.is_empty() || task.question().is_some_and(|q| q.only_final) {
         return Err(corrupt("parts beside a formula, or about final states"));
     }
     let mut disjuncts = Vec::new();
-    if let Some(target) = target {
-        alternatives(target, &mut disjuncts);
+    if let Some(question) = task.question() {
+        alternatives(&question.target, &mut disjuncts);
     }
     let mut parts: Vec<About<'c>> = Vec::new();
     for part in &certificate.parts {
@@ -42,10 +41,8 @@ pub fn divided<'c>(
         let part = part.ok_or_else(|| corrupt("no part is about all that the target speaks of"))?;
         part.targets.push(disjunct);
     }
-    if !all
-        .iter()
-        .all(|t| parts.iter().any(|p| p.threads.contains(t)))
-    {
+    let meant = |t: &ThreadId| parts.iter().any(|p| p.threads.contains(t));
+    if !all.iter().all(meant) {
         return Err(corrupt("no part is about a thread"));
     }
     Ok(parts)

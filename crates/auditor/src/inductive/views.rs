@@ -146,10 +146,8 @@ pub fn cells(
         let own = stored(instance, t, true);
         for u in instance.thread_ids().filter(|u| *u != t) {
             let theirs = stored(instance, u, false);
-            if own
-                .iter()
-                .any(|c| theirs.contains(c) && !unsaid.contains(c))
-            {
+            let shared = |c: &CellId| theirs.contains(c) && !unsaid.contains(c);
+            if own.iter().any(shared) {
                 let why = "two threads store to a cell that is known by views";
                 return Err(AuditError::Refused(why.into()));
             }

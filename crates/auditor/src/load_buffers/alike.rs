@@ -7,7 +7,7 @@ use crate::AuditError;
 use wattle_model::graph::Action;
 use wattle_model::{
     Count, Crowd, Expr, FamilyId, Init, Length, Local, Observation, Place, Program, Property,
-    PropertyKind, ThreadIndex, Type,
+    PropertyKind, ThreadIndex, ThreadRef, Type,
 };
 
 /// The instance in which a few threads of each open family stand for all; its only question, if any, is the property.
@@ -19,6 +19,16 @@ pub fn few_for_all(program: &Program, property: Option<usize>) -> Result<Crowd, 
     }
     let crowd = program.crowd(property);
     crowd.map_err(|e| AuditError::Refused(e.message))
+}
+
+/// For certificates that say nothing of pending stores.
+pub fn sees_memory_only(crowd: &Crowd) -> Result<(), AuditError> {
+    let mut questions = crowd.instance.questions.iter();
+    if questions.any(|q| q.target.sees_buffers()) {
+        let why = "the property sees pending stores, of which it says nothing";
+        return Err(AuditError::Refused(why.into()));
+    }
+    Ok(())
 }
 
 pub fn are_alike(program: &Program, property: Option<&Property>) -> bool {
@@ -89,16 +99,17 @@ fn said(action: &Action<Local, Place>) -> Vec<&Expr<Local>> {
 
 /// The property is about states on the way, and names threads of open families by variables only.
 fn of_any(property: &Property, open: &dyn Fn(FamilyId) -> bool) -> bool {
+    let one_of_any = |t: &ThreadRef| open(t.family) && matches!(t.index, ThreadIndex::Number(_));
     let mut left = vec![&property.condition.expr];
     let mut fine = matches!(property.kind, PropertyKind::Never | PropertyKind::Always);
     while let Some(e) = left.pop() {
         e.for_each_atom(&mut |o| match o {
             Observation::Cell(_, index) | Observation::Memory(index) => left.push(index),
-            Observation::Register(t, _) | Observation::At(t, _) => {
-                fine &= !(open(t.family) && matches!(t.index, ThreadIndex::Number(_)));
+            Observation::Register(t, _) | Observation::At(t, _) => fine &= !one_of_any(t),
+            Observation::Seen(t, _, index) => {
+                fine &= !one_of_any(t);
+                left.push(index);
             }
-            // Load buffers say nothing of pending stores.
-            Observation::Seen(..) => fine = false,
             Observation::Index(v) => {
                 let variable = property.condition.indices.get(v.index());
                 fine &= variable.is_some_and(|v| !open(v.family));

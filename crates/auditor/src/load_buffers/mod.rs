@@ -44,6 +44,7 @@ pub fn audit_crowd(
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
     let crowd = alike::few_for_all(program, property)?;
+    alike::sees_memory_only(&crowd)?;
     let task = Task {
         instance: &crowd.instance,
         model,
