@@ -174,7 +174,7 @@ where
             })
         })?;
         for Path { when, then } in paths {
-            let is_out = |k: &FaultKind| matches!(k, FaultKind::ValueOutOfRange { .. });
+            let is_out = |k: &FaultKind<Value>| matches!(k, FaultKind::ValueOutOfRange { .. });
             let outside = matches!(&then, Some(Err(Stuck::Fault(k))) if is_out(k)).then_some(s);
             let to = match then {
                 None => continue,
