@@ -57,5 +57,5 @@ fn explore<L: Layout, C: Content<Value = i64>>(
         cells: cells.iter().map(|k| bound(*k)).collect(),
     });
     let bounds: Vec<Bounds<C::Bound>> = bounds.collect();
-    space::explore::<L, C>(task, &bounds, false, u64::MAX, control)
+    space::explore::<L, C>(task, &bounds, None, control)
 }

@@ -31,11 +31,7 @@ fn choices_by_registers_are_taken_at_once() {
 
 /// A proof by robustness and one by all states of SC, of the same question.
 fn both(instance: &Instance, question: Option<usize>) -> [Result<(), AuditError>; 2] {
-    let explored = Certificate::Explored(Explored {
-        model: MemoryModel::Sc,
-        states: 1 << 20,
-        unreached: None,
-    });
+    let explored = Certificate::Explored(Explored::new(MemoryModel::Sc, 1 << 20));
     let robust = Certificate::Robust(Robust {
         under_sc: Box::new(explored.clone()),
     });

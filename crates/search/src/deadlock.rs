@@ -6,10 +6,11 @@
 //! future. Edges are made again from the stored states rather than kept while searching; a state is
 //! *alive* if it has progress or an edge to one that is alive.
 
-use crate::explicit::Explicit;
+use crate::explicit::{Explicit, proof};
 use crate::explore::{Ended, Look, Search};
 use crate::hosts::{self, Stuck, Together};
 use crate::rounds::{self, Cut, Plan, Sizes};
+use wattle_evidence::certificate::Explored;
 use wattle_evidence::deadlock::is_progress;
 use wattle_evidence::{Answer, Control, End, Progress, Reason, Stop, Task, Trace};
 use wattle_memory::compiled::{Flaw, Machine, Notes, Reductions, Sink, View};
@@ -158,6 +159,7 @@ pub fn search(
         ..effort
     };
     let undecided = |reason| Ok(Answer::Undecided { reason, effort });
+    let proof = |effort: Progress| proof(effort, Explored::new(task.model, effort.states));
     let stopped = |stop| Reason::Stopped {
         stop,
         stage: "explicit (deadlock)".into(),
@@ -165,7 +167,7 @@ pub fn search(
     if let Some(together) = together {
         let (stuck, effort) = hosts::deadlock(task, &plan, control, together)?;
         return match stuck {
-            Stuck::Never => Ok(crate::explicit::proof(task, effort, None)),
+            Stuck::Never => Ok(proof(effort)),
             Stuck::Run(trace) => Ok(Answer::Reached { trace, effort }),
             Stuck::Cut(limits) => Ok(Answer::Bounded { limits, effort }),
             Stuck::Stopped(stop) => undecided(stopped(stop)),
@@ -197,9 +199,7 @@ pub fn search(
             },
             effort: outcome.effort,
         }),
-        (Ended::Exhausted, Cut::Nothing, Ok(None)) => {
-            Ok(crate::explicit::proof(task, outcome.effort, None))
-        }
+        (Ended::Exhausted, Cut::Nothing, Ok(None)) => Ok(proof(outcome.effort)),
         (Ended::Exhausted, Cut::Buffers(limits), Ok(None)) => {
             Ok(Answer::Bounded { limits, effort })
         }

@@ -6,7 +6,7 @@ use crate::hosts::{self, Mesh, Together};
 use crate::question::{Explored, Manner, explore_kept, realise};
 use crate::rounds::Sizes;
 use std::sync::Arc;
-use wattle_evidence::certificate::{Coherent, Explored as Proof, Unreached};
+use wattle_evidence::certificate::{Coherent, Explored as Proof};
 use wattle_evidence::{
     Answer, Certificate, Control, Engine, Progress, Reason, Refusal, Task, fingerprint,
 };
@@ -269,19 +269,26 @@ impl Explicit {
             Explored::Closed { .. } if task.deadlock => {
                 crate::deadlock::search(self, task, control, effort, together)?
             }
-            Explored::Closed { unreached } => proof(task, effort, unreached),
+            Explored::Closed {
+                unreached,
+                takes_all,
+            } => proof(
+                effort,
+                Proof {
+                    takes_all,
+                    unreached,
+                    ..Proof::new(task.model, effort.states)
+                },
+            ),
         })
     }
 }
 
 /// The answer when every state was seen and none was bad.
-pub(crate) fn proof(task: &Task<'_>, effort: Progress, unreached: Option<Unreached>) -> Answer {
+pub(crate) fn proof(effort: Progress, proof: Proof) -> Answer {
+    let certificate = Certificate::Explored(proof);
     Answer::Unreachable {
-        certificate: Certificate::Explored(Proof {
-            model: task.model,
-            states: effort.states,
-            unreached,
-        }),
+        certificate,
         effort,
     }
 }

@@ -29,7 +29,11 @@ pub struct Manner<'a> {
 /// What the search found.
 pub enum Explored {
     /// Nothing bad is reachable.
-    Closed { unreached: Option<Unreached> },
+    Closed {
+        unreached: Option<Unreached>,
+        /// Leaving out events was tried, and not worth it.
+        takes_all: bool,
+    },
     /// Nothing bad is reachable within these limits.
     Cut(Limits),
     /// A run that ends badly; if the content forgets, perhaps not one of the real machine.
@@ -70,17 +74,18 @@ pub(crate) fn explore_kept(
             keeper,
             target,
             |search, ended, _| match ended {
-                Ended::Exhausted => (None, unreached(task, search)),
+                Ended::Exhausted => (None, unreached(task, search), search.count.left_out == 0),
                 Ended::Halted(_)
                 | Ended::NoValue(..)
                 | Ended::Fault { .. }
                 | Ended::Narrow(..)
                 | Ended::Short(_)
                 | Ended::Idle
-                | Ended::Stopped(_) => (trace(task.model, search, ended), None),
+                | Ended::Stopped(_) => (trace(task.model, search, ended), None, false),
             },
         )?;
-    let (run, unreached) = outcome.value;
+    let (run, unreached, takes_all) = outcome.value;
+    let takes_all = takes_all && manner.reductions.persistent;
     let other = |why: String| Explored::Unclear(Reason::Other(why));
     let explored = match (outcome.ended, run) {
         (Ended::Halted(_) | Ended::Fault { .. }, Some(run)) => Explored::Bad(run),
@@ -100,7 +105,10 @@ pub(crate) fn explore_kept(
                 place: place(instance, t, s),
             }),
             (None, Cut::Buffers(limits)) => Explored::Cut(limits),
-            (None, Cut::Nothing) => Explored::Closed { unreached },
+            (None, Cut::Nothing) => Explored::Closed {
+                unreached,
+                takes_all,
+            },
         },
     };
     Ok((explored, outcome.effort))

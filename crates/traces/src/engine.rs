@@ -87,11 +87,7 @@ impl Engine for Cartesian {
             let begin =
                 |start: &Start| cartesian::Search::new(program, &view, start, task.minds_faults());
             let effort = follow(task, starts, self.name(), control, begin, drop)?;
-            let proof = Certificate::Explored(Explored {
-                model: task.model,
-                states: effort.states,
-                unreached: None,
-            });
+            let proof = Certificate::Explored(Explored::new(task.model, effort.states));
             Ok((proof, effort))
         })
     }

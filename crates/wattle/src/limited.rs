@@ -79,10 +79,14 @@ impl Engine for LimitedExplicit {
             Explored::Unclear(reason) => undecided(reason, effort),
             Explored::Stopped(stop) => undecided(Reason::stopped(stop, self.name()), effort),
             Explored::Cut(limits) => Answer::Bounded { limits, effort },
-            Explored::Closed { unreached } => Answer::Unreachable {
+            Explored::Closed {
+                unreached,
+                takes_all,
+            } => Answer::Unreachable {
                 certificate: Certificate::Explored(Proof {
                     model: task.model,
                     states: effort.states,
+                    takes_all,
                     unreached,
                 }),
                 effort,

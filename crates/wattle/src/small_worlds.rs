@@ -318,7 +318,10 @@ fn with_deadlocks(task: &Task<'_>, states: u64, control: &Control<'_>) -> (Explo
     let effort = answer.effort();
     let explored = match answer {
         Answer::Reached { trace, .. } => Explored::Bad(trace),
-        Answer::Unreachable { .. } => Explored::Closed { unreached: None },
+        Answer::Unreachable { .. } => Explored::Closed {
+            unreached: None,
+            takes_all: false,
+        },
         Answer::Bounded { limits, .. } => Explored::Cut(limits),
         Answer::Undecided { reason, .. } => match reason {
             Reason::Stopped { stop, .. } => Explored::Stopped(stop),

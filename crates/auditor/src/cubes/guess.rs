@@ -38,10 +38,12 @@ pub fn each(
             sets.entry(p.cell).or_default().push(*s);
         }
     }
-    // Cells that the facts do not speak of at all may hold anything.
-    let offers = |(cell, wanted): &(u16, Set)| match sets.get(cell) {
-        None => perhaps,
-        Some(list) => list.iter().any(|s| set_fits(*wanted, Some(*s), perhaps)),
+    // Cells of threads that the facts do not speak of may hold anything.
+    let offers = |(cell, wanted): &(u16, Set)| {
+        let list = sets.get(cell).map_or(&[][..], Vec::as_slice);
+        let places = (facts.threads.len()).pow(u32::from(rules.system.cell(*cell).arity));
+        perhaps && list.len() < places
+            || (list.iter()).any(|s| set_fits(*wanted, Some(*s), perhaps))
     };
     for (i, k) in known.iter().enumerate() {
         if !k.needs.iter().all(offers) {

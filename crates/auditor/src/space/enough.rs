@@ -109,6 +109,7 @@ pub struct Enough {
     /// Per thread and number of a part.
     known: Vec<Vec<Option<Facts>>>,
     now: Vec<Facts>,
+    tried: chosen::Tried,
 }
 
 impl Enough {
@@ -133,6 +134,7 @@ impl Enough {
             blocks: Vec::new(),
             known: vec![Vec::new(); threads.len()],
             now: Vec::new(),
+            tried: chosen::Tried::default(),
         };
         for thread in threads {
             enough.later.push(enough.later(thread));

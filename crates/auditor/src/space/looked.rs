@@ -35,6 +35,8 @@ pub struct Looked<'i> {
     views: Vec<FxHashMap<Seen, u32>>,
     good: FxHashSet<Box<[u32]>>,
     key: Vec<u32>,
+    /// The one asked last, which was good.
+    last: Vec<u32>,
 }
 
 impl<'i> Looked<'i> {
@@ -79,11 +81,12 @@ impl<'i> Looked<'i> {
         let Some(question) = self.question else {
             return Ok(());
         };
-        for t in 0..self.all {
+        let skips = |t: usize| {
             let marks = moves.marks(t, part(t));
-            if marks.inside_atomic || question.only_final && !marks.is_final {
-                return Ok(());
-            }
+            marks.inside_atomic || question.only_final && !marks.is_final
+        };
+        if (moves.any_atomic || question.only_final) && (0..self.all).any(skips) {
+            return Ok(());
         }
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -91,7 +94,8 @@ impl<'i> Looked<'i> {
             key.push(self.class(moves, o, part(self.threads[o].0)));
         }
         key.extend(self.cells.iter().map(|c| value(*c)));
-        if !self.good.contains(key.as_slice()) {
+        let again = key == self.last && !self.good.is_empty();
+        if !again && !self.good.contains(key.as_slice()) {
             let parts = (0..self.all).map(|t| moves.part(t, part(t)));
             let values = moves.values.iter().enumerate();
             let whole = State::<L::Buffer<C>> {
@@ -111,7 +115,7 @@ impl<'i> Looked<'i> {
             }
             self.good.insert(key.clone().into());
         }
-        self.key = key;
+        self.key = std::mem::replace(&mut self.last, key);
         Ok(())
     }
 

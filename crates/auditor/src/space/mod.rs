@@ -78,6 +78,7 @@ use local::Reduction;
 use looked::Looked;
 use moves::{Effect, Lock, Move, Moves, Through};
 use rows::{Rows, Stuck};
+use wattle_evidence::certificate::Explored;
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::deadlock;
 use wattle_evidence::task::Task;
@@ -89,21 +90,22 @@ use wattle_model::Instance;
 /// States between two polls.
 const POLL: usize = 1 << 12;
 
-/// Explores every state; gives their number. More than `most` are not looked at.
+/// Explores every state; gives their number. Where buffers are exact a search has seen them; if it took more at once, there may
+/// be more of them here, even without end.
 pub fn explore<L: Layout, C: Content<Value = i64>>(
     task: &Task<'_>,
     bounds: &[Bounds<C::Bound>],
-    exact: bool,
-    most: u64,
+    exact: Option<&Explored>,
     control: &Control<'_>,
 ) -> Result<Audited, AuditError> {
     let alone = moves::alone(task.instance)?;
-    let reduction = Reduction::most(task, exact);
-    let exact = exact && !task.sees_buffers();
+    let reduction = Reduction::most(task, exact.is_some());
     let mut space = Space::<L, C>::new(task, &alone, bounds, reduction, control)?;
-    space.most = Some(most);
-    if exact {
-        space.enough = Enough::new(task);
+    space.most = Some(exact.map_or(u64::MAX, |e| {
+        (e.states.saturating_mul(64)).saturating_add(1 << 20)
+    }));
+    if let Some(explored) = exact.filter(|_| !task.sees_buffers()) {
+        space.enough = Enough::new(task).filter(|_| !explored.takes_all);
         space.alike = Alike::new(task);
     }
     space.begin()?;
@@ -341,10 +343,13 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
 
     /// The thread inside an atomic block.
     fn alone(&self, row: &[u64]) -> Option<usize> {
-        (0..self.threads()).find(|t| {
-            let part = self.rows.get(row, *t);
-            self.moves.marks(*t, part).inside_atomic
-        })
+        let inside = |t: &usize| self.moves.marks(*t, self.rows.get(row, *t)).inside_atomic;
+        let threads = if self.moves.any_atomic {
+            self.threads()
+        } else {
+            0
+        };
+        (0..threads).find(inside)
     }
 
     /// The events of a state, all of them or as many as are enough; whether one is progress.
@@ -353,7 +358,8 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
         self.ended = false;
         let n = self.threads();
         let alone = self.alone(self.rows.row(i));
-        let chooses = !all && alone.is_none() && self.enough.is_some();
+        let worth_it = self.enough.as_ref().is_some_and(Enough::is_worth_it);
+        let chooses = !all && alone.is_none() && worth_it;
         self.made.clear();
         self.by.clear();
         let mut next = std::mem::take(&mut self.next);
@@ -397,7 +403,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
             }
         }
         self.next = next;
-        if let Some(enough) = self.enough.as_ref().filter(|_| chooses) {
+        if let Some(enough) = self.enough.as_mut().filter(|_| chooses) {
             let set = enough.choose(&self.by);
             let set = set.filter(|set| enough.is_enough(*set, &self.by));
             let first = self.batch.from.len();

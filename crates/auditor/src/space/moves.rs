@@ -191,6 +191,8 @@ pub struct Moves<'i, L: Layout, C: Content<Value = i64>> {
     /// Some values for cells that do not matter.
     memory: Vec<i64>,
     held: u64,
+    /// Some part is inside an atomic block.
+    pub any_atomic: bool,
 }
 
 impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
@@ -222,6 +224,7 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
             reduction,
             memory: vec![0; cells],
             held: 0,
+            any_atomic: false,
         })
     }
 
@@ -269,8 +272,10 @@ impl<'i, L: Layout, C: Content<Value = i64>> Moves<'i, L, C> {
         me.menus.push([None; Lock::ALL]);
         let state = self.state(t, number, Lock::Free);
         let me = &mut self.threads[t];
+        let inside_atomic = me.machine.inside_atomic(&state).is_some();
+        self.any_atomic |= inside_atomic;
         me.marks.push(Marks {
-            inside_atomic: me.machine.inside_atomic(&state).is_some(),
+            inside_atomic,
             is_final: me.machine.is_final(&state),
             is_discarded: deadlock::is_discarded(me.machine.instance, &state),
         });

@@ -151,11 +151,7 @@ fn a_set_with_a_bad_state_proves_nothing() {
 
 /// The states that have to be in a certificate, with what is taken at once.
 fn shortened(task: &Task<'_>) -> ClosedStates {
-    let explored = Certificate::Explored(Explored {
-        model: task.model,
-        states: 1,
-        unreached: None,
-    });
+    let explored = Certificate::Explored(Explored::new(task.model, 1));
     match write_down(task, &explored, &Control::unlimited()) {
         Certificate::ClosedStates(set) => set,
         other => panic!("{other:?}"),

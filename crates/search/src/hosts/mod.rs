@@ -273,6 +273,7 @@ pub(crate) fn explore(
             (None, Cut::Buffers(limits)) => Explored::Cut(limits),
             (None, Cut::Nothing) => Explored::Closed {
                 unreached: found.more.clone(),
+                takes_all: false,
             },
         },
     };

@@ -195,11 +195,7 @@ fn all_options() -> Vec<(Options, bool)> {
 /// lacks one.
 fn auditor_differs(task: &Task<'_>, bad: bool, states: usize) -> Option<String> {
     let control = Control::unlimited();
-    let explored = Certificate::Explored(Explored {
-        model: task.model,
-        states: states as u64,
-        unreached: None,
-    });
+    let explored = Certificate::Explored(Explored::new(task.model, states as u64));
     let audited = audit(task, &explored, &control);
     if audited.is_ok() == bad {
         return Some(format!("the audit says {audited:?}"));

@@ -12,28 +12,61 @@ struct Events {
     seen_drains: bool,
 }
 
-impl Enough {
-    /// The least closed set around a process.
-    fn close(&self, t: usize, drain: bool) -> Set {
-        let mut set = Set::default();
-        set.put(t, drain);
-        let mut work = vec![(t, drain)];
-        while let Some(member) = work.last() {
-            match self.missing(set, member.0, member.1) {
-                Some((u, drain)) => {
-                    set.put(u, drain);
-                    work.push((u, drain));
-                }
-                None => {
-                    work.pop();
-                }
-            }
+impl Events {
+    fn of(self, drain: bool) -> (u32, bool) {
+        match drain {
+            true => (self.drains, self.seen_drains),
+            false => (self.steps, self.seen_steps),
         }
-        set
+    }
+}
+
+/// States after which it is known whether choosing is worth it.
+const PATIENCE: u64 = 1 << 14;
+
+/// How often something was left out.
+#[derive(Debug, Default)]
+pub struct Tried {
+    states: u64,
+    chosen: u64,
+}
+
+impl Enough {
+    /// Whether to choose at all: not if it was tried often and hardly ever left something out.
+    pub fn is_worth_it(&self) -> bool {
+        self.tried.states < PATIENCE || self.tried.chosen * 8 >= self.tried.states
+    }
+
+    /// The least closed set around a process, and how many events it has; none if the question sees one of them, or if they are
+    /// not fewer than so many.
+    fn close(&self, events: &[Events], t: usize, drain: bool, fewer: u32) -> Option<(u32, Set)> {
+        let mut set = Set::default();
+        let mut work = [(0, false); 2 * Enough::MOST_THREADS];
+        let (mut left, mut count) = (0, 0);
+        let mut more = Some((t, drain));
+        loop {
+            if let Some((t, drain)) = more {
+                let (own, seen) = events[t].of(drain);
+                count += own;
+                if seen || count >= fewer {
+                    return None;
+                }
+                set.put(t, drain);
+                work[left] = (t, drain);
+                left += 1;
+            } else {
+                left -= 1;
+            }
+            if left == 0 {
+                return Some((count, set));
+            }
+            let (t, drain) = work[left - 1];
+            more = self.missing(set, t, drain);
+        }
     }
 
     /// A closed set with an event, none that is seen, and few; none if that is everything.
-    pub fn choose(&self, all: &[Made]) -> Option<Set> {
+    pub fn choose(&mut self, all: &[Made]) -> Option<Set> {
         let mut events = [Events::default(); Enough::MOST_THREADS];
         let events = &mut events[..self.now.len()];
         for made in all {
@@ -46,31 +79,15 @@ impl Enough {
             *any |= made.seen;
         }
         let mut best: Option<(u32, Set)> = None;
-        for (t, mine) in events.iter().enumerate() {
-            for (drain, count) in [(false, mine.steps), (true, mine.drains)] {
-                if count == 0 {
-                    continue;
-                }
-                let set = self.close(t, drain);
-                let (mut count, mut seen) = (0, false);
-                for (u, e) in events.iter().enumerate() {
-                    if set.has(u, false) {
-                        count += e.steps;
-                        seen |= e.seen_steps;
-                    }
-                    if set.has(u, true) {
-                        count += e.drains;
-                        seen |= e.seen_drains;
-                    }
-                }
-                if !seen && count < best.map_or(all.len() as u32, |(least, _)| least) {
-                    best = Some((count, set));
-                    if count == 1 {
-                        return Some(set);
-                    }
-                }
+        let processes = (0..events.len()).flat_map(|t| [(t, false), (t, true)]);
+        for (t, drain) in processes {
+            let fewer = best.map_or(all.len() as u32, |(least, _)| least);
+            if fewer > 1 && events[t].of(drain).0 > 0 {
+                best = self.close(events, t, drain, fewer).or(best);
             }
         }
+        self.tried.states += 1;
+        self.tried.chosen += u64::from(best.is_some());
         best.map(|(_, set)| set)
     }
 }
