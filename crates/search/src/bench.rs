@@ -7,7 +7,7 @@ use crate::rounds::{self, Plan, Sizes};
 use crate::store::{Key, ROOT, Store, hash};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use wattle_evidence::{Control, Stop};
+use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::MemoryModel;
 use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
 use wattle_memory::content::EXACT;
@@ -403,9 +403,10 @@ A row is a breadth-first search that ends after 10 million states at the latest 
 the question asked in every state; the better of two turns. `wall` is time on the wall, which says something
 only on a machine that does nothing else; `processor` is what all threads of the process took together, to a hundredth of a
 second. Of so many workers on as many free cores one can expect at most workers × processor of one / processor of all.
-`tree` is with compressed states. `B/state` counts everything the search holds.
+`tree` is with compressed states. `B/state` counts everything the search holds. `apart` is as many searches as workers, each alone with
+its own states, at the same time: what the machine gives to those who share nothing.
 
-program   model workers    states    wall s  processor s   M/s wall  times faster  at most  B/state";
+program   model workers     states    wall s  processor s   M/s wall  times faster  at most  B/state";
 
 /// States after which a search has been long enough.
 pub const CORES_STATES: u64 = 10_000_000;
@@ -417,6 +418,14 @@ fn process_time() -> Option<Duration> {
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     Some(Duration::from_millis(10 * (user + system)))
+}
+
+/// How a search of a row goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Plain,
+    Tree,
+    Apart,
 }
 
 /// The rows of one program under one model.
@@ -439,7 +448,7 @@ pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel, states: u
         most_buffered: 6,
         compress: false,
     };
-    let measure = |(workers, compress): (usize, bool)| {
+    let search = |workers: usize, compress: bool| {
         let watch = || Watch {
             question,
             code: None,
@@ -448,40 +457,59 @@ pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel, states: u
             .with_budget(Some(states / 4096 * 1000))
             .with_timeout(Some(Duration::from_secs(3600)))
             .with_workers(workers);
-        let (wall, before) = (Instant::now(), process_time());
         let mut sizes = Sizes::guess(instance, model);
         let plan = Plan { compress, ..plan };
         let outcome = rounds::run(&plan, &mut sizes, &control, watch, |_, _, _| ()).ok()?;
+        Some(outcome.effort)
+    };
+    // States and bytes of all, time on the wall and of the processor.
+    let measure = |(workers, way): (usize, Way)| {
+        let (wall, before) = (Instant::now(), process_time());
+        let efforts: Vec<Progress> = match way {
+            Way::Plain | Way::Tree => vec![search(workers, way == Way::Tree)?],
+            Way::Apart => std::thread::scope(|scope| {
+                let all: Vec<_> = (0..workers)
+                    .map(|_| scope.spawn(|| search(1, false)))
+                    .collect();
+                all.into_iter().map(|one| one.join().ok()?).collect()
+            })?,
+        };
         let processor = process_time()?.saturating_sub(before?);
-        Some((wall.elapsed(), processor, outcome.effort))
+        let states: u64 = efforts.iter().map(|e| e.states).sum();
+        let memory: u64 = efforts.iter().map(|e| e.memory).sum();
+        Some((wall.elapsed(), processor, states, memory))
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut ways = vec![(1, false), (2, false)];
-    ways.extend((cores > 2).then_some((cores, false)));
-    ways.extend([(1, true), (2, true)]);
+    let mut ways = vec![(1, Way::Plain), (2, Way::Plain)];
+    ways.extend((cores > 2).then_some((cores, Way::Plain)));
+    ways.extend([(2, Way::Apart), (1, Way::Tree), (2, Way::Tree)]);
     // Each in turn, twice: what else the machine does is likely to hit all of them.
     let turns = [(); 2].map(|()| ways.iter().map(|way| measure(*way)).collect::<Vec<_>>());
     let best = |i: usize| {
         let all = turns.iter().filter_map(|t| t[i]);
         all.min_by_key(|(wall, ..)| *wall)
     };
-    let Some((wall_of_one, processor_of_one, _)) = best(0) else {
+    let rate = |states: u64, time: Duration| states as f64 / time.as_secs_f64().max(1e-9);
+    let Some((wall, processor, states, _)) = best(0) else {
         return vec![format!("{name:9} {:5} not measured", model.keyword())];
     };
-    let row = |(i, (workers, compress)): (usize, &(usize, bool))| {
-        let (wall, processor, effort) = best(i)?;
-        let faster = wall_of_one.as_secs_f64() / wall.as_secs_f64();
-        let at_most = processor_of_one.as_secs_f64() / processor.as_secs_f64().max(1e-9);
-        let kind = if *compress { "tree" } else { "" };
+    let (rate_of_one, work_of_one) = (rate(states, wall), rate(states, processor));
+    let row = |(i, (workers, way)): (usize, &(usize, Way))| {
+        let (wall, processor, states, memory) = best(i)?;
+        let faster = rate(states, wall) / rate_of_one;
+        let at_most = *workers as f64 * rate(states, processor) / work_of_one;
+        let kind = match way {
+            Way::Plain => "",
+            Way::Tree => "tree",
+            Way::Apart => "apart",
+        };
         Some(format!(
-            "{name:9} {:5} {workers:2} {kind:4} {:9} {:9.2} {:12.2} {:10.2} {faster:13.2} {:8.2} {:8.2}",
+            "{name:9} {:5} {workers:2} {kind:5} {states:9} {:9.2} {:12.2} {:10.2} {faster:13.2} {at_most:8.2} {:8.2}",
             model.keyword(),
-            effort.states,
             wall.as_secs_f64(),
             processor.as_secs_f64(),
-            millions_a_second(effort.states, wall),
-            *workers as f64 * at_most,
-            effort.memory as f64 / effort.states.max(1) as f64,
+            millions_a_second(states, wall),
+            memory as f64 / states.max(1) as f64,
         ))
     };
     ways.iter().enumerate().filter_map(row).collect()
