@@ -13,7 +13,7 @@
 //! The first of the plan gets a head start, because most programs are small and need no race: against some a
 //! longer one than against others. If it has a proof by then, its audit may go on alone for a while. Whoever
 //! has a proof is waited for while it is audited, up to eight times as long as it was searched for. Who is done at once
-//! or not for long is waited for at its beginning.
+//! or not for long is waited for at its beginning; if it is not done, it waits in turn until the others have had as long.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Runner<E> {
     pub handicap: u64,
     /// Polls the first has before this one begins: those of a search that has just begun are short.
     pub head_start: u64,
-    /// Microseconds of its search that its clock does not count, and for which all others wait.
+    /// Microseconds of its search for which all others wait; its clock counts them when they are over.
     pub free: u64,
 }
 
@@ -72,8 +72,9 @@ struct Lane {
     clock: u64,
     /// What the engine had done at its last poll.
     done: u64,
-    /// Microseconds its search has left for nothing.
+    /// Microseconds its search has left for nothing, and has had.
     free: u64,
+    lent: u64,
     /// Its clock stood still when it was last looked at: the others wait.
     holds: bool,
     /// Microseconds it has searched, and audited what it found.
@@ -102,6 +103,7 @@ pub fn race<E: Sync, T: Ended + Send>(
         clock: 0,
         done: 0,
         free: 0,
+        lent: 0,
         holds: false,
         searched: 0,
         audited: 0,
@@ -271,9 +273,15 @@ impl Pace for Clock<'_> {
                 let idle = same && lane.done == done;
                 let spent = if idle { 0 } else { self.tick };
                 lane.searched += spent;
-                let free = lane.free >= self.tick;
-                lane.free -= if free { spent } else { 0 };
-                (spent, free)
+                match lane.free >= self.tick {
+                    true => {
+                        lane.free -= spent;
+                        lane.lent += spent;
+                        (spent, true)
+                    }
+                    // What was had for nothing is paid back.
+                    false => (spent + std::mem::take(&mut lane.lent), false),
+                }
             }
         };
         lane.done = done;
