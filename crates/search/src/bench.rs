@@ -471,7 +471,8 @@ pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel, states: u
                 let all: Vec<_> = (0..workers)
                     .map(|_| scope.spawn(|| search(1, false)))
                     .collect();
-                all.into_iter().map(|one| one.join().ok()?).collect()
+                let each = all.into_iter().map(|one| one.join().ok()?);
+                each.collect::<Option<_>>()
             })?,
         };
         let processor = process_time()?.saturating_sub(before?);
