@@ -19,13 +19,14 @@ mod read;
 mod sound;
 mod step;
 
+use super::tuples::tuples;
 use super::{AuditError, Audited, Solvers, model_of};
 use assume::{Draft, Rules};
 use facts::{Facts, Value};
 use guess::Known;
 use inside::inside;
 use query::Query;
-use step::{drains, finished, join_constants, may_join, predecessors};
+use step::{castings, drains, finished, join_constants, predecessors};
 use wattle_evidence::certificate::{Corrupt, Cubes};
 use wattle_evidence::control::Control;
 use wattle_memory::MemoryModel;
@@ -44,12 +45,14 @@ pub fn audit_cubes(
     local::check(&rules)?;
     let mut known = Vec::new();
     for cube in &certificate.cubes {
-        let facts = read::facts(system, cube)?;
-        if !facts.is_sound(system) {
+        let facts = read::facts(&rules, cube)?;
+        if !facts.is_sound(&rules) {
             return Err(Corrupt("a cube names something that is not there").into());
         }
         let mut memory = false;
-        facts.for_each_value(&mut |v| memory |= matches!(v, Value::Cell(p) if rules.weak(p.cell)));
+        facts.for_each_value(&rules, &mut |v| {
+            memory |= matches!(v, Value::Cell(p) if rules.weak(p.cell))
+        });
         if memory {
             return Err(Corrupt("a cube speaks of weak memory without a read").into());
         }
@@ -103,24 +106,8 @@ impl Auditor<'_> {
     fn conditions(&self, q: &Quantified) -> Vec<Facts> {
         let mut base = Facts::default();
         join_constants(self.rules, &mut base);
-        let mut bases = vec![(base, Vec::new())];
-        for _ in &q.params {
-            let mut next = Vec::new();
-            for (base, args) in bases {
-                for t in (0..base.threads.len() as u8).filter(|t| !args.contains(t)) {
-                    let args: Vec<u8> = args.iter().copied().chain([t]).collect();
-                    next.push((base.clone(), args));
-                }
-                if may_join(self.rules, &base) {
-                    let mut base = base;
-                    let t = base.join(0);
-                    next.push((base, args.into_iter().chain([t]).collect()));
-                }
-            }
-            bases = next;
-        }
         let mut out = Vec::new();
-        for (base, args) in bases {
+        for (base, args) in castings(self.rules, base, q.params.len()) {
             let draft = self.rules.draft(base, None);
             for mut d in self.rules.assume(draft, &q.body, true, &args, args.len()) {
                 match d.facts.reads[0].parts.is_empty() {
@@ -163,11 +150,11 @@ impl Auditor<'_> {
         let becomes = |v: Value| match v {
             Value::Read(e, p) => {
                 let part = &facts.reads[usize::from(e)].parts[usize::from(p)];
-                Some(step::New::Same(Value::Cell(part.place)))
+                Some(self.rules.names.var(Value::Cell(part.place)).into())
             }
             Value::Cell(_) | Value::Pending(_) | Value::Any(..) => None,
         };
-        if step::substitute(facts, &mut start, self.rules, &becomes, &|k| k).is_err() {
+        if step::substitute(facts, &mut start, self.rules, &becomes).is_err() {
             return Ok(());
         }
         join_constants(self.rules, &mut start);
@@ -175,20 +162,13 @@ impl Auditor<'_> {
         if start.threads.is_empty() && !init.params.is_empty() {
             start.join(0);
         }
-        let threads = start.threads.len() as u8;
-        let mut tuples: Vec<Vec<u8>> = vec![Vec::new()];
-        for _ in &init.params {
-            let longer = tuples
-                .iter()
-                .flat_map(|t| (0..threads).map(|u| [&t[..], &[u]].concat()));
-            tuples = longer.collect();
-        }
+        let threads: Vec<u8> = (0..start.threads.len() as u8).collect();
         let mut drafts = vec![Draft {
             facts: start,
             moment: None,
             actor: None,
         }];
-        for tuple in &tuples {
+        for tuple in &tuples(&threads, init.params.len(), false) {
             let more = drafts.into_iter();
             drafts = more
                 .flat_map(|d| self.rules.assume(d, &init.body, true, tuple, tuple.len()))

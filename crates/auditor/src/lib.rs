@@ -30,6 +30,7 @@ mod space;
 mod symbols;
 mod traces;
 pub mod translation;
+mod tuples;
 mod views;
 mod write_down;
 

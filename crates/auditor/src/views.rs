@@ -23,10 +23,11 @@ mod read;
 mod witness;
 mod world;
 
+use super::tuples::tuples;
 use super::{AuditError, Audited, model_of};
 use act::{Cast, Move};
 use assume::{Logic, Scope};
-use join::join;
+use join::{Tokens, join, tokens};
 pub use looks::Looks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -67,6 +68,7 @@ pub fn audit_views(
         precise: certificate.precise,
         control,
         views: Vec::new(),
+        tokens: Vec::new(),
         known: FxHashSet::default(),
         ones: FxHashMap::default(),
         active: Vec::new(),
@@ -138,19 +140,6 @@ fn orders_threads(system: &ArraySystem) -> bool {
     found
 }
 
-/// All tuples of the threads.
-fn tuples(all: &[Pos], length: usize, different: bool) -> Vec<Vec<Pos>> {
-    let mut out: Vec<Vec<Pos>> = vec![Vec::new()];
-    for _ in 0..length {
-        let longer = out.iter().flat_map(|t| {
-            let free = all.iter().filter(move |p| !different || !t.contains(p));
-            free.map(move |p| [&t[..], &[*p]].concat())
-        });
-        out = longer.collect();
-    }
-    out
-}
-
 /// What the threads may look like at first.
 fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
     let frame = logic.frame;
@@ -185,12 +174,7 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
             };
             let mut now = vec![w];
             for args in tuples(&all, system.init.params.len(), false) {
-                let scope = Scope {
-                    args: &args,
-                    reader: None,
-                    generous,
-                    params: args.len(),
-                };
+                let scope = Scope::of(&args, generous);
                 let step = |w| logic.assume(w, &system.init.body, true, scope);
                 now = now.into_iter().flat_map(step).collect();
             }
@@ -212,12 +196,7 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
     let fits = |w: &World| {
         let all = tuples(&frame.positions(w, true), system.init.params.len(), false);
         all.iter().all(|args| {
-            let scope = Scope {
-                args,
-                reader: None,
-                generous: true,
-                params: args.len(),
-            };
+            let scope = Scope::of(args, true);
             !logic
                 .assume(w.clone(), &system.init.body, true, scope)
                 .is_empty()
@@ -235,12 +214,7 @@ fn surely(logic: &Logic<'_>, w: &World, q: &Quantified) -> bool {
     });
     plain
         && tuples(&w.me, q.params.len(), true).iter().any(|args| {
-            let scope = Scope {
-                args,
-                reader: None,
-                generous: false,
-                params: args.len(),
-            };
+            let scope = Scope::of(args, false);
             let mut unknown = false;
             q.body
                 .for_each_access(&mut |a| unknown |= logic.seen(w, a, scope).1 == ANY);
@@ -270,23 +244,13 @@ fn satisfied(
     let params = q.params.len();
     let seen = args.iter().filter(|a| w.me.contains(a)).count();
     if args.len() == params {
-        let scope = Scope {
-            args,
-            reader: None,
-            generous: params > whole,
-            params,
-        };
+        let scope = Scope::of(args, params > whole);
         return !logic.assume(w.clone(), &q.body, true, scope).is_empty();
     }
     let mut all = w.me.clone();
     // There must be places left for the whole ones.
     if params - args.len() > whole - seen {
-        all = logic.frame.positions(w, true);
-        all.extend(args.iter());
-        all.sort_unstable();
-        all.dedup();
-        let new = logic.strangers(&all);
-        all.extend(new);
+        all = logic.threads(w, args, true);
     }
     all.retain(|p| !args.contains(p));
     all.into_iter().any(|p| {
@@ -358,6 +322,7 @@ struct Audit<'a> {
     precise: bool,
     control: &'a Control<'a>,
     views: Vec<World>,
+    tokens: Vec<Tokens>,
     known: FxHashSet<Vec<u16>>,
     /// What single threads look like.
     ones: FxHashMap<Vec<u16>, usize>,
@@ -403,6 +368,7 @@ impl Audit<'_> {
         }
         self.sides.push(sides);
         self.looks.push([0, 1].map(|t| self.may_look(&w, t)));
+        self.tokens.push(tokens(frame, &w));
         self.views.push(w);
     }
 
@@ -492,10 +458,11 @@ impl Audit<'_> {
                 for (k, u) in self.both.get(&(y, z)).into_iter().flatten() {
                     self.checked += 1;
                     poll(self.control, self.checked)?;
+                    let view = |i: usize, at| (&self.views[i], &self.tokens[i], at);
                     let views = [
-                        (&w, [first, second]),
-                        (&self.views[*j], [*t, 1 - t]),
-                        (&self.views[*k], [*u, 1 - u]),
+                        view(i, [first, second]),
+                        view(*j, [*t, 1 - t]),
+                        view(*k, [*u, 1 - u]),
                     ];
                     let Some(three) = join(frame, views)? else {
                         continue;

@@ -1,9 +1,12 @@
 //! Conditions become facts: one list of facts for each way a condition can be true.
 
-use super::facts::{Facts, Impossible, NOBODY, Open, Part, Place, Possible, Relation, Set, Value};
-use std::cell::Cell;
+use super::facts::{Facts, Impossible, NOBODY, Open, Part, Place, Possible, Value};
+use super::query::{DENOMINATOR, Names};
+use wattle_logic::{Formula as Fact, Rel, Term as Sum, Var, divides, eq, le, lt, ne, not};
 use wattle_memory::MemoryModel;
-use wattle_model::array::{Access, ArraySystem, Comparison, Formula, Literal, Term, ThreadTerm};
+use wattle_model::array::{
+    Access, ArraySystem, CellType, Comparison, Formula, Literal, Term, ThreadTerm,
+};
 
 /// The system and what is fixed about it.
 pub struct Rules<'a> {
@@ -13,8 +16,7 @@ pub struct Rules<'a> {
     pub constants: u16,
     /// A cell that holds a thread may hold nobody.
     pub nobody: bool,
-    /// Ways tried since the last look at the clock.
-    pub work: Cell<u64>,
+    pub names: Names,
 }
 
 /// Facts in the making: the number of the moment that new weak reads belong to, and who reads.
@@ -32,7 +34,7 @@ impl<'a> Rules<'a> {
             model,
             constants: system.greatest_constant(),
             nobody: system.may_be_nobody(),
-            work: Cell::new(0),
+            names: Names::default(),
         }
     }
 
@@ -73,7 +75,6 @@ impl<'a> Rules<'a> {
         env: &[u8],
         params: usize,
     ) -> Vec<Draft> {
-        self.work.set(self.work.get() + 1);
         match (formula, positive) {
             (Formula::And(list), true) | (Formula::Or(list), false) => {
                 let mut drafts = vec![draft];
@@ -174,76 +175,77 @@ impl<'a> Rules<'a> {
                 _ => Err(Impossible),
             };
         }
-        if let (
-            Term::Sum { parts, constant },
-            Term::Sum {
-                parts: minus,
-                constant: less,
-            },
-        ) = (left, right)
-        {
-            let mut terms = Vec::new();
-            let signed = parts
-                .iter()
-                .map(|p| (1, p))
-                .chain(minus.iter().map(|p| (-1, p)));
-            for (sign, (c, a)) in signed {
-                match (self.value(d, a, env), c.checked_mul(sign)) {
-                    (Some(v), Some(c)) => terms.push((v, c)),
-                    _ => return Ok(()),
-                }
-            }
-            let relation = match op {
-                Eq => Relation::Equal,
-                Ne => Relation::Different,
-                Lt => Relation::Less,
-                Le => Relation::AtMost,
-            };
-            return match constant.checked_sub(*less) {
-                Some(constant) => d.facts.constrain(terms, constant, relation),
-                None => Ok(()),
-            };
-        }
-        let equal = match op {
-            Eq => true,
-            Ne => false,
-            Lt | Le => return Ok(()),
+        let numbers = matches!((left, right), (Term::Sum { .. }, Term::Sum { .. }));
+        let mut cells = Vec::new();
+        l.for_each_access(&mut |a| cells.push(a.cell));
+        let Some(real) = self
+            .are_real(&cells)
+            .filter(|_| numbers || matches!(op, Eq | Ne))
+        else {
+            return Ok(());
         };
-        match (left, right) {
-            (Term::Read(a), Term::Read(b)) => {
-                let both = self.value(d, a, env).zip(self.value(d, b, env));
-                both.map_or(Ok(()), |(a, b)| d.facts.relate(a, b, equal))
-            }
-            (Term::Read(a), c) | (c, Term::Read(a)) => {
-                let Some(v) = self.value(d, a, env) else {
-                    return Ok(());
-                };
-                let one = self.constant(&d.facts, c, env);
-                match (one, d.facts.all_values(self.system, v)) {
-                    (Some(one), _) if equal => d.facts.restrict(v, one),
-                    (Some(one), Some(all)) => d.facts.restrict(v, all & !one),
-                    _ => Ok(()),
-                }
-            }
-            (a, b) => {
-                let both = self
-                    .constant(&d.facts, a, env)
-                    .zip(self.constant(&d.facts, b, env));
-                match both.is_none_or(|(a, b)| (a == b) == equal) {
-                    true => Ok(()),
-                    false => Err(Impossible),
-                }
-            }
-        }
+        let (left, right) = (
+            self.term(d, left, real, env),
+            self.term(d, right, real, env),
+        );
+        let Some(sum) = left.zip(right).map(|(a, b)| a - b) else {
+            return Ok(());
+        };
+        let fact = match op {
+            Eq => eq(sum, 0),
+            Ne => ne(sum, 0),
+            Lt => lt(sum, 0),
+            Le => le(sum, 0),
+        };
+        d.facts.learn(self, fact)
     }
 
-    /// A constant's value, as a set of one.
-    pub fn constant(&self, facts: &Facts, t: &Term, env: &[u8]) -> Option<Set> {
-        match t {
-            Term::Bool(b) => Some(1 << u32::from(*b)),
-            Term::Constructor(_, c) => 1u128.checked_shl(u32::from(*c)),
-            Term::Thread(t) => Some(1 << self.thread(facts, *t, env)?),
-            Term::Read(_) | Term::Sum { .. } => None,
+    /// Whether the numbers of the cells are real; nothing if some are and some are not.
+    pub fn are_real(&self, cells: &[u16]) -> Option<bool> {
+        let mut real = cells
+            .iter()
+            .map(|c| self.system.cell(*c).ty == CellType::Real);
+        let first = real.next().unwrap_or(false);
+        real.all(|r| r == first).then_some(first)
+    }
+
+    /// The term over the variables of values: constructors and threads are their numbers.
+    pub fn term(&self, d: &mut Draft, t: &Term, real: bool, env: &[u8]) -> Option<Sum> {
+        Some(match t {
+            Term::Bool(b) => i64::from(*b).into(),
+            Term::Constructor(_, c) => i64::from(*c).into(),
+            Term::Thread(t) => i64::from(self.thread(&d.facts, *t, env)?).into(),
+            Term::Read(a) => self.names.var(self.value(d, a, env)?).into(),
+            Term::Sum { parts, constant } => {
+                let mut sum = match real {
+                    true => Sum::monomial(*constant, DENOMINATOR),
+                    false => Sum::constant(*constant),
+                };
+                for (c, a) in parts {
+                    sum = sum + Sum::monomial(*c, self.names.var(self.value(d, a, env)?));
+                }
+                sum
+            }
+        })
+    }
+
+    /// What the variable stands for; the denominator is no value.
+    pub fn value_of(&self, v: Var) -> Option<Value> {
+        self.names.value(v)
+    }
+
+    /// The comparison with other terms for its values.
+    pub fn replaced(&self, fact: &Fact, new: &dyn Fn(Value) -> Sum) -> Fact {
+        let Some(atom) = fact.as_atom() else {
+            return fact.clone();
+        };
+        let term = atom.term().subst(&|v| self.value_of(v).map(new));
+        match atom.rel() {
+            Rel::Le => le(term, 0),
+            Rel::Eq => eq(term, 0),
+            Rel::Ne => ne(term, 0),
+            Rel::Divides(m) => divides(m.clone(), term),
+            Rel::NotDivides(m) => not(&divides(m.clone(), term)),
         }
     }
 

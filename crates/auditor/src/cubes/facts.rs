@@ -2,7 +2,9 @@
 //! threads and moments, every fact is true of it. Fewer facts describe more; so leaving one out is
 //! always safe where a predecessor is made, and never where a cube is looked up.
 
+use super::assume::Rules;
 use std::collections::{BTreeMap, BTreeSet};
+use wattle_logic::{Formula, Rel};
 use wattle_model::array::{ArraySystem, CellType};
 
 /// A set of values: constructors, or threads of the cube and [`OTHER`].
@@ -55,22 +57,6 @@ pub enum Value {
     Any(u16, u8),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Relation {
-    AtMost,
-    Less,
-    Equal,
-    Different,
-}
-
-/// Σ coefficient · value + constant, compared with 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Number {
-    pub terms: Vec<(Value, i64)>,
-    pub constant: i64,
-    pub relation: Relation,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     pub reader: u8,
@@ -102,8 +88,8 @@ pub struct Facts {
     /// For each thread the threads that come after it.
     pub later: Vec<u16>,
     pub among: BTreeMap<Value, Set>,
-    pub same: BTreeSet<(Value, Value, bool)>,
-    pub numbers: Vec<Number>,
+    /// What else is known of values, over their variables: equal ones, and numbers.
+    pub known: BTreeSet<Formula>,
     pub reads: Vec<Open>,
     pub after_reads_of: Vec<Moments>,
     pub after_stores_of: Vec<Moments>,
@@ -129,8 +115,7 @@ impl Facts {
     pub fn without_values(&self) -> Facts {
         Facts {
             among: BTreeMap::new(),
-            same: BTreeSet::new(),
-            numbers: Vec::new(),
+            known: BTreeSet::new(),
             ..self.clone()
         }
     }
@@ -203,53 +188,26 @@ impl Facts {
         Ok(())
     }
 
-    pub fn relate(&mut self, a: Value, b: Value, equal: bool) -> Possible {
-        match a == b {
-            true if equal => Ok(()),
-            true => Err(Impossible),
-            false => {
-                self.same.insert((a.min(b), a.max(b), equal));
-                Ok(())
-            }
+    /// Adds a comparison. One of a value that has few with a constant says what it is among.
+    pub fn learn(&mut self, rules: &Rules<'_>, fact: Formula) -> Possible {
+        if fact == Formula::False {
+            return Err(Impossible);
         }
-    }
-
-    /// Collects equal terms; a constraint without unknowns is decided at once.
-    pub fn constrain(
-        &mut self,
-        terms: Vec<(Value, i64)>,
-        constant: i64,
-        relation: Relation,
-    ) -> Possible {
-        let mut sum: BTreeMap<Value, i128> = BTreeMap::new();
-        for (v, c) in terms {
-            *sum.entry(v).or_default() += i128::from(c);
-        }
-        sum.retain(|_, c| *c != 0);
-        if sum.is_empty() {
-            let holds = match relation {
-                Relation::AtMost => constant <= 0,
-                Relation::Less => constant < 0,
-                Relation::Equal => constant == 0,
-                Relation::Different => constant != 0,
+        if let Some(atom) = fact.as_atom()
+            && let ([(v, _)], equal) = (atom.term().coeffs(), *atom.rel() == Rel::Eq)
+            && (equal || *atom.rel() == Rel::Ne)
+            && let Some(value) = rules.value_of(*v)
+            && let Some(all) = self.all_values(rules.system, value)
+        {
+            // The coefficient of a single variable is 1.
+            return match (-atom.term().constant_part()).to_i64() {
+                Some(n @ 0..127) if equal => self.restrict(value, 1 << n),
+                Some(n @ 0..127) => self.restrict(value, all & !(1 << n)),
+                // Left out: no set has it.
+                _ => Ok(()),
             };
-            return if holds { Ok(()) } else { Err(Impossible) };
         }
-        let terms: Option<Vec<(Value, i64)>> = sum
-            .into_iter()
-            .map(|(v, c)| Some((v, i64::try_from(c).ok()?)))
-            .collect();
-        // A constraint that is too large to write down is left out.
-        if let Some(terms) = terms {
-            let number = Number {
-                terms,
-                constant,
-                relation,
-            };
-            if !self.numbers.contains(&number) {
-                self.numbers.push(number);
-            }
-        }
+        self.known.extend(fact.conjuncts().iter().cloned());
         Ok(())
     }
 
@@ -287,85 +245,10 @@ impl Facts {
         extend(&mut self.last);
     }
 
-    /// Follows equalities until nothing changes.
-    pub fn propagate(&mut self, system: &ArraySystem) -> Possible {
-        loop {
-            let before = self.among.clone();
-            for (a, b, equal) in self.same.clone() {
-                let (x, y) = (self.among.get(&a).copied(), self.among.get(&b).copied());
-                if equal {
-                    y.map_or(Ok(()), |s| self.restrict(a, s))?;
-                    x.map_or(Ok(()), |s| self.restrict(b, s))?;
-                } else {
-                    for (one, other) in [(x, b), (y, a)] {
-                        let known = one.filter(|s| s.count_ones() == 1 && *s != OTHER);
-                        if let (Some(s), Some(all)) = (known, self.all_values(system, other)) {
-                            self.restrict(other, all & !s)?;
-                        }
-                    }
-                }
-            }
-            if before == self.among {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Numbers in one form: no common factor, no `<` between integers, the first sign of an
-    /// equation positive.
-    pub fn normalise(&mut self, system: &ArraySystem) {
-        for n in &mut self.numbers {
-            let integer = n.terms.iter().all(|(v, _)| match v {
-                Value::Cell(p) => system.cell(p.cell).ty == CellType::Int,
-                Value::Read(e, i) => {
-                    let part = &self.reads[usize::from(*e)].parts[usize::from(*i)];
-                    system.cell(part.place.cell).ty == CellType::Int
-                }
-                Value::Pending(k) => {
-                    system.cell(self.pending[usize::from(*k)].place.cell).ty == CellType::Int
-                }
-                Value::Any(cell, _) => system.cell(*cell).ty == CellType::Int,
-            });
-            if integer && n.relation == Relation::Less && n.constant < i64::MAX {
-                n.relation = Relation::AtMost;
-                n.constant += 1;
-            }
-            let factor = n
-                .terms
-                .iter()
-                .fold(0u64, |g, (_, c)| gcd(g, c.unsigned_abs()));
-            let factor = i64::try_from(factor).unwrap_or(1).max(1);
-            let exact = n.constant % factor == 0;
-            if exact || integer && n.relation == Relation::AtMost {
-                n.terms.iter_mut().for_each(|(_, c)| *c /= factor);
-                // Rounded up: Σ ≤ −constant / factor, rounded down.
-                n.constant = n.constant.div_euclid(factor) + i64::from(!exact);
-            }
-            let first = n.terms.first().map_or(0, |(_, c)| *c);
-            let equation = matches!(n.relation, Relation::Equal | Relation::Different);
-            let small = |c: i64| c != i64::MIN;
-            if equation && first < 0 && small(n.constant) && n.terms.iter().all(|(_, c)| small(*c))
-            {
-                n.terms.iter_mut().for_each(|(_, c)| *c = -*c);
-                n.constant = -n.constant;
-            }
-        }
-    }
-
-    pub fn for_each_value(&self, visit: &mut dyn FnMut(Value)) {
+    pub fn for_each_value(&self, rules: &Rules<'_>, visit: &mut dyn FnMut(Value)) {
         self.among.keys().for_each(|v| visit(*v));
-        for (a, b, _) in &self.same {
-            visit(*a);
-            visit(*b);
+        for v in self.known.iter().flat_map(Formula::vars) {
+            rules.value_of(v).map(&mut *visit);
         }
-        let terms = self.numbers.iter().flat_map(|n| &n.terms);
-        terms.for_each(|(v, _)| visit(*v));
     }
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

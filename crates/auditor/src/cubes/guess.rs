@@ -3,8 +3,9 @@
 
 use super::assume::Rules;
 use super::facts::{Facts, Set, Value};
-use super::inside::{Choice, Chosen, Fit, set_fits};
+use super::inside::{Choice, Chosen};
 use std::collections::BTreeMap;
+use wattle_logic::Formula;
 
 /// A cube to look up, with what it asks for first.
 pub struct Known {
@@ -40,9 +41,7 @@ pub fn each(
     // Cells that the facts do not speak of at all may hold anything.
     let offers = |(cell, wanted): &(u16, Set)| match sets.get(cell) {
         None => perhaps,
-        Some(list) => list
-            .iter()
-            .any(|s| set_fits(*wanted, Some(*s), perhaps) != Fit::No),
+        Some(list) => list.iter().any(|s| set_fits(*wanted, Some(*s), perhaps)),
     };
     for (i, k) in known.iter().enumerate() {
         if !k.needs.iter().all(offers) {
@@ -119,7 +118,7 @@ impl Search<'_, '_> {
             }
             let there = Value::Cell(p.renamed(&self.choice.threads));
             let known = self.facts.among.get(&there).copied();
-            set_fits(*s, known, self.perhaps) != Fit::No
+            set_fits(*s, known, self.perhaps)
         })
     }
 
@@ -130,7 +129,9 @@ impl Search<'_, '_> {
         self.steps -= 1;
         let e = self.choice.moments.len();
         let Some(open) = self.cube.reads.get(e) else {
-            self.enough = !visit(&self.choice);
+            if self.values_fit() {
+                self.enough = !visit(&self.choice);
+            }
             return;
         };
         for (f, there) in self.facts.reads.iter().enumerate() {
@@ -145,5 +146,34 @@ impl Search<'_, '_> {
             self.moment(visit);
             self.choice.moments.pop();
         }
+    }
+
+    /// Values are among what is wanted, or may be; what is only compared may follow from numbers.
+    fn values_fit(&self) -> bool {
+        let (chosen, facts) = (self.chosen(), self.facts);
+        let sets = self.cube.among.iter().all(|(v, s)| {
+            let known = facts.among.get(&self.choice.value(*v)).copied();
+            set_fits(chosen.wanted(*v, *s), known, self.perhaps)
+        });
+        let number = |v: &Value| facts.all_values(self.rules.system, *v).is_none();
+        let follows = |f: &Formula| {
+            let values = f.vars().into_iter().filter_map(|v| self.rules.value_of(v));
+            let values: Vec<Value> = values.collect();
+            let sets = values.iter().map(|v| facts.among.get(v));
+            *f == Formula::True
+                || facts.known.contains(f)
+                || values.iter().any(number)
+                || sets.into_iter().all(|s| s.is_some())
+        };
+        sets && (self.perhaps || chosen.known().iter().all(follows))
+    }
+}
+
+/// Whether a value is among what is wanted, or may be.
+fn set_fits(wanted: Set, known: Option<Set>, perhaps: bool) -> bool {
+    match known {
+        Some(k) if k & !wanted == 0 => true,
+        Some(k) if k & wanted == 0 => false,
+        _ => perhaps,
     }
 }

@@ -6,12 +6,11 @@
 //! looked at is for [`guess`](super::guess).
 
 use super::assume::Rules;
-use super::facts::{
-    Facts, Moments, NOBODY, Number, OTHER, Part, Pending, Place, Relation, Set, Value, bits,
-};
+use super::facts::{Facts, Moments, NOBODY, OTHER, Part, Pending, Place, Set, Value, bits};
 use super::guess::{self, Known};
 use super::query::Query;
 use crate::AuditError;
+use wattle_logic::Formula;
 use wattle_memory::MemoryModel;
 
 /// How a cube's threads and moments are chosen.
@@ -20,16 +19,6 @@ pub struct Choice {
     pub threads: Vec<u8>,
     /// For each moment one of the facts', and for its parts theirs.
     pub moments: Vec<(u8, Vec<u8>)>,
-}
-
-/// What is known about the values under a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
-    Yes,
-    /// All but the numbers.
-    Numbers,
-    Perhaps,
-    No,
 }
 
 /// More choices than this and the solver is not asked.
@@ -42,45 +31,37 @@ pub fn inside(
     facts: &Facts,
     query: &mut Query<'_>,
 ) -> Result<bool, AuditError> {
-    let look = |i: usize, choice: &Choice, perhaps: bool| {
-        let cube = &known[i].facts;
-        let chosen = Chosen {
-            rules,
-            cube,
-            facts,
-            choice,
-        };
-        match chosen.fits() {
-            true => chosen.values_fit(perhaps),
-            false => Fit::No,
-        }
-    };
-    let (mut found, mut numeric) = (false, Vec::new());
+    let (mut found, mut alone, mut together) = (false, Vec::new(), Vec::new());
     guess::each(rules, known, facts, false, &mut |i, choice| {
-        let fit = look(i, choice, false);
-        if fit == Fit::Numbers {
-            numeric.push((i, choice.clone()));
+        let chosen = Chosen::new(rules, &known[i], facts, choice);
+        if chosen.fits() {
+            found = chosen.is_known();
+            alone.push((i, choice.clone()));
         }
-        found = fit == Fit::Yes;
-        !found && numeric.len() < CHOICES
+        !found && alone.len() < CHOICES
     });
     if found {
         return Ok(true);
     }
-    for (i, choice) in &numeric {
-        if query.covered(rules, facts, &[(&known[*i].facts, choice)])? {
+    for (i, choice) in &alone {
+        if query.covered(
+            rules,
+            facts,
+            &[Chosen::new(rules, &known[*i], facts, choice)],
+        )? {
             return Ok(true);
         }
     }
-    let mut choices = Vec::new();
     guess::each(rules, known, facts, true, &mut |i, choice| {
-        if look(i, choice, true) != Fit::No {
-            choices.push((i, choice.clone()));
+        if Chosen::new(rules, &known[i], facts, choice).fits() {
+            together.push((i, choice.clone()));
         }
-        choices.len() < CHOICES
+        together.len() < CHOICES
     });
-    let cubes: Vec<(&Facts, &Choice)> =
-        choices.iter().map(|(i, c)| (&known[*i].facts, c)).collect();
+    let cubes = together.iter();
+    let cubes: Vec<_> = cubes
+        .map(|(i, choice)| Chosen::new(rules, &known[*i], facts, choice))
+        .collect();
     query.covered(rules, facts, &cubes)
 }
 
@@ -107,15 +88,6 @@ impl Choice {
         }
         out
     }
-
-    pub fn numbers(&self, cube: &Facts) -> Vec<Number> {
-        let renamed = cube.numbers.iter().map(|n| {
-            let mut terms: Vec<_> = n.terms.iter().map(|(v, c)| (self.value(*v), *c)).collect();
-            terms.sort();
-            Number { terms, ..n.clone() }
-        });
-        renamed.collect()
-    }
 }
 
 /// A cube with a choice of threads and moments, of all or of the first of them.
@@ -126,7 +98,16 @@ pub struct Chosen<'s, 'a> {
     pub choice: &'s Choice,
 }
 
-impl Chosen<'_, '_> {
+impl<'s, 'a> Chosen<'s, 'a> {
+    fn new(rules: &'s Rules<'a>, known: &'s Known, facts: &'s Facts, choice: &'s Choice) -> Self {
+        Chosen {
+            rules,
+            cube: &known.facts,
+            facts,
+            choice,
+        }
+    }
+
     /// Whether everything is chosen and the order fits.
     fn fits(&self) -> bool {
         let (cube, choice) = (self.cube, self.choice);
@@ -218,56 +199,28 @@ impl Chosen<'_, '_> {
             && within(cube.last, facts.last)
     }
 
-    pub fn values_fit(&self, perhaps: bool) -> Fit {
-        let mut fit = Fit::Yes;
-        for (v, s) in &self.cube.among {
-            let wanted = match self.cube.holds_thread(self.rules.system, *v) {
-                true => self.choice.threads_of(*s, self.facts),
-                false => *s,
-            };
-            let there = self.choice.value(*v);
-            match set_fits(wanted, self.facts.among.get(&there).copied(), perhaps) {
-                Fit::Yes => {}
-                Fit::No => return Fit::No,
-                Fit::Numbers | Fit::Perhaps => fit = Fit::Perhaps,
-            }
-        }
-        for (a, b, equal) in &self.cube.same {
-            let (a, b) = (self.choice.value(*a), self.choice.value(*b));
-            let known = a == b && *equal || self.facts.same.contains(&(a.min(b), a.max(b), *equal));
-            let sets = self.facts.among.get(&a).zip(self.facts.among.get(&b));
-            let decided = sets.is_some_and(|(x, y)| match equal {
-                true => x == y && x.count_ones() == 1 && *x != OTHER,
-                false => x & y == 0,
-            });
-            match known || decided {
-                true => {}
-                false if perhaps => fit = Fit::Perhaps,
-                false => return Fit::No,
-            }
-        }
-        let follows = |n: &Number| {
-            self.facts.numbers.iter().any(|k| {
-                k.terms == n.terms
-                    && k.relation == n.relation
-                    && match n.relation {
-                        Relation::AtMost | Relation::Less => k.constant >= n.constant,
-                        Relation::Equal | Relation::Different => k.constant == n.constant,
-                    }
-            })
-        };
-        if fit == Fit::Yes && !self.choice.numbers(self.cube).iter().all(follows) {
-            fit = Fit::Numbers;
-        }
-        fit
+    /// Whether everything the cube says about values is known.
+    fn is_known(&self) -> bool {
+        let mut sets = self.cube.among.iter();
+        let mut rest = self.known().into_iter();
+        sets.all(|(v, set)| {
+            let known = self.facts.among.get(&self.choice.value(*v));
+            known.is_some_and(|k| k & !self.wanted(*v, *set) == 0)
+        }) && rest.all(|f| f == Formula::True || self.facts.known.contains(&f))
     }
-}
 
-pub fn set_fits(wanted: Set, known: Option<Set>, perhaps: bool) -> Fit {
-    match known {
-        Some(k) if k & !wanted == 0 => Fit::Yes,
-        Some(k) if k & wanted == 0 => Fit::No,
-        _ if perhaps => Fit::Perhaps,
-        _ => Fit::No,
+    /// What a value of the cube is among, in terms of the facts.
+    pub fn wanted(&self, v: Value, set: Set) -> Set {
+        match self.cube.holds_thread(self.rules.system, v) {
+            true => self.choice.threads_of(set, self.facts),
+            false => set,
+        }
+    }
+
+    /// What else the cube says of values, in terms of the facts.
+    pub fn known(&self) -> Vec<Formula> {
+        let there = |v: Value| self.rules.names.var(self.choice.value(v)).into();
+        let known = self.cube.known.iter();
+        known.map(|f| self.rules.replaced(f, &there)).collect()
     }
 }

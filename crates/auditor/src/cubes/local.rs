@@ -38,6 +38,9 @@ fn is_local(rules: &Rules<'_>, t: &Transition) -> bool {
     all && t.updates.iter().all(|u| local_update(rules, t, u, &own))
 }
 
+/// An update of every element of an array that is not weak, `A[j] := case | j = p : … | _ : A[j]`, must change the
+/// acting thread's element only: for any other no branch applies, or one that writes back what is there.
+/// `A[j]` may be looked at there, and wherever a branch applies to the acting thread only.
 fn local_update(
     rules: &Rules<'_>,
     t: &Transition,
@@ -45,23 +48,23 @@ fn local_update(
     own: &dyn Fn(&Access) -> bool,
 ) -> bool {
     let weak = rules.system.cell(u.cell).weak;
-    match u.index.first() {
-        None if !weak => return false,
-        Some(UpdateIndex::At(x)) if !weak && Some(*x) != t.actor.map(ThreadTerm::Param) => {
-            return false;
-        }
-        // Only the acting thread's element changes.
-        Some(UpdateIndex::Each(_)) if !weak => return changes_only_actor(rules, t, u),
-        Some(UpdateIndex::Each(_)) => return looks_only_at_actor(rules, t, u, own),
-        _ => {}
-    }
-    u.branches.iter().all(|b| {
-        let mut all = true;
-        b.condition.for_each_access(&mut |a| all &= own(a));
+    let params = t.params.len();
+    let (every, mine) = match u.index.first() {
+        None => (false, weak),
+        Some(UpdateIndex::At(x)) => (false, weak || Some(*x) == t.actor.map(ThreadTerm::Param)),
+        Some(UpdateIndex::Each(_)) => (true, true),
+    };
+    let each = ThreadTerm::Param(params as u8);
+    mine && u.branches.iter().all(|b| {
+        let keeps = || !weak && writes_back(u, &b.value, params);
+        let near = every && (keeps() || only_at_actor(rules, t, &b.condition));
+        let mut fine = weak || !every || near;
+        let mut look = |a: &Access| fine &= own(a) || near && a.args.first() == Some(&each);
+        b.condition.for_each_access(&mut look);
         if let Value::Term(term) = &b.value {
-            term.for_each_access(&mut |a| all &= own(a));
+            term.for_each_access(&mut look);
         }
-        all
+        fine
     })
 }
 
@@ -84,54 +87,5 @@ fn only_at_actor(rules: &Rules<'_>, t: &Transition, condition: &Formula) -> bool
     indices.all(|indices| {
         let env: Vec<u8> = (0..params).chain(indices).collect();
         rules.decided(&facts, condition, &env) == Some(false)
-    })
-}
-
-/// `A[j] := case | j = p : … | _ : A[j]` and the like: for any other thread no branch applies, or one
-/// that writes back what is there.
-fn changes_only_actor(rules: &Rules<'_>, t: &Transition, u: &Update) -> bool {
-    let keeps = |v: &Value| writes_back(u, v, t.params.len());
-    let Some(actor) = t.actor else { return false };
-    let mut branches = u.branches.iter();
-    branches.all(|b| {
-        // What is looked at where the branch applies is the actor's, read at `j = p`.
-        let me = [ThreadTerm::Param(actor), each(t)];
-        let mut all = keeps(&b.value) || only_at_actor(rules, t, &b.condition);
-        let mut look = |a: &Access| {
-            let cell = rules.system.cell(a.cell);
-            all &= cell.weak || cell.constant || a.args.first().is_some_and(|t| me.contains(t));
-        };
-        b.condition.for_each_access(&mut look);
-        if let (false, Value::Term(term)) = (keeps(&b.value), &b.value) {
-            term.for_each_access(&mut look);
-        }
-        all
-    })
-}
-
-/// The variable of an update's first `Each`.
-fn each(t: &Transition) -> ThreadTerm {
-    ThreadTerm::Param(t.params.len() as u8)
-}
-
-/// `X[j] := case | j = p && A[j] = True : …` for a weak X: where others' cells would be looked at the
-/// branch does not apply, whatever they hold.
-fn looks_only_at_actor(
-    rules: &Rules<'_>,
-    t: &Transition,
-    u: &Update,
-    own: &dyn Fn(&Access) -> bool,
-) -> bool {
-    u.branches.iter().all(|b| {
-        let (mut mine, mut at_each) = (true, true);
-        let mut look = |a: &Access| {
-            mine &= own(a);
-            at_each &= own(a) || a.args.first() == Some(&each(t));
-        };
-        b.condition.for_each_access(&mut look);
-        if let Value::Term(term) = &b.value {
-            term.for_each_access(&mut look);
-        }
-        mine || at_each && only_at_actor(rules, t, &b.condition)
     })
 }

@@ -5,13 +5,13 @@
 //! "impossible" of the solver is taken only with a proof that checks.
 
 use super::assume::Rules;
-use super::facts::{Facts, Number, OTHER, Relation, Set, Value};
-use super::inside::Choice;
+use super::facts::{Facts, OTHER, Set, Value};
+use super::inside::Chosen;
 use crate::{AuditError, Solvers};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::control::{Control, Progress};
-use wattle_logic::{Formula, Term, Var, and, eq, ge, le, lt, ne, not, or};
-use wattle_model::array::CellType;
+use wattle_logic::{Formula, Var, and, eq, ge, lt, not, or};
 
 /// What one query may take.
 const WORK: u64 = 5_000_000;
@@ -22,17 +22,25 @@ pub struct Query<'c> {
     pub checked: u64,
 }
 
-/// Numbers for the unknowns of one query.
+/// A variable for each value, the same wherever it is spoken of.
 #[derive(Default)]
-struct Names(BTreeMap<Value, Var>);
+pub struct Names(RefCell<(BTreeMap<Value, Var>, Vec<Value>)>);
 
 /// The denominator of all reals.
-const DENOMINATOR: Var = Var(0);
+pub const DENOMINATOR: Var = Var(0);
 
 impl Names {
-    fn var(&mut self, v: Value) -> Var {
-        let next = Var(self.0.len() as u32 + 1);
-        *self.0.entry(v).or_insert(next)
+    pub fn var(&self, v: Value) -> Var {
+        let (vars, values) = &mut *self.0.borrow_mut();
+        *vars.entry(v).or_insert_with(|| {
+            values.push(v);
+            Var(values.len() as u32)
+        })
+    }
+
+    pub fn value(&self, v: Var) -> Option<Value> {
+        let before = v.0.checked_sub(1)?;
+        self.0.borrow().1.get(before as usize).copied()
     }
 }
 
@@ -60,86 +68,33 @@ impl Query<'_> {
         &self,
         rules: &Rules<'_>,
         facts: &Facts,
-        cubes: &[(&Facts, &Choice)],
+        cubes: &[Chosen<'_, '_>],
     ) -> Result<bool, AuditError> {
-        let mut names = Names::default();
         let mut query = vec![ge(DENOMINATOR, 1)];
-        for (v, s) in &facts.among {
-            query.push(among(rules, facts, &mut names, *v, *s));
-        }
-        for (a, b, equal) in &facts.same {
-            query.push(same(&mut names, *a, *b, *equal));
-        }
-        let numbers = facts.numbers.iter();
-        query.extend(numbers.filter_map(|n| number(rules, facts, &mut names, n)));
-        for (cube, choice) in cubes {
-            let mut parts = Vec::new();
-            for (v, s) in &cube.among {
-                let set = match cube.holds_thread(rules.system, *v) {
-                    true => choice.threads_of(*s, facts),
-                    false => *s,
-                };
-                parts.push(among(rules, facts, &mut names, choice.value(*v), set));
-            }
-            for (a, b, equal) in &cube.same {
-                parts.push(same(&mut names, choice.value(*a), choice.value(*b), *equal));
-            }
-            let numbers: Option<Vec<Formula>> = choice
-                .numbers(cube)
-                .iter()
-                .map(|n| number(rules, facts, &mut names, n))
-                .collect();
-            if let Some(numbers) = numbers {
-                parts.extend(numbers);
-                query.push(not(&and(parts)));
-            }
+        let sets = facts.among.iter();
+        query.extend(sets.map(|(v, s)| among(rules, facts, *v, *s)));
+        query.extend(facts.known.iter().cloned());
+        for c in cubes {
+            let sets = c.cube.among.iter();
+            let sets = sets.map(|(v, s)| among(rules, facts, c.choice.value(*v), c.wanted(*v, *s)));
+            query.push(not(&and(sets.chain(c.known()))));
         }
         // Values of finite types are among all there are.
-        let values: Vec<Value> = names.0.keys().copied().collect();
-        for v in values {
-            if let Some(all) = facts.all_values(rules.system, v) {
-                query.push(among(rules, facts, &mut names, v, all));
-            }
+        let mut vars = BTreeSet::new();
+        query.iter().for_each(|f| f.collect_vars(&mut vars));
+        for value in vars.into_iter().filter_map(|v| rules.value_of(v)) {
+            let all = facts.all_values(rules.system, value);
+            query.extend(all.map(|all| among(rules, facts, value, all)));
         }
         self.impossible(&query)
     }
 }
 
-fn among(rules: &Rules<'_>, facts: &Facts, names: &mut Names, v: Value, set: Set) -> Formula {
-    let x = names.var(v);
+fn among(rules: &Rules<'_>, facts: &Facts, v: Value, set: Set) -> Formula {
+    let x = rules.names.var(v);
     let threads = facts.holds_thread(rules.system, v);
     let one = (0..127).filter(|i| set & 1 << i != 0).map(|i| eq(x, i));
     let n = facts.threads.len() as i64;
     let other = threads && set & OTHER != 0;
     or(one.chain(other.then(|| or([lt(x, 0), ge(x, n)]))))
-}
-
-fn same(names: &mut Names, a: Value, b: Value, equal: bool) -> Formula {
-    let (a, b) = (names.var(a), names.var(b));
-    match equal {
-        true => eq(a, b),
-        false => ne(a, b),
-    }
-}
-
-/// Nothing if integers and reals are mixed.
-fn number(rules: &Rules<'_>, facts: &Facts, names: &mut Names, n: &Number) -> Option<Formula> {
-    let real = |v: &Value| rules.system.cell(facts.cell_of(*v)).ty == CellType::Real;
-    let reals = n.terms.iter().filter(|(v, _)| real(v)).count();
-    if reals != 0 && reals != n.terms.len() {
-        return None;
-    }
-    let mut sum = match reals {
-        0 => Term::constant(n.constant),
-        _ => Term::monomial(n.constant, DENOMINATOR),
-    };
-    for (v, c) in &n.terms {
-        sum = sum + Term::monomial(*c, names.var(*v));
-    }
-    Some(match n.relation {
-        Relation::AtMost => le(sum, 0),
-        Relation::Less => lt(sum, 0),
-        Relation::Equal => eq(sum, 0),
-        Relation::Different => ne(sum, 0),
-    })
 }

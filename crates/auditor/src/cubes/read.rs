@@ -1,18 +1,20 @@
 //! From the certificate to facts, which are looked at afterwards ([`sound`](super::sound)).
 
+use super::assume::Rules;
 use super::facts::{
-    Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Place, Relation, Set, THREADS, Value,
+    Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Place, Set, THREADS, Value,
 };
+use super::query::DENOMINATOR;
 use wattle_evidence::certificate::{Corrupt, cubes};
-use wattle_model::array::ArraySystem;
+use wattle_logic::{Term, eq, le, lt, ne};
 
-pub fn facts(system: &ArraySystem, cube: &cubes::Cube) -> Result<Facts, Corrupt> {
-    let facts = Reader { system, cube }.facts();
+pub fn facts(rules: &Rules<'_>, cube: &cubes::Cube) -> Result<Facts, Corrupt> {
+    let facts = Reader { rules, cube }.facts();
     facts.ok_or(Corrupt("a cube names something that is not there"))
 }
 
 struct Reader<'a> {
-    system: &'a ArraySystem,
+    rules: &'a Rules<'a>,
     cube: &'a cubes::Cube,
 }
 
@@ -60,7 +62,7 @@ impl Reader<'_> {
             }
         }
         for (cell, moments) in &cube.after_stores_elsewhere {
-            self.system.cells.get(usize::from(*cell))?;
+            self.rules.system.cells.get(usize::from(*cell))?;
             let set = self.moments(moments)?;
             facts.after_stores_elsewhere.insert(*cell, set);
         }
@@ -69,14 +71,13 @@ impl Reader<'_> {
             facts.after_stores_to.insert(self.place(place)?, set);
         }
         self.values(&mut facts)?;
-        facts.normalise(self.system);
         Some(facts)
     }
 
     fn values(&self, facts: &mut Facts) -> Option<()> {
         for (v, set) in &self.cube.among {
             let v = self.value(facts, v)?;
-            let all = facts.all_values(self.system, v)?;
+            let all = facts.all_values(self.rules.system, v)?;
             let mut mask: Set = 0;
             for n in set {
                 mask |= 1u128.checked_shl(u32::from(*n))? & all;
@@ -85,20 +86,30 @@ impl Reader<'_> {
         }
         for (a, b, equal) in &self.cube.same {
             let (a, b) = (self.value(facts, a)?, self.value(facts, b)?);
-            facts.relate(a, b, *equal).ok()?;
+            let [a, b] = [a, b].map(|v| self.rules.names.var(v));
+            let fact = if *equal { eq(a, b) } else { ne(a, b) };
+            facts.learn(self.rules, fact).ok()?;
         }
         for n in &self.cube.numbers {
-            let mut terms = Vec::new();
+            let mut values = Vec::new();
             for (c, v) in &n.terms {
-                terms.push((self.value(facts, v)?, *c));
+                values.push((*c, self.value(facts, v)?));
             }
-            let relation = match n.relation {
-                cubes::Relation::AtMost => Relation::AtMost,
-                cubes::Relation::Less => Relation::Less,
-                cubes::Relation::Equal => Relation::Equal,
-                cubes::Relation::Different => Relation::Different,
+            let cells: Vec<u16> = values.iter().map(|(_, v)| facts.cell_of(*v)).collect();
+            let mut sum = match self.rules.are_real(&cells)? {
+                true => Term::monomial(n.constant, DENOMINATOR),
+                false => Term::constant(n.constant),
             };
-            facts.constrain(terms, n.constant, relation).ok()?;
+            for (c, v) in values {
+                sum = sum + Term::monomial(c, self.rules.names.var(v));
+            }
+            let fact = match n.relation {
+                cubes::Relation::AtMost => le(sum, 0),
+                cubes::Relation::Less => lt(sum, 0),
+                cubes::Relation::Equal => eq(sum, 0),
+                cubes::Relation::Different => ne(sum, 0),
+            };
+            facts.learn(self.rules, fact).ok()?;
         }
         Some(())
     }
@@ -108,7 +119,7 @@ impl Reader<'_> {
     }
 
     fn place(&self, p: &cubes::Place) -> Option<Place> {
-        let cell = self.system.cells.get(usize::from(p.cell))?;
+        let cell = self.rules.system.cells.get(usize::from(p.cell))?;
         let known = p.of.iter().all(|t| self.thread(*t).is_some());
         (known && p.of.len() == usize::from(cell.arity)).then(|| Place::new(p.cell, &p.of))
     }

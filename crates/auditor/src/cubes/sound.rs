@@ -1,14 +1,17 @@
 //! Whether facts that somebody else wrote mean something. They are audited whatever they say; but what
 //! they name must be there, and values be compared with their like.
 
+use super::assume::Rules;
 use super::facts::{Facts, MOMENTS, Moments, NOBODY, Place, Value};
-use wattle_model::array::{ArraySystem, CellType};
+use wattle_logic::Rel;
+use wattle_model::array::CellType;
 
 /// Most threads a cube of a certificate may have: steps and constants add more.
 const MOST: usize = 12;
 
 impl Facts {
-    pub fn is_sound(&self, system: &ArraySystem) -> bool {
+    pub fn is_sound(&self, rules: &Rules<'_>) -> bool {
+        let system = rules.system;
         let (threads, moments) = (self.threads.len(), self.reads.len());
         if threads > MOST || moments > MOMENTS / 2 || self.pending.len() > 100 {
             return false;
@@ -34,7 +37,7 @@ impl Facts {
             .iter()
             .map(|p| thread(p.thread) && place(&p.place));
         let mut all = Vec::new();
-        self.for_each_value(&mut |v| all.push(v));
+        self.for_each_value(rules, &mut |v| all.push(v));
         if !read.all(|fine| fine) || !stored.all(|fine| fine) || !all.iter().all(value) {
             return false;
         }
@@ -44,17 +47,24 @@ impl Facts {
             let values = self.all_values(system, *v);
             values.is_some_and(|all| *set != 0 && set & !all == 0)
         });
-        let mut same = self.same.iter();
-        let same = same.all(|(a, b, _)| ty(a) == ty(b) && !number(a));
-        let mut terms = self.numbers.iter().flat_map(|n| &n.terms);
+        let mut known = self.known.iter().map(|f| {
+            let values: Vec<Value> = f.vars().iter().filter_map(|v| rules.value_of(*v)).collect();
+            let numbers = values.iter().all(number);
+            let equality = f.as_atom().is_some_and(|a| {
+                let (term, rel) = (a.term(), a.rel());
+                let two = matches!(term.coeffs(), [(_, a), (_, b)] if *a == -b);
+                two && term.constant_part().is_zero() && matches!(rel, Rel::Eq | Rel::Ne)
+            });
+            let first = values.first().map(ty);
+            first.is_some() && values.iter().all(|v| Some(ty(v)) == first) && (numbers || equality)
+        });
         let lists = [&self.after_reads_of, &self.after_stores_of];
         let (to, elsewhere) = (&self.after_stores_to, &self.after_stores_elsewhere);
         let sets = lists.into_iter().flatten().chain(to.values());
         let sets = sets.chain(elsewhere.values()).chain([&self.last]);
         let mut sets = sets.chain(self.reads.iter().map(|r| &r.before));
         among
-            && same
-            && terms.all(|(v, _)| number(v))
+            && known.all(|fine| fine)
             && self.later.len() == threads
             && lists.iter().all(|list| list.len() == threads)
             && to.keys().all(place)

@@ -9,17 +9,10 @@
 //! of another thread at one moment do so all together or not at all.
 
 use super::assume::{Draft, Rules};
-use super::facts::{Facts, Moments, NOBODY, OTHER, Pending, Place, Set, THREADS, Value};
+use super::facts::{Facts, Moments, NOBODY, OTHER, Pending, Place, THREADS, Value};
+use wattle_logic::Term as Sum;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{self, Access, Term, ThreadTerm, Transition, Update, UpdateIndex};
-
-/// What a cell holds after the step, in terms of values before it.
-#[derive(Clone, Debug)]
-pub enum New {
-    One(Set),
-    Same(Value),
-    Sum(Vec<(Value, i64)>, i64),
-}
 
 /// Whether the update gives a cell the value it has. That counts as no write: under TSO and PSO the
 /// step is atomic then, and who reads the cell later might as well have read the older store.
@@ -54,17 +47,27 @@ pub struct Step<'r, 'a> {
     pub atomic: bool,
 }
 
-/// What one way through the step writes: the places the cube speaks of.
-pub type Written = Vec<(Place, New)>;
+/// What one way through the step writes to the places the cube speaks of, in terms of values before it.
+pub type Written = Vec<(Place, Sum)>;
 
 pub fn predecessors(rules: &Rules<'_>, facts: &Facts, t: &Transition, out: &mut Vec<Facts>) {
-    if !touches(facts, t) {
+    if !touches(rules, facts, t) {
         // Such a step only adds facts.
         return;
     }
     let mut base = facts.without_values();
     join_constants(rules, &mut base);
-    assign(rules, facts, t, base, Vec::new(), out);
+    for (base, args) in castings(rules, base, t.params.len()) {
+        let step = Step {
+            rules,
+            facts,
+            transition: t,
+            actor: t.actor.map(|a| args[usize::from(a)]),
+            args,
+            atomic: rules.system.is_atomic(t),
+        };
+        step.run(base, out);
+    }
 }
 
 /// Every constant is a thread, whether a cube speaks of it or not.
@@ -82,46 +85,35 @@ pub fn may_join(rules: &Rules<'_>, facts: &Facts) -> bool {
     facts.threads.len() < most.min(THREADS)
 }
 
-fn touches(facts: &Facts, t: &Transition) -> bool {
+fn touches(rules: &Rules<'_>, facts: &Facts, t: &Transition) -> bool {
     let writes = |cell: u16| t.updates.iter().any(|u| u.cell == cell);
     let mut found = facts.pending.iter().any(|x| writes(x.place.cell));
     let parts = facts.reads.iter().flat_map(|r| &r.parts);
     found |= parts.into_iter().any(|p| writes(p.place.cell));
-    facts.for_each_value(&mut |v| found |= matches!(v, Value::Cell(p) if writes(p.cell)));
+    facts.for_each_value(rules, &mut |v| {
+        found |= matches!(v, Value::Cell(p) if writes(p.cell))
+    });
     found
 }
 
-fn assign(
-    rules: &Rules<'_>,
-    facts: &Facts,
-    t: &Transition,
-    base: Facts,
-    args: Vec<u8>,
-    out: &mut Vec<Facts>,
-) {
-    if args.len() == t.params.len() {
-        let step = Step {
-            rules,
-            facts,
-            transition: t,
-            actor: t.actor.map(|a| args[usize::from(a)]),
-            args,
-            atomic: rules.system.is_atomic(t),
-        };
-        return step.run(base, out);
-    }
-    for thread in 0..base.threads.len() as u8 {
-        if !args.contains(&thread) {
-            let args = args.iter().copied().chain([thread]).collect();
-            assign(rules, facts, t, base.clone(), args, out);
+/// Every way to give parameters different threads: those there are, or new ones.
+pub fn castings(rules: &Rules<'_>, base: Facts, params: usize) -> Vec<(Facts, Vec<u8>)> {
+    let mut all = vec![(base, Vec::new())];
+    for _ in 0..params {
+        let mut next = Vec::new();
+        for (mut base, args) in all {
+            let with = |t: u8| [&args[..], &[t]].concat();
+            for t in (0..base.threads.len() as u8).filter(|t| !args.contains(t)) {
+                next.push((base.clone(), with(t)));
+            }
+            if may_join(rules, &base) {
+                let new = base.join(0);
+                next.push((base, with(new)));
+            }
         }
+        all = next;
     }
-    if may_join(rules, &base) {
-        let mut base = base;
-        let new = base.join(0);
-        let args = args.into_iter().chain([new]).collect();
-        assign(rules, facts, t, base, args, out);
-    }
+    all
 }
 
 impl Step<'_, '_> {
@@ -143,7 +135,7 @@ impl Step<'_, '_> {
         let mut places: Vec<Place> = self.facts.pending.iter().map(|x| x.place).collect();
         let parts = self.facts.reads.iter().flat_map(|r| &r.parts);
         places.extend(parts.map(|p| p.place));
-        self.facts.for_each_value(&mut |v| {
+        self.facts.for_each_value(self.rules, &mut |v| {
             if let Value::Cell(p) = v {
                 places.push(p);
             }
@@ -220,20 +212,17 @@ impl Step<'_, '_> {
     }
 
     /// A value that this does not understand may be any.
-    fn new_value(&self, d: &mut Draft, cell: u16, value: &array::Value, env: &[u8]) -> New {
+    fn new_value(&self, d: &mut Draft, cell: u16, value: &array::Value, env: &[u8]) -> Sum {
         let known = match value {
             array::Value::Any => None,
-            array::Value::Term(Term::Read(a)) => self.rules.value(d, a, env).map(New::Same),
-            array::Value::Term(Term::Sum { parts, constant }) => {
-                let terms: Option<Vec<(Value, i64)>> = parts
-                    .iter()
-                    .map(|(c, a)| Some((self.rules.value(d, a, env)?, *c)))
-                    .collect();
-                terms.map(|t| New::Sum(t, *constant))
+            array::Value::Term(t) => {
+                let mut cells = vec![cell];
+                t.for_each_access(&mut |a| cells.push(a.cell));
+                let real = self.rules.are_real(&cells);
+                real.and_then(|real| self.rules.term(d, t, real, env))
             }
-            array::Value::Term(t) => self.rules.constant(&d.facts, t, env).map(New::One),
         };
-        known.unwrap_or_else(|| New::Same(d.facts.any_value(cell)))
+        known.unwrap_or_else(|| self.rules.names.var(d.facts.any_value(cell)).into())
     }
 
     /// Places that are written whatever the state, besides those of the cube.
@@ -295,21 +284,10 @@ impl Step<'_, '_> {
         false
     }
 
-    /// The cube's facts about values, with what was written in place of what was there.
-    pub fn substitute(
-        &self,
-        draft: &mut Draft,
-        becomes: &dyn Fn(Value) -> Option<New>,
-        pending: &dyn Fn(u8) -> u8,
-    ) -> super::facts::Possible {
-        substitute(self.facts, &mut draft.facts, self.rules, becomes, pending)
-    }
-
     fn finish(&self, draft: Draft, written: Written, out: &mut Vec<Facts>) {
         let local = |p: &Place| !self.rules.weak(p.cell);
         if self.rules.model == MemoryModel::Sc || written.iter().all(|(p, _)| local(p)) {
-            let moments = self.effect(draft, &written, &[], &[]);
-            out.extend(moments);
+            out.extend(self.effect(draft, &written, [&[], &[]], &[]));
             return;
         }
         match (self.rules.model, self.atomic) {
@@ -340,22 +318,24 @@ impl Step<'_, '_> {
                 let chosen = chosen.filter(|(i, _)| choice >> i & 1 == wanted);
                 chosen.map(|(_, m)| *m).collect()
             };
-            out.extend(self.effect(draft.clone(), written, &pick(1), &pick(0)));
+            out.extend(self.effect(draft.clone(), written, [&pick(1), &pick(0)], &[]));
         }
     }
 
-    /// The predecessor for one choice.
+    /// The predecessor for one choice of moments that take what was stored, and of pending stores that
+    /// are these.
     fn effect(
         &self,
         mut draft: Draft,
         written: &Written,
-        served: &[usize],
-        unserved: &[usize],
+        [served, unserved]: [&[usize]; 2],
+        matched: &[(u8, usize)],
     ) -> Option<Facts> {
         let new = |p: Place| {
             let found = written.iter().find(|(q, _)| p == *q);
             found.map(|(_, n)| n.clone())
         };
+        let gone = |k: u8| matched.iter().find(|(m, _)| *m == k);
         let becomes = |v: Value| match v {
             Value::Cell(p) => new(p),
             Value::Read(e, i) => {
@@ -364,15 +344,23 @@ impl Step<'_, '_> {
                 let takes = mine || !part.own && served.contains(&usize::from(e));
                 takes.then(|| new(part.place)).flatten()
             }
-            Value::Pending(_) | Value::Any(..) => None,
+            Value::Pending(k) => Some(match gone(k) {
+                Some((_, i)) => written[*i].1.clone(),
+                None => {
+                    let before = (0..k).filter(|k| gone(*k).is_none()).count();
+                    self.rules.names.var(Value::Pending(before as u8)).into()
+                }
+            }),
+            Value::Any(..) => None,
         };
-        self.substitute(&mut draft, &becomes, &|k| k).ok()?;
-        if self.rules.model != MemoryModel::Sc && self.actor.is_some() {
-            let set = |list: &[usize]| list.iter().fold(0, |m: Moments, e| m | 1 << e);
-            let places: Vec<Place> = written.iter().map(|(p, _)| *p).collect();
-            self.place_moments(&mut draft, &places, set(served), set(unserved))
-                .ok()?;
-        }
+        substitute(self.facts, &mut draft.facts, self.rules, &becomes).ok()?;
+        let kept = (0u8..).zip(&self.facts.pending);
+        let kept = kept.filter(|(k, _)| gone(*k).is_none());
+        draft.facts.pending = kept.map(|(_, p)| *p).collect();
+        let set = |list: &[usize]| list.iter().fold(0, |m: Moments, e| m | 1 << e);
+        let places: Vec<Place> = written.iter().map(|(p, _)| *p).collect();
+        self.place_moments(&mut draft, &places, set(served), set(unserved))
+            .ok()?;
         finished(self.rules, draft.facts)
     }
 
@@ -387,7 +375,7 @@ impl Step<'_, '_> {
         out: &mut Vec<Facts>,
     ) {
         let Some((place, _)) = written.get(next) else {
-            out.extend(self.effect_pso(draft, written, &matched));
+            out.extend(self.effect(draft, written, [&[], &[]], &matched));
             return;
         };
         let Some(p) = self.actor.filter(|_| self.rules.weak(place.cell)) else {
@@ -406,113 +394,40 @@ impl Step<'_, '_> {
             self.store_pso(draft, written, next + 1, matched.clone(), out);
         }
     }
-
-    fn effect_pso(
-        &self,
-        mut draft: Draft,
-        written: &Written,
-        matched: &[(u8, usize)],
-    ) -> Option<Facts> {
-        let becomes = |v: Value| match v {
-            Value::Cell(p) => written
-                .iter()
-                .find(|(q, _)| p == *q)
-                .map(|(_, n)| n.clone()),
-            Value::Read(e, i) => {
-                let part = &self.facts.reads[usize::from(e)].parts[usize::from(i)];
-                let mine = Some(part.reader) == self.actor;
-                let store = written.iter().find(|(q, _)| mine && part.place == *q);
-                store.map(|(_, n)| n.clone())
-            }
-            Value::Pending(k) => {
-                let (_, i) = matched.iter().find(|(m, _)| *m == k)?;
-                Some(written[*i].1.clone())
-            }
-            Value::Any(..) => None,
-        };
-        let gone: Vec<u8> = matched.iter().map(|(k, _)| *k).collect();
-        let number = |k: u8| k - gone.iter().filter(|g| **g < k).count() as u8;
-        self.substitute(&mut draft, &becomes, &number).ok()?;
-        let kept = (0u8..).zip(&self.facts.pending);
-        let kept = kept.filter(|(k, _)| !gone.contains(k));
-        draft.facts.pending = kept.map(|(_, p)| *p).collect();
-        let places: Vec<Place> = written.iter().map(|(p, _)| *p).collect();
-        self.place_moments(&mut draft, &places, 0, 0).ok()?;
-        finished(self.rules, draft.facts)
-    }
 }
 
-/// Values of threads that joined are "other" ones of the old cube.
+/// The facts about values with others in their place. Values of threads that joined are "other" ones of the old cube.
 pub fn substitute(
     from: &Facts,
     into: &mut Facts,
     rules: &Rules<'_>,
-    becomes: &dyn Fn(Value) -> Option<New>,
-    pending: &dyn Fn(u8) -> u8,
+    becomes: &dyn Fn(Value) -> Option<Sum>,
 ) -> super::facts::Possible {
-    let kept = |v: Value| match v {
-        Value::Pending(k) => Value::Pending(pending(k)),
-        v @ (Value::Cell(_) | Value::Read(..) | Value::Any(..)) => v,
-    };
+    let new = |v: Value| becomes(v).unwrap_or_else(|| rules.names.var(v).into());
     let joined = from.threads.len()..into.threads.len();
     for (v, set) in &from.among {
         let mut set = *set;
         if set & OTHER != 0 && from.holds_thread(rules.system, *v) {
             joined.clone().for_each(|t| set |= 1 << t);
         }
-        match becomes(*v) {
-            None => into.restrict(kept(*v), set)?,
-            Some(New::Same(w)) => into.restrict(w, set)?,
-            Some(New::One(one)) if one & set == 0 => return Err(super::facts::Impossible),
-            Some(New::One(_) | New::Sum(..)) => {}
-        }
-    }
-    for (a, b, equal) in &from.same {
-        let new = |v: Value| becomes(v).unwrap_or(New::Same(kept(v)));
-        match (new(*a), new(*b)) {
-            (New::Same(x), New::Same(y)) => into.relate(x, y, *equal)?,
-            (New::One(x), New::One(y)) if (x == y) != *equal => {
-                return Err(super::facts::Impossible);
-            }
-            (New::One(one), New::Same(v)) | (New::Same(v), New::One(one)) => {
-                // Both have the type of `a`.
-                let all = match from.holds_thread(rules.system, *a) {
-                    true => Some(into.all_threads()),
-                    false => from.all_values(rules.system, *a),
-                };
-                match (equal, all) {
-                    (true, _) => into.restrict(v, one)?,
-                    (false, Some(all)) => into.restrict(v, all & !one)?,
-                    (false, None) => {}
-                }
+        let term = new(*v);
+        match (term.coeffs(), term.constant_part().to_i64()) {
+            ([], Some(n @ 0..127)) if set >> n & 1 == 0 => return Err(super::facts::Impossible),
+            ([(w, one)], Some(0)) if one.is_one() => {
+                rules
+                    .value_of(*w)
+                    .map_or(Ok(()), |w| into.restrict(w, set))?;
             }
             _ => {}
         }
     }
-    for n in &from.numbers {
-        let (mut terms, mut constant) = (Vec::new(), Some(n.constant));
-        for (v, c) in &n.terms {
-            match becomes(*v) {
-                None => terms.push((kept(*v), Some(*c))),
-                Some(New::Same(w)) => terms.push((w, Some(*c))),
-                Some(New::Sum(parts, k)) => {
-                    terms.extend(parts.iter().map(|(w, d)| (*w, d.checked_mul(*c))));
-                    constant = constant.and_then(|s| s.checked_add(c.checked_mul(k)?));
-                }
-                Some(New::One(_)) => constant = None,
-            }
-        }
-        let terms: Option<Vec<(Value, i64)>> =
-            terms.into_iter().map(|(v, c)| Some((v, c?))).collect();
-        // What does not fit into numbers is left out.
-        if let (Some(terms), Some(constant)) = (terms, constant) {
-            into.constrain(terms, constant, n.relation)?;
-        }
+    for f in &from.known {
+        into.learn(rules, rules.replaced(f, &new))?;
     }
     Ok(())
 }
 
-/// Consequences of what is known about the number of threads and about equal values.
+/// Where all threads are known, cells hold one of them.
 pub fn finished(rules: &Rules<'_>, mut facts: Facts) -> Option<Facts> {
     let all = rules
         .system
@@ -525,8 +440,6 @@ pub fn finished(rules: &Rules<'_>, mut facts: Facts) -> Option<Facts> {
             }
         }
     }
-    facts.propagate(rules.system).ok()?;
-    facts.normalise(rules.system);
     Some(facts)
 }
 
@@ -539,17 +452,9 @@ pub fn drains(rules: &Rules<'_>, facts: &Facts, out: &mut Vec<Facts>) {
     places.dedup();
     let mut base = facts.without_values();
     join_constants(rules, &mut base);
-    let threads = base.threads.len() as u8;
-    for place in places {
-        for t in 0..=threads {
-            let mut base = base.clone();
-            if t == threads {
-                if !may_join(rules, &base) {
-                    continue;
-                }
-                base.join(0);
-            }
-            drain(rules, facts, base, place, t, out);
+    for (base, thread) in castings(rules, base, 1) {
+        for place in &places {
+            drain(rules, facts, &base, *place, thread[0], out);
         }
     }
 }
@@ -557,7 +462,7 @@ pub fn drains(rules: &Rules<'_>, facts: &Facts, out: &mut Vec<Facts>) {
 fn drain(
     rules: &Rules<'_>,
     facts: &Facts,
-    base: Facts,
+    base: &Facts,
     place: Place,
     thread: u8,
     out: &mut Vec<Facts>,
@@ -598,11 +503,11 @@ fn drain(
             Value::Read(e, i) => {
                 let part = &facts.reads[usize::from(e)].parts[usize::from(i)];
                 let takes = looks(part) && served(usize::from(e));
-                takes.then_some(New::Same(Value::Pending(number)))
+                takes.then(|| rules.names.var(Value::Pending(number)).into())
             }
             Value::Cell(_) | Value::Pending(_) | Value::Any(..) => None,
         };
-        if hidden && substitute(facts, &mut next, rules, &becomes, &|k| k).is_ok() {
+        if hidden && substitute(facts, &mut next, rules, &becomes).is_ok() {
             out.extend(finished(rules, next));
         }
     }

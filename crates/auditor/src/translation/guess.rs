@@ -77,6 +77,7 @@ impl<'a> Validator<'a> {
             d: &mut c.d,
             threads: vec![me.clone()],
             sees: false,
+            broken: false,
         };
         parts.iter().find_map(|part| match part {
             array::Formula::Atom(Literal {
@@ -100,11 +101,11 @@ impl View<'_, '_, '_> {
         let Ok(Says::Value(id, element)) = self.says(access.cell) else {
             return None;
         };
-        let Held::Thread { family, .. } = self.v.held(id, element) else {
+        let Held::Thread { family, .. } = self.table.held(id, element) else {
             return None;
         };
         let index = self.index(id, element, &threads).ok()?;
-        let value = self.table.value(self.d, self.v, id, &index);
+        let value = self.table.value(self.d, id, &index);
         Some(self.table.number(*family, &value))
     }
 }

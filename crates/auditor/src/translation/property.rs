@@ -2,16 +2,17 @@
 
 use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
+use super::super::tuples::tuples;
 use super::system::View;
 use super::table::Table;
 use super::{Validator, Variable};
 use std::collections::BTreeSet;
-use wattle_logic::{Formula, Term, and, eq, lt, ne, not, or};
+use wattle_logic::{Formula, Term, and, eq, ne, not, or};
 use wattle_memory::FaultKind;
 use wattle_memory::rules::Stuck;
 use wattle_model::{
-    Domain, Expr, FamilyId, Length, LocationId, NoValue, Observation, Op1, Op2, PropertyKind,
-    RegisterId, Span, ThreadIndex, ThreadRef,
+    Expr, FamilyId, LocationId, NoValue, Observation, Op1, Op2, PropertyKind, RegisterId, Span,
+    ThreadIndex, ThreadRef,
 };
 
 impl Validator<'_> {
@@ -69,35 +70,16 @@ impl Validator<'_> {
             }
         };
         let mut d = Symbols::default();
-        let mut table = Table::new(self.program, &mut d);
+        let mut table = Table::new(self.program, self.relation, &mut d);
         let mut threads = Vec::new();
         for i in &property.condition.indices {
             let index = table.thread(&mut d, i.family);
+            let number = table.number(i.family, &index);
             let others = threads.iter().zip(&property.condition.indices);
-            for (other, j) in others.filter(|(_, j)| j.family == i.family) {
-                let _ = j;
-                table.know(ne(index.clone(), Term::clone(other)));
+            for (other, j) in others {
+                table.know(ne(number.clone(), table.number(j.family, other)));
             }
             threads.push(index);
-        }
-        let numbers = threads.iter().zip(&property.condition.indices);
-        let mut numbers: Vec<Term> = numbers.map(|(t, i)| table.number(i.family, t)).collect();
-        // Threads that the property names are there.
-        let mut certain: Vec<(FamilyId, u32)> = Vec::new();
-        self.for_each_observation(&mut |o| {
-            if let Observation::Register(t, _)
-            | Observation::At(t, _)
-            | Observation::Seen(t, _, _) = o
-                && let ThreadIndex::Number(n) = t.index
-                && !certain.contains(&(t.family, n))
-            {
-                certain.push((t.family, n));
-            }
-        });
-        for (f, n) in certain {
-            let index = Term::constant(i64::from(n));
-            table.know(lt(index.clone(), table.counts[f.index()].clone()));
-            numbers.push(table.number(f, &index));
         }
         let validator = &*self;
         let at = &threads;
@@ -116,13 +98,14 @@ impl Validator<'_> {
                 Err(Stuck::Fault(_) | Stuck::Full) => {}
             }
             for bad in &self.system.bad {
-                for threads in orders(&numbers, bad.params.len()) {
+                for threads in tuples(&table.named, bad.params.len(), true) {
                     let mut view = View {
                         v: self,
                         table: &mut table,
                         d: &mut d,
                         threads,
                         sees: true,
+                        broken: false,
                     };
                     // What cannot be read is not known to be bad.
                     if let Ok(f) = view.formula(&bad.body) {
@@ -140,7 +123,7 @@ impl Validator<'_> {
     /// What the system takes for granted is so.
     fn axioms(&mut self) -> Result<(), AuditError> {
         let mut d = Symbols::default();
-        let mut table = Table::new(self.program, &mut d);
+        let mut table = Table::new(self.program, self.relation, &mut d);
         if let Some(n) = self.system.threads {
             let other = ne(table.total.clone(), i64::from(n));
             if !self.impossible(&table, &d, vec![other])? {
@@ -155,6 +138,7 @@ impl Validator<'_> {
                 d: &mut d,
                 threads,
                 sees: false,
+                broken: false,
             };
             let query = match view.formula(&axiom.body) {
                 Ok(f) => vec![view.different(), f],
@@ -190,7 +174,8 @@ impl Validator<'_> {
             ThreadIndex::Variable(i) => threads[i.index()].clone(),
             ThreadIndex::Number(n) => {
                 let index = Term::constant(i64::from(n));
-                table.know(lt(index.clone(), table.counts[t.family.index()].clone()));
+                table.know(table.inside(t.family, &index));
+                table.name(table.number(t.family, &index));
                 index
             }
         };
@@ -203,17 +188,10 @@ impl Validator<'_> {
                 }
                 let index = self.observe(d, table, threads, index)?;
                 let index = Value::Number(d.term(index));
-                let found = match self.program.region(*r).length {
-                    Length::Scalar => d.position(&index, 1).map(i64::from).map(Term::constant),
-                    Length::Array(n) => d.position(&index, n).map(i64::from).map(Term::constant),
-                    Length::PerThread(f) => {
-                        let term = d.term(index.clone());
-                        d.decide(table.inside(f, &term)).then_some(term)
-                    }
-                };
+                let found = table.position(d, *r, &index);
                 match (found, reader) {
-                    (Some(index), None) => table.value(d, self, Variable::Region(*r), &index),
-                    (Some(index), Some(reader)) => match table.seen(d, self, *r, &index, &reader) {
+                    (Some(index), None) => table.value(d, Variable::Region(*r), &index),
+                    (Some(index), Some(reader)) => match table.seen(d, *r, &index, &reader) {
                         Some(value) => value,
                         None => {
                             let why = "what a thread sees of threads is not treated";
@@ -225,7 +203,7 @@ impl Validator<'_> {
             }
             Observation::Register(t, r) => {
                 let index = thread(table, t);
-                table.value(d, self, Variable::Register(t.family, *r), &index)
+                table.value(d, Variable::Register(t.family, *r), &index)
             }
             Observation::At(t, label) => {
                 let index = thread(table, t);
@@ -260,19 +238,6 @@ fn each(e: &Expr<Observation>, visit: &mut dyn FnMut(&Observation)) {
             | Observation::Count(_) => {}
         }
     });
-}
-
-/// Lists of different ones of the threads.
-fn orders(threads: &[Term], length: usize) -> Vec<Vec<Term>> {
-    let mut all = vec![Vec::new()];
-    for _ in 0..length {
-        let longer = all.iter().flat_map(|some: &Vec<Term>| {
-            let others = threads.iter().filter(|t| !some.contains(t));
-            others.map(|t| [&some[..], std::slice::from_ref(t)].concat())
-        });
-        all = longer.collect();
-    }
-    all
 }
 
 /// Labels of the family whose absence makes the expression come out as wanted (either way, if

@@ -2,10 +2,10 @@
 
 use super::assume::{Logic, Scope, Spot};
 use super::world::{ANY, NONE, Pending, Pos, Sort, Store, World};
+use crate::tuples::tuples;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{
-    Access, Comparison, FenceKind, Formula, Literal, Term, ThreadTerm, Transition, Update,
-    UpdateIndex, Value,
+    Access, FenceKind, Formula, Literal, Term, ThreadTerm, Transition, Update, UpdateIndex, Value,
 };
 
 /// A transition with its guard's parts, each with the parameters it names.
@@ -17,8 +17,6 @@ pub struct Move<'a> {
     used: u32,
     /// The order in which parameters are chosen.
     order: Vec<usize>,
-    /// Values that the acting thread's own cells must have; most transitions fail here at once.
-    needs: Vec<(usize, Pos)>,
 }
 
 /// Who may take part.
@@ -68,23 +66,6 @@ impl<'a> Move<'a> {
             parts.push((f, names));
         }
         parts.sort_by_key(|p| p.1 == u32::MAX);
-        let own = |a: &Access| {
-            let mine = t.actor.map(ThreadTerm::Param);
-            let plain = a.reader.is_none() && !system.cell(a.cell).weak;
-            plain && a.args.len() == 1 && a.args.first() == mine.as_ref()
-        };
-        let need = |f: &Formula| match f {
-            Formula::Atom(l) if l.op == Comparison::Eq => match (&l.left, &l.right) {
-                (Term::Read(a), Term::Constructor(_, c)) if own(a) => {
-                    Some((usize::from(a.cell), Pos::from(*c)))
-                }
-                _ => None,
-            },
-            Formula::Atom(_) | Formula::And(_) | Formula::Or(_) | Formula::ForallOther { .. } => {
-                None
-            }
-        };
-        let needs = list.iter().filter_map(need).collect();
         let mut used = t.actor.map_or(0, |a| 1 << a);
         t.for_each_access(&mut |a| {
             for x in a.args.iter().chain(&a.reader) {
@@ -101,7 +82,6 @@ impl<'a> Move<'a> {
             parts,
             used,
             order,
-            needs,
         }
     }
 }
@@ -140,6 +120,10 @@ impl Logic<'_> {
             n => n & !now == 0 && (depth == 0 || n & !before != 0),
         };
         let mut parts = m.parts.iter().filter(|p| ripe(p.1)).map(|p| p.0);
+        // Most transitions fail here at once.
+        if parts.clone().any(|f| self.is_refuted(w, f, scope)) {
+            return;
+        }
         let Some(first) = parts.next() else {
             return self.cast_next(w, m, cast, depth, scope, out);
         };
@@ -181,11 +165,7 @@ impl Logic<'_> {
                     continue;
                 };
                 let empty = m.atomic || t.fence == Some(FenceKind::Full);
-                let lacks = |(cell, value): &(usize, Pos)| {
-                    let at = w.memory[*cell][i];
-                    at != ANY && at != *value
-                };
-                if empty && !w.pending[i].is_empty() || m.needs.iter().any(lacks) {
+                if empty && !w.pending[i].is_empty() {
                     continue;
                 }
             }
@@ -195,7 +175,7 @@ impl Logic<'_> {
         }
     }
 
-    /// Threads for a parameter: the one a cell names, or all.
+    /// Threads for a parameter: who is to act, or all.
     fn candidates(
         &self,
         w: &World,
@@ -204,43 +184,10 @@ impl Logic<'_> {
         param: usize,
         scope: Scope<'_>,
     ) -> Vec<Pos> {
-        let this = Term::Thread(ThreadTerm::Param(param as u8));
-        let acts = m.transition.actor == Some(param as u8);
-        if acts {
-            return match cast.actor {
-                Some(s) => vec![w.me[s]],
-                None => w.me.clone(),
-            };
+        if m.transition.actor == Some(param as u8) {
+            return cast.actor.map_or(w.me.clone(), |s| vec![w.me[s]]);
         }
-        for (f, _) in &m.parts {
-            let Formula::Atom(l) = f else { continue };
-            let cell = match (&l.left, &l.right) {
-                (Term::Read(a), t) | (t, Term::Read(a)) if *t == this => a,
-                _ => continue,
-            };
-            let mut names = 0;
-            named(f, &mut names);
-            let others = names & !(1 << param);
-            let bound = |i: usize| scope.args.get(i).is_some_and(|a| *a != ANY);
-            let known = (0..32).all(|i| others & 1 << i == 0 || bound(i));
-            let own = cell.args.iter().chain(&cell.reader);
-            let itself = own
-                .into_iter()
-                .any(|t| *t == ThreadTerm::Param(param as u8));
-            if l.op == Comparison::Eq && known && !itself {
-                let value = self.seen(w, cell, scope).1;
-                if value != ANY {
-                    return vec![value];
-                }
-            }
-        }
-        let mut all = self.frame.positions(w, true);
-        all.extend(scope.args.iter().filter(|a| **a < NONE));
-        all.sort_unstable();
-        all.dedup();
-        let new = self.strangers(&all);
-        all.extend(new);
-        all
+        self.threads(w, scope.args, true)
     }
 
     fn write(&self, w: World, m: &Move<'_>, args: &[Pos], out: &mut Vec<World>) {
@@ -249,15 +196,9 @@ impl Logic<'_> {
         let mut drafts = vec![(w, Vec::new(), Vec::new())];
         for u in &t.updates {
             let free = u.index.iter().filter(|i| matches!(i, UpdateIndex::Each(_)));
-            let free = free.count() as u32;
             let whole = drafts.first().map_or(Vec::new(), |d| d.0.me.clone());
-            for n in 0..whole.len().pow(free) {
-                let mut longer = args.to_vec();
-                let mut rest = n;
-                for _ in 0..free {
-                    longer.push(whole[rest % whole.len()]);
-                    rest /= whole.len();
-                }
+            for each in tuples(&whole, free.count(), false) {
+                let longer = [args, &each[..]].concat();
                 let scope = Scope {
                     args: &longer,
                     reader: actor,

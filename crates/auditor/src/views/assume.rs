@@ -23,6 +23,18 @@ pub struct Scope<'e> {
     pub params: usize,
 }
 
+impl<'e> Scope<'e> {
+    /// Memory itself is read; all of these are parameters.
+    pub fn of(args: &'e [Pos], generous: bool) -> Scope<'e> {
+        Scope {
+            args,
+            reader: None,
+            generous,
+            params: args.len(),
+        }
+    }
+}
+
 /// Where a value is kept.
 #[derive(Clone, PartialEq)]
 pub enum Spot {
@@ -114,16 +126,24 @@ impl Logic<'_> {
         }
     }
 
+    /// The threads that are named, by the world or besides; and others.
+    pub fn threads(&self, w: &World, named: &[Pos], others: bool) -> Vec<Pos> {
+        let mut all = self.frame.positions(w, true);
+        all.extend(named.iter().filter(|a| **a < NONE));
+        all.sort_unstable();
+        all.dedup();
+        if others {
+            let new = self.strangers(&all);
+            all.extend(new);
+        }
+        all
+    }
+
     fn values(&self, w: &World, sort: Sort, args: &[Pos]) -> Vec<Pos> {
         match sort {
             Sort::Finite(n) => (0..Pos::from(n)).collect(),
             Sort::Thread => {
-                let mut all = self.frame.positions(w, true);
-                all.extend(args.iter().filter(|a| **a < NONE));
-                all.sort_unstable();
-                all.dedup();
-                let new = self.strangers(&all);
-                all.extend(new);
+                let mut all = self.threads(w, args, true);
                 if self.frame.nobody {
                     all.push(NONE);
                 }
@@ -207,10 +227,7 @@ impl Logic<'_> {
             (Formula::Atom(l), _) => self.literal(w, l, yes, scope),
             (Formula::ForallOther { .. }, false) => vec![w],
             (Formula::ForallOther { body, .. }, true) => {
-                let mut all = self.frame.positions(&w, true);
-                all.extend(scope.args.iter().filter(|a| **a < NONE));
-                all.sort_unstable();
-                all.dedup();
+                let all = self.threads(&w, scope.args, false);
                 let params = &scope.args[..scope.params];
                 let mut worlds = vec![w];
                 for other in all.iter().filter(|p| !params.contains(p)) {
@@ -251,6 +268,14 @@ impl Logic<'_> {
             true => vec![w],
             false => Vec::new(),
         }
+    }
+
+    /// Whether it is a literal that is known not to hold.
+    pub fn is_refuted(&self, w: &World, f: &Formula, scope: Scope<'_>) -> bool {
+        let Formula::Atom(l) = f else { return false };
+        let mut known = true;
+        l.for_each_access(&mut |a| known &= self.seen(w, a, scope).1 != ANY);
+        known && !self.holds(w, l, true, scope)
     }
 
     /// Whether the literal may hold; all that it reads is known.

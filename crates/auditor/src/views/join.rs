@@ -1,6 +1,6 @@
 //! Three threads, each two of which look like a view.
 
-use super::world::{ANY, Frame, NONE, Pos, ROOM, Sort, World};
+use super::world::{ANY, Frame, Pos, ROOM, Sort, World};
 use wattle_evidence::certificate::Corrupt;
 
 const APART: Corrupt = Corrupt("views that agree about a thread do not agree");
@@ -8,84 +8,20 @@ const APART: Corrupt = Corrupt("views that agree about a thread do not agree");
 /// One position with what it is in each of the three views, where it occurs there.
 type Token = [Option<Pos>; 3];
 
-/// The tokens of the scalars (`None`) or of one thread, in a fixed order.
-fn tokens(f: &Frame<'_>, w: &World, of: Option<usize>, threads: bool, out: &mut Vec<Pos>) {
-    let n = w.me.len();
-    let mut take = |p: Pos, sort: Sort| {
-        let meant = match sort {
-            Sort::Finite(_) => false,
-            Sort::Thread => threads,
-            Sort::Number(_) => !threads,
-        };
-        if meant && p < NONE {
-            out.push(p);
-        }
-    };
-    let Some(t) = of else {
-        w.anchors.iter().for_each(|p| take(*p, Sort::Number(true)));
-        for (c, elements) in w.memory.cells() {
-            if f.system.cells[c].arity == 0 {
-                take(elements[0], f.sorts[c]);
-            }
-        }
-        return;
-    };
-    take(w.me[t], Sort::Thread);
-    for (c, elements) in w.memory.cells() {
-        match f.system.cells[c].arity {
-            0 => {}
-            1 => take(elements[t], f.sorts[c]),
-            _ => take(elements[t * n + t], f.sorts[c]),
-        }
-    }
-    for s in w.pending[t].iter().flat_map(|p| &p.stores) {
-        s.of.iter().for_each(|p| take(*p, Sort::Thread));
-        take(s.value, f.sort(s.cell));
-    }
-}
+/// The positions of threads, and of numbers: of the scalars, and of each thread, in a fixed order.
+pub type Tokens = [Vec<Vec<Pos>>; 2];
 
-/// Puts positions back where [`tokens`] took them.
-fn assign(
-    f: &Frame<'_>,
-    w: &mut World,
-    of: Option<usize>,
-    threads: bool,
-    from: &mut dyn Iterator<Item = Pos>,
-) {
-    let n = w.me.len();
-    let mut give = |p: &mut Pos, sort: Sort| {
-        let meant = match sort {
-            Sort::Finite(_) => false,
-            Sort::Thread => threads,
-            Sort::Number(_) => !threads,
-        };
-        if meant && *p < NONE {
-            *p = from.next().unwrap_or(*p);
-        }
-    };
-    let Some(t) = of else {
-        w.anchors
-            .iter_mut()
-            .for_each(|p| give(p, Sort::Number(true)));
-        for (c, cell) in f.system.cells.iter().enumerate() {
-            if cell.arity == 0 {
-                give(&mut w.memory[c][0], f.sorts[c]);
-            }
-        }
-        return;
-    };
-    give(&mut w.me[t], Sort::Thread);
-    for (c, cell) in f.system.cells.iter().enumerate() {
-        match cell.arity {
-            0 => {}
-            1 => give(&mut w.memory[c][t], f.sorts[c]),
-            _ => give(&mut w.memory[c][t * n + t], f.sorts[c]),
-        }
-    }
-    for s in w.pending[t].iter_mut().flat_map(|p| &mut p.stores) {
-        s.of.iter_mut().for_each(|p| give(p, Sort::Thread));
-        give(&mut s.value, f.sort(s.cell));
-    }
+pub fn tokens(f: &Frame<'_>, w: &World) -> Tokens {
+    let mut w = w.clone();
+    [true, false].map(|threads| {
+        let parts = std::iter::once(None).chain((0..w.me.len()).map(Some));
+        let tokens = parts.map(|of| {
+            let mut found = Vec::new();
+            f.each_of(&mut w, of, threads, &mut |p| found.push(*p));
+            found
+        });
+        tokens.collect()
+    })
 }
 
 fn shared(a: &Token, b: &Token) -> Option<(Pos, Pos)> {
@@ -136,15 +72,18 @@ fn settle(all: &[Token], ordered: bool) -> Result<Option<Vec<Pos>>, Corrupt> {
     Ok(Some(out))
 }
 
+/// A view with its tokens and the places of two threads in it.
+pub type Placed<'v> = (&'v World, &'v Tokens, [usize; 2]);
+
 /// The three threads x, y, z together: from the views of x and y, of x and z, of y and z; each view with
 /// the places of the two in it.
-pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<World>, Corrupt> {
-    let [(xy, [x0, y0]), (xz, [x1, z1]), (yz, [y2, z2])] = views;
-    let parts: [[Option<Option<usize>>; 3]; 4] = [
-        [Some(None); 3],
-        [Some(Some(x0)), Some(Some(x1)), None],
-        [Some(Some(y0)), None, Some(Some(y2))],
-        [None, Some(Some(z1)), Some(Some(z2))],
+pub fn join(f: &Frame<'_>, views: [Placed<'_>; 3]) -> Result<Option<World>, Corrupt> {
+    let [(xy, _, [x0, y0]), (xz, _, [x1, z1]), (yz, _, [y2, z2])] = views;
+    let parts: [[Option<usize>; 3]; 4] = [
+        [Some(0); 3],
+        [Some(1 + x0), Some(1 + x1), None],
+        [Some(1 + y0), None, Some(1 + y2)],
+        [None, Some(1 + z1), Some(1 + z2)],
     ];
     let mut w = f.blank(3);
     w.pending = vec![
@@ -179,21 +118,20 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
         }
     }
     let mut named: Vec<(u16, Pos, Pos)> = Vec::new();
-    for threads in [true, false] {
+    for (kind, threads) in [true, false].into_iter().enumerate() {
         let mut all: Vec<Token> = Vec::new();
         for part in parts {
             let start = all.len();
             let mut length = None;
             for (v, of) in part.iter().enumerate() {
                 let Some(of) = of else { continue };
-                let mut found = Vec::new();
-                tokens(f, views[v].0, *of, threads, &mut found);
+                let found = &views[v].1[kind][*of];
                 if *length.get_or_insert(found.len()) != found.len() {
                     return Err(APART);
                 }
                 all.resize(start + found.len(), [None; 3]);
-                for (k, p) in found.into_iter().enumerate() {
-                    all[start + k][v] = Some(p);
+                for (k, p) in found.iter().enumerate() {
+                    all[start + k][v] = Some(*p);
                 }
             }
         }
@@ -201,7 +139,7 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
             return Ok(None);
         };
         if threads {
-            for (v, (view, _)) in views.iter().enumerate() {
+            for (v, (view, ..)) in views.iter().enumerate() {
                 for (cell, of, value) in &view.looked {
                     let same = |t: &Token| t[v].is_some_and(|p| of[..] == [p]);
                     // Somebody who is not named is nobody in particular.
@@ -212,8 +150,9 @@ pub fn join(f: &Frame<'_>, views: [(&World, [usize; 2]); 3]) -> Result<Option<Wo
             }
         }
         let mut from = settled.into_iter();
+        // Where [`tokens`] took them.
         for of in [None, Some(0), Some(1), Some(2)] {
-            assign(f, &mut w, of, threads, &mut from);
+            f.each_of(&mut w, of, threads, &mut |p| *p = from.next().unwrap_or(*p));
         }
     }
     for (cell, of, value) in named {

@@ -23,6 +23,17 @@ pub enum Sort {
     Number(bool),
 }
 
+impl Sort {
+    /// Whether values are positions of threads (or of numbers).
+    pub fn has_position(self, threads: bool) -> bool {
+        match self {
+            Sort::Finite(_) => false,
+            Sort::Thread => threads,
+            Sort::Number(_) => !threads,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     pub cell: u16,
@@ -50,13 +61,6 @@ impl Memory {
     pub fn cells(&self) -> impl Iterator<Item = (usize, &[Pos])> {
         let two = self.starts.windows(2).enumerate();
         two.map(|(c, two)| (c, &self.elements[two[0]..two[1]]))
-    }
-
-    /// Each element with its cell, in order.
-    fn each_mut(&mut self) -> impl Iterator<Item = (usize, &mut Pos)> {
-        let two = self.starts.windows(2).enumerate();
-        let cells = two.flat_map(|(c, two)| (two[0]..two[1]).map(move |_| c));
-        cells.zip(&mut self.elements)
     }
 }
 
@@ -212,50 +216,65 @@ impl<'a> Frame<'a> {
             && looked.all(|(c, of, value)| whole(*c, of) && fits(*c, *value))
     }
 
-    /// Calls for each position of a thread (or number) that is known; the whole threads' own first.
+    /// Calls for each position of a thread (or number) that is known.
     pub fn each(&self, w: &mut World, threads: bool, visit: &mut dyn FnMut(&mut Pos)) {
-        self.each_held(w, threads, visit);
-        for (cell, of, value) in &mut w.looked {
-            let meant = match self.sort(*cell) {
-                Sort::Finite(_) => false,
-                Sort::Thread => threads,
-                Sort::Number(_) => !threads,
-            };
-            let of = of.iter_mut().filter(|_| threads);
-            let all = of.chain([value].into_iter().filter(|_| meant));
-            all.filter(|p| **p < NONE).for_each(&mut *visit);
+        self.each_of(w, None, threads, visit);
+        for t in 0..w.me.len() {
+            self.each_of(w, Some(t), threads, visit);
         }
-    }
-
-    /// The same but for what is known of other threads.
-    fn each_held(&self, w: &mut World, threads: bool, visit: &mut dyn FnMut(&mut Pos)) {
-        let mut known = |p: &mut Pos| {
-            if *p < NONE {
+        let mut known = |sort: Sort, p: &mut Pos| {
+            if sort.has_position(threads) && *p < NONE {
                 visit(p);
             }
         };
-        match threads {
-            true => w.me.iter_mut().for_each(&mut known),
-            false => w.anchors.iter_mut().for_each(&mut known),
+        let n = w.me.len();
+        for (c, _) in self
+            .system
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.arity == 2)
+        {
+            for i in (0..n * n).filter(|i| i / n != i % n) {
+                known(self.sorts[c], &mut w.memory[c][i]);
+            }
         }
-        let meant = |s: Sort| match s {
-            Sort::Finite(_) => false,
-            Sort::Thread => threads,
-            Sort::Number(_) => !threads,
+        for (cell, of, value) in &mut w.looked {
+            of.iter_mut().for_each(|p| known(Sort::Thread, p));
+            known(self.sort(*cell), value);
+        }
+    }
+
+    /// The same for those of the scalars and constants (`None`) or of one thread alone.
+    pub fn each_of(
+        &self,
+        w: &mut World,
+        of: Option<usize>,
+        threads: bool,
+        visit: &mut dyn FnMut(&mut Pos),
+    ) {
+        let mut known = |sort: Sort, p: &mut Pos| {
+            if sort.has_position(threads) && *p < NONE {
+                visit(p);
+            }
         };
-        for (c, element) in w.memory.each_mut() {
-            if meant(self.sorts[c]) {
-                known(element);
+        let n = w.me.len();
+        match of {
+            None => (w.anchors.iter_mut()).for_each(|p| known(Sort::Number(true), p)),
+            Some(t) => known(Sort::Thread, &mut w.me[t]),
+        }
+        for (c, cell) in self.system.cells.iter().enumerate() {
+            match (cell.arity, of) {
+                (0, None) => known(self.sorts[c], &mut w.memory[c][0]),
+                (1, Some(t)) => known(self.sorts[c], &mut w.memory[c][t]),
+                (2, Some(t)) => known(self.sorts[c], &mut w.memory[c][t * n + t]),
+                _ => {}
             }
         }
-        let stores = w.pending.iter_mut().flatten().flat_map(|p| &mut p.stores);
-        for s in stores {
-            if threads {
-                s.of.iter_mut().for_each(&mut known);
-            }
-            if meant(self.sort(s.cell)) {
-                known(&mut s.value);
-            }
+        let Some(t) = of else { return };
+        for s in w.pending[t].iter_mut().flat_map(|p| &mut p.stores) {
+            s.of.iter_mut().for_each(|p| known(Sort::Thread, p));
+            known(self.sort(s.cell), &mut s.value);
         }
     }
 
@@ -264,7 +283,7 @@ impl<'a> Frame<'a> {
         if self.kept.is_empty() {
             return Vec::new();
         }
-        let mut all = self.occurring(w, true, false);
+        let mut all = self.occurring(w, false, |s| s == Sort::Thread);
         all.retain(|p| !w.me.contains(p));
         let of = |c: &u16| all.iter().map(|p| (*c, *p)).collect::<Vec<_>>();
         self.kept.iter().flat_map(of).collect()
@@ -279,46 +298,33 @@ impl<'a> Frame<'a> {
     }
 
     pub fn positions(&self, w: &World, threads: bool) -> Vec<Pos> {
-        self.occurring(w, threads, true)
+        self.occurring(w, true, |s| s.has_position(threads))
     }
 
-    /// The positions of threads (or numbers), with or without what is known of other threads.
-    fn occurring(&self, w: &World, threads: bool, looked: bool) -> Vec<Pos> {
-        let meant = |c: u16| match self.sort(c) {
-            Sort::Finite(_) => false,
-            Sort::Thread => threads,
-            Sort::Number(_) => !threads,
-        };
-        let mut all = if threads { &w.me } else { &w.anchors }.clone();
-        for (_, elements) in w.memory.cells().filter(|(c, _)| meant(*c as u16)) {
+    /// Positions that are certainly those of whole numbers.
+    pub fn integers(&self, w: &World) -> Vec<Pos> {
+        self.occurring(w, true, |s| s == Sort::Number(true))
+    }
+
+    /// The positions of such sorts, with or without what is known of other threads.
+    fn occurring(&self, w: &World, looked: bool, meant: impl Fn(Sort) -> bool) -> Vec<Pos> {
+        let mut all = Vec::new();
+        if meant(Sort::Thread) {
+            all.extend(&w.me);
+        }
+        if meant(Sort::Number(true)) {
+            all.extend(&w.anchors);
+        }
+        for (_, elements) in w.memory.cells().filter(|(c, _)| meant(self.sorts[*c])) {
             all.extend(elements);
         }
         let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
         let stores = stores.map(|s| (s.cell, &s.of, s.value));
         let others = w.looked.iter().map(|(cell, of, value)| (*cell, of, *value));
         for (cell, of, value) in stores.chain(others.filter(|_| looked)) {
-            all.extend(of.iter().filter(|_| threads));
-            all.extend(meant(cell).then_some(value));
+            all.extend(of.iter().filter(|_| meant(Sort::Thread)));
+            all.extend(meant(self.sort(cell)).then_some(value));
         }
-        all.retain(|p| *p < NONE);
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
-    /// Positions that are certainly those of whole numbers.
-    pub fn integers(&self, w: &World) -> Vec<Pos> {
-        let whole = |c: usize| self.sorts[c] == Sort::Number(true);
-        let mut all = w.anchors.clone();
-        let memory = w.memory.cells();
-        all.extend(memory.filter(|(c, _)| whole(*c)).flat_map(|(_, e)| e));
-        let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
-        let stores = stores.map(|s| (s.cell, s.value));
-        let looked = w.looked.iter().map(|(cell, _, value)| (*cell, *value));
-        let more = stores
-            .chain(looked)
-            .filter(|(cell, _)| whole(usize::from(*cell)));
-        all.extend(more.map(|(_, value)| value));
         all.retain(|p| *p < NONE);
         all.sort_unstable();
         all.dedup();
