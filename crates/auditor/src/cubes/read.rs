@@ -7,6 +7,7 @@ use super::facts::{
 use super::query::DENOMINATOR;
 use wattle_evidence::certificate::{Corrupt, cubes};
 use wattle_logic::{Term, eq, le, lt, ne};
+use wattle_model::array::CellType;
 
 pub fn facts(rules: &Rules<'_>, cube: &cubes::Cube) -> Result<Facts, Corrupt> {
     let facts = Reader { rules, cube }.facts();
@@ -86,6 +87,11 @@ impl Reader<'_> {
         }
         for (a, b, equal) in &self.cube.same {
             let (a, b) = (self.value(facts, a)?, self.value(facts, b)?);
+            // Numbers are compared by sums, and others with their like.
+            let [x, y] = [a, b].map(|v| self.ty(facts, v));
+            if x != y || is_number(x) {
+                return None;
+            }
             let [a, b] = [a, b].map(|v| self.rules.names.var(v));
             let fact = if *equal { eq(a, b) } else { ne(a, b) };
             facts.learn(self.rules, fact).ok()?;
@@ -94,6 +100,9 @@ impl Reader<'_> {
             let mut values = Vec::new();
             for (c, v) in &n.terms {
                 values.push((*c, self.value(facts, v)?));
+            }
+            if !values.iter().all(|(_, v)| is_number(self.ty(facts, *v))) {
+                return None;
             }
             let cells: Vec<u16> = values.iter().map(|(_, v)| facts.cell_of(*v)).collect();
             let mut sum = match self.rules.are_real(&cells)? {
@@ -112,6 +121,10 @@ impl Reader<'_> {
             facts.learn(self.rules, fact).ok()?;
         }
         Some(())
+    }
+
+    fn ty(&self, facts: &Facts, v: Value) -> CellType {
+        self.rules.system.cell(facts.cell_of(v)).ty
     }
 
     fn thread(&self, t: u8) -> Option<u8> {
@@ -155,4 +168,8 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+fn is_number(ty: CellType) -> bool {
+    matches!(ty, CellType::Int | CellType::Real)
 }

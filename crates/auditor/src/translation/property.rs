@@ -71,16 +71,26 @@ impl Validator<'_> {
         };
         let mut d = Symbols::default();
         let mut table = Table::new(self.program, self.relation, &mut d);
-        let mut threads = Vec::new();
+        let (mut threads, mut numbers) = (Vec::new(), Vec::new());
         for i in &property.condition.indices {
             let index = table.thread(&mut d, i.family);
             let number = table.number(i.family, &index);
-            let others = threads.iter().zip(&property.condition.indices);
-            for (other, j) in others {
-                table.know(ne(number.clone(), table.number(j.family, other)));
+            for other in &numbers {
+                table.know(ne(number.clone(), Term::clone(other)));
             }
             threads.push(index);
+            numbers.push(number);
         }
+        self.for_each_observation(&mut |o| {
+            if let Observation::Register(t, _)
+            | Observation::At(t, _)
+            | Observation::Seen(t, _, _) = o
+                && let ThreadIndex::Number(n) = t.index
+            {
+                let number = table.number(t.family, &i64::from(n).into());
+                numbers.extend((!numbers.contains(&number)).then_some(number));
+            }
+        });
         let validator = &*self;
         let at = &threads;
         let known = &mut table;
@@ -98,7 +108,7 @@ impl Validator<'_> {
                 Err(Stuck::Fault(_) | Stuck::Full) => {}
             }
             for bad in &self.system.bad {
-                for threads in tuples(&table.named, bad.params.len(), true) {
+                for threads in tuples(&numbers, bad.params.len(), true) {
                     let mut view = View {
                         v: self,
                         table: &mut table,
@@ -175,7 +185,6 @@ impl Validator<'_> {
             ThreadIndex::Number(n) => {
                 let index = Term::constant(i64::from(n));
                 table.know(table.inside(t.family, &index));
-                table.name(table.number(t.family, &index));
                 index
             }
         };

@@ -549,7 +549,12 @@ impl View<'_, '_, '_> {
                 // One more or less, if the element was another.
                 [(_, Some(t), truth)] => {
                     let element = self.table.element_of(self.d, id, t);
-                    eq(after - old, Term::constant(i64::from(*truth)) - element)
+                    let same = eq(element, i64::from(*truth));
+                    let other = eq(after.clone(), &old + if *truth { 1 } else { -1 });
+                    or([
+                        and([same.clone(), eq(after, old)]),
+                        and([not(&same), other]),
+                    ])
                 }
                 _ => return Err("several elements of a counter".into()),
             });

@@ -136,6 +136,7 @@ impl<'a> Table<'a> {
             match equal(index) {
                 Formula::True => return (*var, false),
                 Formula::False => {}
+                _ if !self.compared(thing, &index[0], at[0]) => {}
                 when @ (Formula::Atom(_) | Formula::And(_) | Formula::Or(_)) => {
                     same.push((when, *var))
                 }
@@ -147,6 +148,18 @@ impl<'a> Table<'a> {
         let at = at.iter().map(|t| Term::clone(t)).collect();
         self.entries.push((thing, at, new));
         (new, true)
+    }
+
+    /// Two elements of a counter of whose threads nothing is known but that they are some need not be compared.
+    fn compared(&self, thing: Thing, a: &Term, b: &Term) -> bool {
+        let named = |id: Variable, t: &Term| {
+            self.named.contains(t) || self.witnesses.contains(&(id, t.clone()))
+        };
+        match thing {
+            Thing::Element(id) => named(id, a) || named(id, b),
+            Thing::Value(_) | Thing::Cell(_) | Thing::Seen(_) => true,
+            Thing::Location(_) | Thing::Family => true,
+        }
     }
 
     /// What the relation and its type say of a variable's value.
@@ -254,11 +267,9 @@ impl<'a> Table<'a> {
             implies(&is, &ge(many.clone(), 1))
         };
         let mut facts = vec![one(1, &value), one(0, &left)];
-        // Two threads of which nothing is known but that they are some need not be compared.
-        let named = |t: &Term| self.named.contains(t) || self.witnesses.contains(&(id, t.clone()));
         let others = others.iter().filter(|(i, ..)| *i == Thing::Element(id));
         let others = others.map(|(_, t, w)| (&t[0], w));
-        for (t, w) in others.filter(|(t, _)| named(t) || named(thread)) {
+        for (t, w) in others.filter(|(t, _)| self.compared(Thing::Element(id), t, thread)) {
             let different = and([
                 here.clone(),
                 self.is_thread(t),
