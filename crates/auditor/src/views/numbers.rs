@@ -77,3 +77,128 @@ impl Logic<'_> {
         !(self.impossible)(&query)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Solvers;
+    use crate::views::world::{Frame, ROOM};
+    use std::collections::BTreeMap;
+    use wattle_evidence::certificate::Views;
+    use wattle_evidence::control::Control;
+    use wattle_memory::MemoryModel;
+    use wattle_model::Span;
+    use wattle_model::array::{ArraySystem, CellDecl, CellType};
+
+    const ANCHORS: [i64; 2] = [-1, 2];
+
+    fn system(ty: CellType) -> ArraySystem {
+        let cell = |name: &str| CellDecl {
+            name: name.into(),
+            arity: 0,
+            ty,
+            weak: false,
+            constant: false,
+            span: Span::NONE,
+        };
+        ArraySystem {
+            cells: ["x", "y", "z"].map(cell).to_vec(),
+            ..ArraySystem::default()
+        }
+    }
+
+    /// Comparisons of a sum of up to three numbers with a bound, or their contraries.
+    fn comparisons() -> Vec<([i64; 3], Comparison, bool, i64)> {
+        let mut all = Vec::new();
+        for sum in [
+            [1, 0, 0],
+            [-1, 0, 0],
+            [1, -1, 0],
+            [0, 1, -1],
+            [1, 1, -1],
+            [2, -1, 0],
+        ] {
+            for op in [
+                Comparison::Eq,
+                Comparison::Ne,
+                Comparison::Lt,
+                Comparison::Le,
+            ] {
+                for yes in [true, false] {
+                    all.extend((-2..=3).map(|bound| (sum, op, yes, bound)));
+                }
+            }
+        }
+        all
+    }
+
+    /// All that numbers do is possible; and of one whole number, or the difference of two, nothing else is: where none of
+    /// all those in the same order compares so, it is impossible.
+    #[test]
+    fn what_numbers_do_is_possible() {
+        for (ty, unit) in [(CellType::Int, 1), (CellType::Real, 2)] {
+            let system = system(ty);
+            let certificate = Views {
+                model: MemoryModel::Sc,
+                cells: Vec::new(),
+                anchors: ANCHORS.to_vec(),
+                forget: Vec::new(),
+                kept: Vec::new(),
+                witness: None,
+                precise: false,
+                count: 0,
+                views: Vec::new(),
+            };
+            let frame = Frame::new(&system, MemoryModel::Sc, &certificate).expect("a frame");
+            let (solvers, control) = (Solvers::own(), Control::unlimited());
+            let impossible = |query: &[wattle_logic::Formula]| {
+                matches!(solvers.impossible(query, 100_000, &control), Ok(true))
+            };
+            let logic = Logic::new(&frame, true, &impossible);
+            let mut seen: BTreeMap<(Vec<Pos>, usize), bool> = BTreeMap::new();
+            for code in 0..19 * 19 * 19 {
+                let values = [code % 19, code / 19 % 19, code / 361].map(|v: i64| v - 9);
+                let mut all: Vec<i64> = values.to_vec();
+                all.extend(ANCHORS.map(|a| a * unit));
+                all.sort_unstable();
+                all.dedup();
+                let place = |v: i64| (all.partition_point(|x| *x < v) as Pos + 1) * ROOM;
+                let mut w = frame.blank(1);
+                w.anchors = ANCHORS.map(|a| place(a * unit)).to_vec();
+                for (c, v) in values.iter().enumerate() {
+                    w.memory[c][0] = place(*v);
+                }
+                let at = values.map(place);
+                let order: Vec<Pos> = at.iter().chain(&w.anchors).copied().collect();
+                for (i, (sum, op, yes, bound)) in comparisons().into_iter().enumerate() {
+                    let total: i64 = sum.iter().zip(values).map(|(k, v)| k * v).sum();
+                    let bounded = bound * unit;
+                    let holds = match op {
+                        Comparison::Eq => total == bounded,
+                        Comparison::Ne => total != bounded,
+                        Comparison::Lt => total < bounded,
+                        Comparison::Le => total <= bounded,
+                    } == yes;
+                    *seen.entry((order.clone(), i)).or_default() |= holds;
+                    if holds {
+                        let parts = sum.iter().zip(at).filter(|(k, _)| **k != 0);
+                        let parts: Vec<(i64, Pos)> = parts.map(|(k, p)| (*k, p)).collect();
+                        let possible = logic.possible(&w, &parts, (op, yes, bound), unit == 1);
+                        assert!(possible, "{values:?} {sum:?} {op:?} {yes} {bound}");
+                    }
+                }
+            }
+            let far = |i: usize| [[1, 1, -1], [2, -1, 0]].contains(&comparisons()[i].0);
+            for ((order, i), may) in seen.iter().filter(|((_, i), _)| unit == 1 && !far(*i)) {
+                let (sum, op, yes, bound) = comparisons()[*i];
+                let mut w = frame.blank(1);
+                w.anchors = order[3..].to_vec();
+                (0..3).for_each(|c| w.memory[c][0] = order[c]);
+                let parts = sum.iter().zip(order).filter(|(k, _)| **k != 0);
+                let parts: Vec<(i64, Pos)> = parts.map(|(k, p)| (*k, *p)).collect();
+                let possible = logic.possible(&w, &parts, (op, yes, bound), true);
+                assert_eq!(possible, *may, "{order:?} {sum:?} {op:?} {yes} {bound}");
+            }
+        }
+    }
+}
