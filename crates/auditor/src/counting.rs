@@ -37,6 +37,7 @@ use safe::Bad;
 use wattle_evidence::certificate::counting::{Counted, Counting, Fact, Gap, Local, Place};
 use wattle_evidence::certificate::{Comparison, Corrupt};
 use wattle_evidence::control::{Control, Progress};
+use wattle_evidence::{Assumption, Scope};
 use wattle_logic::{Formula, Int, Model, Term, Var, and, divides, eq, ge, le, not, or};
 use wattle_memory::{Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::{CountedCrowd, Program};
@@ -76,6 +77,23 @@ pub fn audit_counting(
             Err(AuditError::NotClosed { state: 0, event })
         }
         Some(Gap::Allows { what }) => Err(AuditError::Other(format!("it does not exclude {what}"))),
+    }
+}
+
+/// What the certificate itself takes for granted is told, whatever the engine says.
+pub fn told(
+    program: &Program,
+    certificate: &Counting,
+    scope: &mut Scope,
+    all: &mut Vec<Assumption>,
+) {
+    let wraps = |a: &Assumption| matches!(a, Assumption::NoWrap { .. });
+    if certificate.no_wrap && !all.iter().any(wraps) {
+        let (_, variables) = program.with_wraps_as_faults();
+        all.push(Assumption::NoWrap { variables });
+    }
+    if let Some(most) = certificate.at_most {
+        scope.threads = format!("at most {most} threads");
     }
 }
 

@@ -22,7 +22,7 @@ mod step;
 use super::tuples::tuples;
 use super::{AuditError, Audited, Solvers, model_of};
 use assume::{Draft, Rules};
-use facts::{Facts, Value};
+use facts::{Facts, THREADS, Value};
 use guess::Known;
 use inside::inside;
 use query::Query;
@@ -42,6 +42,9 @@ pub fn audit_cubes(
 ) -> Result<Audited, AuditError> {
     let model = model_of(system, model, certificate.model, &certificate.cells)?;
     let rules = Rules::new(system, model);
+    if rules.more() > THREADS {
+        return Err(AuditError::Refused("it names too many threads".into()));
+    }
     local::check(&rules)?;
     let mut known = Vec::new();
     for cube in &certificate.cubes {
@@ -179,7 +182,7 @@ impl Auditor<'_> {
                 .collect();
         }
         for d in &drafts {
-            if !self.query.contradictory(self.rules, &d.facts)? {
+            if !self.query.covered(self.rules, &d.facts, &[])? {
                 let part = i as u64 + 1;
                 return Err(AuditError::HasInitial { part });
             }

@@ -15,6 +15,7 @@ mod cubes;
 mod error;
 mod explored;
 mod facts;
+mod fixed;
 mod inductive;
 mod judge;
 mod live;
@@ -37,6 +38,7 @@ mod write_down;
 
 pub use counting::audit_counting;
 pub use error::AuditError;
+pub use fixed::{audit, audit_with};
 pub use judge::{AuditPolicy, after_audit, after_validation, judge, judge_live, judge_open};
 pub use live::audit_live;
 pub use load_buffers::audit_crowd;
@@ -47,56 +49,10 @@ pub use space::attack::audit_robustness;
 pub use write_down::write_down;
 
 use open::model_of;
-use wattle_evidence::Task;
-use wattle_evidence::certificate::Certificate;
-use wattle_evidence::control::Control;
 
 /// What an audit that went well has looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audited {
     /// States, cubes or formulas that were checked.
     pub checked: u64,
-}
-
-/// Whether the certificate proves that the task's target, a fault (and a deadlock, if asked for)
-/// cannot be reached.
-pub fn audit(
-    task: &Task<'_>,
-    certificate: &Certificate,
-    control: &Control<'_>,
-) -> Result<Audited, AuditError> {
-    audit_with(&Solvers::own(), task, certificate, control)
-}
-
-/// The same, with a say in who answers queries.
-pub fn audit_with(
-    solvers: &Solvers,
-    task: &Task<'_>,
-    certificate: &Certificate,
-    control: &Control<'_>,
-) -> Result<Audited, AuditError> {
-    match certificate {
-        // What is pending is part of the states that these are about.
-        Certificate::ClosedStates(c) => closed_states::audit(task, c, control),
-        Certificate::Explored(c) => explored::audit(task, c, control),
-        Certificate::Coherent(c) => coherent::audit(task, c, control),
-        Certificate::Parts(c) => parts::audit(solvers, task, c, control),
-        _ if task.sees_buffers() => Err(AuditError::Refused(
-            "the question sees pending stores, of which it says nothing".into(),
-        )),
-        Certificate::Robust(c) => robust::audit_robust(solvers, task, c, control),
-        Certificate::Traces(c) => traces::audit(task, c, control),
-        Certificate::Inductive(c) => inductive::audit(solvers, task, c, control),
-        Certificate::Multisets(c) => multisets::audit(task, c, control),
-        Certificate::LoadBuffers(c) => load_buffers::audit(task, c, control),
-        Certificate::Cubes(_)
-        | Certificate::Views(_)
-        | Certificate::Counting(_)
-        | Certificate::Readers(_) => Err(AuditError::Refused(
-            "it is about any number of threads, and this is one instance".into(),
-        )),
-        Certificate::Components(_) | Certificate::Returning(_) => Err(AuditError::Refused(
-            "it is about whole runs, and single states are asked about".into(),
-        )),
-    }
 }

@@ -81,7 +81,7 @@ pub fn audit_system(
 ) -> Result<Audited, AuditError> {
     match certificate {
         Certificate::Cubes(c) => audit_cubes(solvers, system, model, c, control),
-        Certificate::Views(c) => audit_views(system, model, c, control),
+        Certificate::Views(c) => audit_views(solvers, system, model, c, control),
         Certificate::ClosedStates(_)
         | Certificate::Explored(_)
         | Certificate::Coherent(_)

@@ -12,6 +12,7 @@
 //! values. *Every path is a run*: the other way round. The tests of this module drive both domains
 //! with random programs.
 
+mod known;
 #[cfg(test)]
 mod tests;
 
@@ -49,9 +50,6 @@ pub struct Path<T> {
 /// More answers than this on one path, or paths of one step, are refused.
 const MOST: usize = 4096;
 
-/// A range with fewer values than this may be tried one by one.
-const FEW: u64 = 32;
-
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     next: u32,
@@ -88,14 +86,6 @@ impl Symbols {
         }
     }
 
-    /// Forgets what is known; names stay.
-    pub fn forget(&mut self) {
-        self.path.clear();
-        self.known.clear();
-        self.few.clear();
-        self.ranges.clear();
-    }
-
     /// The variable is known to have one of these values.
     pub fn few(&mut self, v: Var, values: Vec<i64>) {
         if let (Some(lo), Some(hi)) = (values.iter().min(), values.iter().max()) {
@@ -116,23 +106,10 @@ impl Symbols {
         for (v, a) in t.coeffs() {
             let (lo, hi) = self.ranges.get(v)?;
             let (x, y) = (a * &Int::from(*lo), a * &Int::from(*hi));
-            sum.0 += (&x).min(&y);
-            sum.1 += (&x).max(&y);
+            sum.0 = &sum.0 + (&x).min(&y);
+            sum.1 = &sum.1 + (&x).max(&y);
         }
         Some(sum)
-    }
-
-    /// A variable between the bounds.
-    pub fn between(&mut self, bounds: Option<(i64, i64)>) -> Var {
-        let v = self.fresh();
-        if let Some((lo, hi)) = bounds {
-            self.know(and([ge(v, lo), le(v, hi)]));
-            self.range(v, lo, hi);
-            if hi.abs_diff(lo) < FEW {
-                self.few(v, (lo..=hi).collect());
-            }
-        }
-        v
     }
 
     /// From now on this holds, by the choice of a variable's value.
@@ -148,11 +125,6 @@ impl Symbols {
         let mut all: Vec<Formula> = self.definitions.iter().cloned().collect();
         all.sort_unstable();
         all
-    }
-
-    /// What is known, and on a path what has been answered.
-    pub fn facts(&self) -> &[Formula] {
-        &self.path
     }
 
     /// Everything that may come of it, each with its condition.

@@ -44,14 +44,16 @@ mod world;
 
 use super::symbols::Symbols;
 use super::{AuditError, Audited, Solvers};
+use std::collections::BTreeSet;
+use system::Says;
 use table::Table;
 use wattle_evidence::control::Control;
-use wattle_evidence::related::{Constant, Held, Relation};
+use wattle_evidence::related::{Bounds, Constant, Held, Relation};
 use wattle_evidence::verdict::Assumption;
 use wattle_logic::{Formula, Term, and, ge, le};
-use wattle_model::array::ArraySystem;
+use wattle_model::array::{ArraySystem, CellType};
 use wattle_model::graph::{Action, Section};
-use wattle_model::{FamilyId, LocationId, Place, Program, RegionId, RegisterId, Span, Type};
+use wattle_model::{FamilyId, LocationId, Program, RegionId, RegisterId, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Variable {
@@ -89,6 +91,7 @@ pub fn validate(
         system: translation.system,
         relation: translation.relation,
         assumptions: translation.assumptions,
+        meanings: system::meanings(translation.relation),
         control,
         asked: 0,
     };
@@ -110,6 +113,8 @@ struct Validator<'a> {
     system: &'a ArraySystem,
     relation: &'a Relation,
     assumptions: &'a [Assumption],
+    /// What each cell says.
+    meanings: Vec<(u16, system::Says)>,
     control: &'a Control<'a>,
     asked: u64,
 }
@@ -118,6 +123,14 @@ fn told(span: Span, why: &str) -> String {
     match span.line {
         0 => why.to_string(),
         line => format!("line {line}: {why}"),
+    }
+}
+
+/// How the variable is held; of an array its element.
+fn held(relation: &Relation, variable: Variable, element: u32) -> &Held {
+    match variable {
+        Variable::Register(f, r) => &relation.registers[f.index()][r.index()],
+        Variable::Region(r) => &relation.regions[r.index()][element as usize],
     }
 }
 
@@ -172,9 +185,6 @@ impl<'a> Validator<'a> {
         if !lengths || (families > 1) != relation.family.is_some() {
             return self.refused(Span::NONE, corrupt);
         }
-        let mut cells: Vec<u16> = relation.locations.clone();
-        cells.extend(relation.family);
-        cells.extend(relation.broken);
         let registers = program.families.iter().zip(&relation.registers);
         for (family, held) in registers {
             let counter = held.iter().any(|h| matches!(h, Held::Counter { .. }));
@@ -194,16 +204,35 @@ impl<'a> Validator<'a> {
                 return self.refused(region.span, corrupt);
             }
         }
-        let held = relation.registers.iter().chain(&relation.regions);
-        cells.extend(held.flatten().flat_map(Held::cells));
-        let count = cells.len();
-        cells.sort_unstable();
-        cells.dedup();
-        let known = cells
-            .iter()
-            .all(|c| usize::from(*c) < self.system.cells.len());
-        if cells.len() != count || !known {
+        let (constants, meant) = &relation.constants;
+        let constants = CellType::Declared(*constants);
+        // As many constructors at least as there are things to tell apart, and no two that mean the same.
+        let tells = |ty, many: usize| self.system.values(ty).is_some_and(|n| n as usize >= many);
+        let twice = (1..meant.len()).any(|i| meant[..i].contains(&meant[i]));
+        if twice || !meant.is_empty() && !tells(constants, meant.len()) {
             return self.refused(Span::NONE, corrupt);
+        }
+        let mut cells = BTreeSet::new();
+        for (cell, says) in &self.meanings {
+            let known = self.system.cells.get(usize::from(*cell));
+            let fits = known.is_some_and(|c| match (says, c.ty) {
+                (Says::Location(f), ty) => {
+                    ty != constants && tells(ty, program.family(*f).locations.len())
+                }
+                (Says::Family, ty) => ty != constants && tells(ty, families),
+                (Says::Broken | Says::None(..), ty) => ty == CellType::Bool,
+                (Says::Value(id, element), ty) => match held(relation, *id, *element) {
+                    Held::Few { values, .. } => {
+                        ty == constants && values.iter().all(|c| meant.contains(c))
+                    }
+                    Held::Number { .. } => ty == CellType::Int,
+                    Held::Thread { .. } => ty == CellType::Thread,
+                    Held::Counter { .. } => ty == CellType::Bool,
+                },
+            });
+            if !fits || !cells.insert(*cell) {
+                return self.refused(Span::NONE, corrupt);
+            }
         }
         for family in &program.families {
             for step in &family.steps {
@@ -212,11 +241,10 @@ impl<'a> Validator<'a> {
                     Action::AtomicBegin(Section::Buffered) => {
                         Some("an atomic section that keeps its stores buffered is not treated")
                     }
-                    Action::Load { place, .. } | Action::Store { place, .. } => match place {
-                        Place::Memory(_) => Some("addresses are not treated"),
-                        Place::Region(..) => None,
-                    },
-                    Action::Skip
+                    // An address is refused where it is met.
+                    Action::Load { .. }
+                    | Action::Store { .. }
+                    | Action::Skip
                     | Action::Assign { .. }
                     | Action::Havoc { .. }
                     | Action::Assume(_)
@@ -233,13 +261,6 @@ impl<'a> Validator<'a> {
         Ok(())
     }
 
-    fn type_of(&self, variable: Variable) -> Type {
-        match variable {
-            Variable::Register(f, r) => self.program.family(f).registers[r.index()].ty,
-            Variable::Region(r) => self.program.region(r).ty,
-        }
-    }
-
     /// Whether it is assumed that the variable does not wrap around.
     fn assumed(&self, variable: Variable) -> bool {
         let name = match variable {
@@ -252,24 +273,18 @@ impl<'a> Validator<'a> {
         })
     }
 
-    /// How the variable is held; of an array its element.
-    fn held(&self, variable: Variable, element: u32) -> &'a Held {
-        match variable {
-            Variable::Register(f, r) => &self.relation.registers[f.index()][r.index()],
-            Variable::Region(r) => &self.relation.regions[r.index()][element as usize],
-        }
-    }
-
     /// The register is between the bounds that it has at the location.
     fn within(&self, f: FamilyId, at: LocationId, r: RegisterId, value: &Term) -> Formula {
         let family = self.relation.within.get(f.index());
         let here = family.and_then(|locations| locations.get(at.index()));
-        let (lo, hi) = here
-            .and_then(|all| all.get(r.index()))
-            .copied()
-            .unwrap_or_default();
-        let lo = lo.map(|lo| ge(value.clone(), lo));
-        let hi = hi.map(|hi| le(value.clone(), hi));
-        and(lo.into_iter().chain(hi))
+        let bounds = here.and_then(|all| all.get(r.index()));
+        between(bounds.copied().unwrap_or_default(), value)
     }
+}
+
+/// The value is between the bounds, as far as there are such.
+fn between((lo, hi): Bounds, value: &Term) -> Formula {
+    let lo = lo.map(|lo| ge(value.clone(), lo));
+    let hi = hi.map(|hi| le(value.clone(), hi));
+    and(lo.into_iter().chain(hi))
 }

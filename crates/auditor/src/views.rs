@@ -19,29 +19,35 @@ mod act;
 mod assume;
 mod join;
 mod looks;
+mod numbers;
 mod read;
 mod witness;
 mod world;
 
 use super::tuples::tuples;
-use super::{AuditError, Audited, model_of};
+use super::{AuditError, Audited, Solvers, model_of};
 use act::{Cast, Move};
-use assume::{Logic, Scope};
+use assume::{Logic, Scope, Spot};
 use join::{Tokens, join, tokens};
 pub use looks::Looks;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::Cell;
-use wattle_evidence::certificate::{Corrupt, Views};
+use std::rc::Rc;
+use wattle_evidence::certificate::Views;
 use wattle_evidence::control::{Control, Progress};
+use wattle_logic::Formula;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{ArraySystem, Comparison, Quantified, Term, ThreadTerm, UpdateIndex};
 use world::{ANY, Frame, NONE, Pos, Sort, World};
+
+/// What one query may take.
+const WORK: u64 = 100_000;
 
 /// Most states of one thread that are gone through.
 const ALONE: usize = 100_000;
 
 /// Whether the certificate proves that no bad state of the system can be reached.
 pub fn audit_views(
+    solvers: &Solvers,
     system: &ArraySystem,
     model: MemoryModel,
     certificate: &Views,
@@ -55,13 +61,12 @@ pub fn audit_views(
         .iter()
         .map(|t| Move::new(system, t))
         .collect();
+    let impossible =
+        |query: &[Formula]| matches!(solvers.impossible(query, WORK, control), Ok(true));
     let mut checked = 0;
-    alone(&frame, &moves, control, &mut checked)?;
-    let logic = Logic {
-        frame: &frame,
-        others: true,
-        cramped: Cell::new(false),
-    };
+    let one = Logic::new(&frame, false, &impossible);
+    alone(&one, &moves, control, &mut checked)?;
+    let logic = Logic::new(&frame, true, &impossible);
     let mut audit = Audit {
         logic: &logic,
         moves: &moves,
@@ -80,18 +85,11 @@ pub fn audit_views(
         checked,
     };
     for bytes in certificate.each()? {
-        let view = frame.read(bytes)?;
-        if !frame.is_sound(&view) {
-            return Err(Corrupt("a value that the cell cannot have").into());
-        }
-        audit.take(view);
+        audit.take(&frame.read(bytes)?);
     }
     for w in initial(&logic, 2) {
         // Nobody is a witness at first.
-        if !frame.agrees(&w) {
-            return Err(AuditError::MissesInitial);
-        }
-        if !audit.covers(w) {
+        if !frame.agrees(&w) || !audit.covers(w) {
             return Err(AuditError::MissesInitial);
         }
     }
@@ -111,9 +109,6 @@ fn treated(frame: &Frame<'_>) -> Result<(), AuditError> {
     let refused = |what: &str| Err(AuditError::Refused(what.into()));
     if frame.system.greatest_constant() > 0 {
         return refused("views do not treat thread constants");
-    }
-    if frame.system.cells.iter().any(|c| c.arity > 2) {
-        return refused("views do not treat arrays over more than two threads");
     }
     for t in &frame.system.transitions {
         let every = |u: &wattle_model::array::Update| {
@@ -148,61 +143,39 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
     frame.set_witnesses(&mut blank, [NONE; 2]);
     let mut worlds = vec![blank];
     for (c, cell) in system.cells.iter().enumerate() {
-        let Sort::Finite(n) = frame.sorts[c] else {
-            continue;
-        };
-        if !cell.constant || cell.arity > 1 {
-            continue;
-        }
-        for i in 0..worlds[0].memory[c].len() {
-            let each = worlds.iter().flat_map(|w| {
-                (0..n).map(move |v| {
-                    let mut w = w.clone();
-                    w.memory[c][i] = Pos::from(v);
-                    w
-                })
-            });
-            worlds = each.collect();
+        let few = matches!(frame.sorts[c], Sort::Finite(_)) && cell.constant && cell.arity < 2;
+        for i in (0..frame.elements(c, threads)).filter(|_| few) {
+            let each = |w| logic.each_value(w, &Spot::Memory(c, i), c as u16, &[]);
+            worlds = worlds.iter().flat_map(each).collect();
         }
     }
-    for generous in [false, true] {
-        let mut next = Vec::new();
-        for w in worlds {
-            let all = match generous {
-                false => w.me.clone(),
-                true => frame.positions(&w, true),
-            };
-            let mut now = vec![w];
-            for args in tuples(&all, system.init.params.len(), false) {
-                let scope = Scope::of(&args, generous);
-                let step = |w| logic.assume(w, &system.init.body, true, scope);
-                now = now.into_iter().flat_map(step).collect();
-            }
-            next.extend(now);
+    let begins = |w: World, all: &[Pos], generous: bool| {
+        let mut now = vec![w];
+        for args in tuples(all, system.init.params.len(), false) {
+            let step = |w| logic.assume(w, &system.init.body, true, Scope::of(&args, generous));
+            now = now.into_iter().flat_map(step).collect();
         }
-        worlds = next;
-    }
-    // Conditions on constants alone that are claimed never to hold are axioms.
-    let axioms: Vec<&Quantified> = {
-        let all = system.assumed.iter();
-        all.filter(|q| system.only_constants(&q.body)).collect()
+        now
     };
+    let alone = |w: World| {
+        let me = w.me.clone();
+        begins(w, &me, false)
+    };
+    worlds = worlds.into_iter().flat_map(alone).collect();
+    // Conditions on constants alone that are claimed never to hold are axioms.
+    let all = system.assumed.iter();
+    let axioms: Vec<_> = all.filter(|q| system.only_constants(&q.body)).collect();
     worlds.retain(|w| !axioms.iter().any(|q| surely(logic, w, q)));
-    if frame.kept.is_empty() {
-        return worlds;
+    if !frame.kept.is_empty() {
+        let settled = |w| logic.settled(w);
+        worlds = worlds.into_iter().flat_map(settled).collect();
     }
     // What is known of threads that are only named must be as it is at first, too.
-    let settled = worlds.into_iter().flat_map(|w| logic.settled(w));
-    let fits = |w: &World| {
-        let all = tuples(&frame.positions(w, true), system.init.params.len(), false);
-        all.iter().all(|args| {
-            let scope = Scope::of(args, true);
-            !logic
-                .assume(w.clone(), &system.init.body, true, scope)
-                .is_empty()
-        })
+    let others = |w: World| {
+        let all = frame.positions(&w, true);
+        begins(w, &all, true)
     };
-    settled.filter(fits).collect()
+    worlds.into_iter().flat_map(others).collect()
 }
 
 /// Whether some of the threads satisfy the condition whatever is not known.
@@ -263,18 +236,14 @@ fn satisfied(
 
 /// A thread that is alone.
 fn alone(
-    frame: &Frame<'_>,
+    logic: &Logic<'_>,
     moves: &[Move<'_>],
     control: &Control<'_>,
     checked: &mut u64,
 ) -> Result<(), AuditError> {
-    let logic = Logic {
-        frame,
-        others: false,
-        cramped: Cell::new(false),
-    };
-    let mut known: FxHashSet<Vec<u16>> = FxHashSet::default();
-    let mut open = initial(&logic, 1);
+    let frame = logic.frame;
+    let mut known: FxHashSet<World> = FxHashSet::default();
+    let mut open = initial(logic, 1);
     if !open.iter().all(|w| frame.agrees(w)) {
         return Err(AuditError::MissesInitial);
     }
@@ -284,7 +253,7 @@ fn alone(
         whole: true,
     };
     while let Some(w) = open.pop() {
-        if !known.insert(frame.key(&w)) {
+        if !known.insert(frame.canonical(&w)) {
             continue;
         }
         *checked += 1;
@@ -295,7 +264,7 @@ fn alone(
                 "one thread alone has too many states".into(),
             ));
         }
-        if frame.system.bad.iter().any(|q| may_be(&logic, &w, q)) {
+        if frame.system.bad.iter().any(|q| may_be(logic, &w, q)) {
             return Err(AuditError::Other(
                 "a thread that is alone may do wrong".into(),
             ));
@@ -321,11 +290,11 @@ struct Audit<'a> {
     moves: &'a [Move<'a>],
     precise: bool,
     control: &'a Control<'a>,
-    views: Vec<World>,
+    views: Vec<Rc<World>>,
     tokens: Vec<Tokens>,
-    known: FxHashSet<Vec<u16>>,
+    known: FxHashSet<Rc<World>>,
     /// What single threads look like.
-    ones: FxHashMap<Vec<u16>, usize>,
+    ones: FxHashMap<World, usize>,
     /// Whether such a thread may do something that two others see, and which transitions do.
     active: Vec<bool>,
     able: Vec<Vec<usize>>,
@@ -339,24 +308,25 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    fn take(&mut self, w: World) {
+    /// One more view. What was read does not matter, only what is taken.
+    fn take(&mut self, read: &World) {
         let frame = self.logic.frame;
-        if !self.known.insert(frame.key(&w)) {
+        let w = Rc::new(frame.canonical(read));
+        if !self.known.insert(w.clone()) {
             return;
         }
         let number = self.views.len();
         let mut sides = [0; 2];
         for (t, side) in sides.iter_mut().enumerate() {
-            let one = frame.part(&w, &[t]);
-            let key = frame.key(&one);
-            *side = match self.ones.get(&key) {
+            let one = frame.canonical(&frame.part(&w, &[t]));
+            *side = match self.ones.get(&one) {
                 Some(i) => *i,
                 None => {
                     let able = self.seen_moves(&one);
                     self.active.push(self.seen_stores(&one) || !able.is_empty());
                     self.able.push(able);
                     self.with.push(Vec::new());
-                    self.ones.insert(key, self.with.len() - 1);
+                    self.ones.insert(one, self.with.len() - 1);
                     self.with.len() - 1
                 }
             };
@@ -375,7 +345,7 @@ impl Audit<'_> {
     /// Whether all that the world stands for are views.
     fn covers(&self, w: World) -> bool {
         let mut all = self.logic.settled(w).into_iter();
-        all.all(|w| self.known.contains(&self.logic.frame.key(&w)))
+        all.all(|w| self.known.contains(&self.logic.frame.canonical(&w)))
     }
 
     /// Whether the only whole thread has stores that others will see.
@@ -458,7 +428,7 @@ impl Audit<'_> {
                 for (k, u) in self.both.get(&(y, z)).into_iter().flatten() {
                     self.checked += 1;
                     poll(self.control, self.checked)?;
-                    let view = |i: usize, at| (&self.views[i], &self.tokens[i], at);
+                    let view = |i: usize, at| (&*self.views[i], &self.tokens[i], at);
                     let views = [
                         view(i, [first, second]),
                         view(*j, [*t, 1 - t]),

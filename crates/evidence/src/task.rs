@@ -1,9 +1,11 @@
 //! What an engine is asked.
 
+mod asked;
 mod narrow;
 mod open;
 
-pub use open::{AnyNumber, Asked, OpenTask};
+pub use asked::Asked;
+pub use open::{AnyNumber, OpenTask};
 
 use wattle_memory::{Fault, FaultKind, MemoryModel};
 use wattle_model::Instance;

@@ -1,6 +1,7 @@
 //! Verdicts: a type that cannot lie. What was only searched up to a bound is never `Holds`.
 
 mod assumption;
+mod scope;
 mod shown;
 
 pub use assumption::Assumption;
@@ -10,9 +11,7 @@ use crate::answer::{Limits, Reason};
 use crate::certificate::Certificate;
 use crate::control::{Progress, Stop};
 use crate::live::lasso::Lasso;
-use crate::task::Task;
 use crate::trace::Trace;
-use wattle_memory::MemoryModel;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
@@ -71,28 +70,6 @@ pub struct Scope {
     pub assumptions: Vec<Assumption>,
     /// Lines of the file's invariants that were proved together with the property.
     pub invariants: Vec<u32>,
-}
-
-impl Scope {
-    /// What a verdict about the task covers.
-    pub fn of(task: &Task<'_>) -> Self {
-        let threads = match task.instance.threads.len() {
-            1 => "1 thread".to_string(),
-            n => format!("{n} threads"),
-        };
-        let data = match task.instance.is_finite() {
-            true => "finite",
-            false => "unbounded integers",
-        };
-        let buffers = (task.model != MemoryModel::Sc).then(|| "store buffers".to_string());
-        Scope {
-            threads,
-            data: data.to_string(),
-            unbounded: buffers.into_iter().collect(),
-            assumptions: Vec::new(),
-            invariants: Vec::new(),
-        }
-    }
 }
 
 /// An engine's evidence did not check. This is a bug in Wattle, never in the program.

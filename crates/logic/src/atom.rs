@@ -66,27 +66,18 @@ impl Atom {
         if let Some(c) = term.as_constant() {
             return Formula::from(holds(&rel, c));
         }
-        let g = divisor(&term, term.content());
-        let term = if rel == Rel::Le {
-            if g.is_one() {
-                term
-            } else {
-                term.map_parts(|a| a.div_exact(&g), |c| c.div_ceil(&g))
-            }
-        } else {
+        let mut g = divisor(&term, term.content());
+        if rel != Rel::Le {
             if !g.divides(term.constant_part()) {
                 return Formula::from(rel == Rel::Ne);
             }
-            let g = if term.coeffs()[0].1.is_negative() {
-                -g
-            } else {
-                g
-            };
-            if g.is_one() {
-                term
-            } else {
-                term.map_parts(|a| a.div_exact(&g), |c| c.div_exact(&g))
+            if term.coeffs()[0].1.is_negative() {
+                g = -g;
             }
+        }
+        let term = match g.is_one() {
+            true => term,
+            false => term.map_parts(|a| a.div_exact(&g), |c| c.div_ceil(&g)),
         };
         Formula::Atom(Arc::new(Atom { term, rel }))
     }

@@ -68,39 +68,34 @@ pub fn divides(m: impl Into<Int>, t: impl Into<Term>) -> Formula {
 
 /// All of them.
 pub fn and(parts: impl IntoIterator<Item = Formula>) -> Formula {
-    let mut flat = Vec::new();
-    for part in parts {
-        match part {
-            Formula::True => {}
-            Formula::False => return Formula::False,
-            Formula::And(inner) => flat.extend(inner.iter().cloned()),
-            other @ (Formula::Atom(_) | Formula::Or(_)) => flat.push(other),
-        }
-    }
-    finish(flat, Formula::True, Formula::And)
+    joined(parts, Formula::True, Formula::False)
 }
 
 /// At least one of them.
 pub fn or(parts: impl IntoIterator<Item = Formula>) -> Formula {
+    joined(parts, Formula::False, Formula::True)
+}
+
+/// With `True` for none of them all of them, with `False` one of them; the other one decides it.
+fn joined(parts: impl IntoIterator<Item = Formula>, empty: Formula, decisive: Formula) -> Formula {
+    let all = empty == Formula::True;
     let mut flat = Vec::new();
     for part in parts {
         match part {
-            Formula::False => {}
-            Formula::True => return Formula::True,
-            Formula::Or(inner) => flat.extend(inner.iter().cloned()),
-            other @ (Formula::Atom(_) | Formula::And(_)) => flat.push(other),
+            Formula::And(inner) if all => flat.extend(inner.iter().cloned()),
+            Formula::Or(inner) if !all => flat.extend(inner.iter().cloned()),
+            Formula::True | Formula::False if part == decisive => return decisive,
+            Formula::True | Formula::False => {}
+            other @ (Formula::Atom(_) | Formula::And(_) | Formula::Or(_)) => flat.push(other),
         }
     }
-    finish(flat, Formula::False, Formula::Or)
-}
-
-fn finish(mut flat: Vec<Formula>, empty: Formula, node: fn(Arc<[Formula]>) -> Formula) -> Formula {
     flat.sort();
     flat.dedup();
     match flat.len() {
         0 => empty,
         1 => flat.swap_remove(0),
-        _ => node(flat.into()),
+        _ if all => Formula::And(flat.into()),
+        _ => Formula::Or(flat.into()),
     }
 }
 

@@ -9,9 +9,10 @@ mod tools;
 
 use num_bigint::BigInt;
 use num_integer::Integer;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::ToPrimitive;
+use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::ops::{Add, AddAssign, Mul, Neg, Sub};
+use std::ops::{Add, Mul, Neg, Sub};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
@@ -32,11 +33,6 @@ impl Int {
     pub const ONE: Int = Int(Small(1));
     /// Minus one.
     pub const MINUS_ONE: Int = Int(Small(-1));
-
-    /// The integer as a machine word.
-    pub const fn new(value: i64) -> Int {
-        Int(Small(value))
-    }
 
     fn from_big(value: BigInt) -> Int {
         match value.to_i64() {
@@ -75,19 +71,13 @@ impl Int {
     /// Whether the value is above 0.
     #[inline]
     pub fn is_positive(&self) -> bool {
-        match &self.0 {
-            Small(v) => *v > 0,
-            Big(b) => b.is_positive(),
-        }
+        *self > Int::ZERO
     }
 
     /// Whether the value is below 0.
     #[inline]
     pub fn is_negative(&self) -> bool {
-        match &self.0 {
-            Small(v) => *v < 0,
-            Big(b) => b.is_negative(),
-        }
+        *self < Int::ZERO
     }
 
     /// The absolute value.
@@ -101,19 +91,12 @@ impl Int {
 
     /// Division rounding down. Dividing by zero gives zero.
     pub fn div_floor(&self, by: &Int) -> Int {
-        if by.is_zero() {
-            return Int::ZERO;
+        match (&self.0, &by.0) {
+            (_, Small(0)) => Int::ZERO,
+            (_, Small(-1)) => -self,
+            (Small(a), Small(b)) => Int(Small(a.div_floor(b))),
+            _ => Int::from_big(self.to_big().div_floor(&by.to_big())),
         }
-        if let (Small(a), Small(b)) = (&self.0, &by.0)
-            && let (Some(q), Some(r)) = (a.checked_div(*b), a.checked_rem(*b))
-        {
-            return Int(Small(if r != 0 && ((r < 0) != (*b < 0)) {
-                q - 1
-            } else {
-                q
-            }));
-        }
-        Int::from_big(self.to_big().div_floor(&by.to_big()))
     }
 
     /// Division rounding up. Dividing by zero gives zero.
@@ -123,15 +106,10 @@ impl Int {
 
     /// Division that is known to leave no rest.
     pub fn div_exact(&self, by: &Int) -> Int {
-        if by.is_one() {
-            return self.clone();
+        match by.is_one() {
+            true => self.clone(),
+            false => self.div_floor(by),
         }
-        if let (Small(a), Small(b)) = (&self.0, &by.0)
-            && let Some(q) = a.checked_div(*b)
-        {
-            return Int(Small(q));
-        }
-        self.div_floor(by)
     }
 
     /// The rest of [`Int::div_floor`]; in `0..by` for positive `by`.
@@ -166,21 +144,9 @@ impl From<i32> for Int {
     }
 }
 
-impl From<u32> for Int {
-    fn from(v: u32) -> Int {
-        Int(Small(i64::from(v)))
-    }
-}
-
 impl From<i128> for Int {
     fn from(v: i128) -> Int {
         Int::from_big(BigInt::from(v))
-    }
-}
-
-impl From<BigInt> for Int {
-    fn from(v: BigInt) -> Int {
-        Int::from_big(v)
     }
 }
 
@@ -189,9 +155,7 @@ impl Ord for Int {
     fn cmp(&self, other: &Int) -> Ordering {
         match (&self.0, &other.0) {
             (Small(a), Small(b)) => a.cmp(b),
-            (Small(_), Big(b)) => BigInt::zero().cmp(b),
-            (Big(a), Small(_)) => (**a).cmp(&BigInt::zero()),
-            (Big(a), Big(b)) => a.cmp(b),
+            _ => self.to_big().cmp(&other.to_big()),
         }
     }
 }
@@ -205,10 +169,11 @@ impl PartialOrd for Int {
 
 macro_rules! binary {
     ($trait:ident, $method:ident, $checked:ident) => {
-        impl $trait<&Int> for &Int {
+        impl<T: Borrow<Int>> $trait<T> for &Int {
             type Output = Int;
             #[inline]
-            fn $method(self, other: &Int) -> Int {
+            fn $method(self, other: T) -> Int {
+                let other = other.borrow();
                 if let (Small(a), Small(b)) = (&self.0, &other.0)
                     && let Some(v) = a.$checked(*b)
                 {
@@ -217,25 +182,11 @@ macro_rules! binary {
                 Int::from_big(self.to_big().$method(other.to_big()))
             }
         }
-        impl $trait<Int> for Int {
+        impl<T: Borrow<Int>> $trait<T> for Int {
             type Output = Int;
             #[inline]
-            fn $method(self, other: Int) -> Int {
-                (&self).$method(&other)
-            }
-        }
-        impl $trait<&Int> for Int {
-            type Output = Int;
-            #[inline]
-            fn $method(self, other: &Int) -> Int {
+            fn $method(self, other: T) -> Int {
                 (&self).$method(other)
-            }
-        }
-        impl $trait<Int> for &Int {
-            type Output = Int;
-            #[inline]
-            fn $method(self, other: Int) -> Int {
-                self.$method(&other)
             }
         }
     };
@@ -249,12 +200,7 @@ impl Neg for &Int {
     type Output = Int;
     #[inline]
     fn neg(self) -> Int {
-        if let Small(a) = &self.0
-            && let Some(v) = a.checked_neg()
-        {
-            return Int(Small(v));
-        }
-        Int::from_big(-self.to_big())
+        &Int::ZERO - self
     }
 }
 
@@ -263,13 +209,6 @@ impl Neg for Int {
     #[inline]
     fn neg(self) -> Int {
         -&self
-    }
-}
-
-impl AddAssign<&Int> for Int {
-    #[inline]
-    fn add_assign(&mut self, other: &Int) {
-        *self = &*self + other;
     }
 }
 

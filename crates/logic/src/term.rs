@@ -30,16 +30,7 @@ impl Term {
 
     /// The term `a·x`.
     pub fn monomial(a: impl Into<Int>, x: Var) -> Term {
-        let a = a.into();
-        let coeffs = if a.is_zero() {
-            Vec::new()
-        } else {
-            vec![(x, a)]
-        };
-        Term {
-            coeffs,
-            constant: Int::ZERO,
-        }
+        Term::linear(vec![(x, a.into())], Int::ZERO)
     }
 
     /// `Σ aᵢ·xᵢ + c` from monomials in any order; repeated variables are added up.
@@ -49,7 +40,7 @@ impl Term {
             coeffs.dedup_by(|later, kept| {
                 let same = later.0 == kept.0;
                 if same {
-                    kept.1 += &later.1;
+                    kept.1 = &kept.1 + &later.1;
                 }
                 same
             });
@@ -75,13 +66,7 @@ impl Term {
 
     /// `self · k`.
     pub fn scaled(&self, k: &Int) -> Term {
-        if k.is_zero() {
-            return Term::default();
-        }
-        Term {
-            coeffs: self.coeffs.iter().map(|(v, a)| (*v, a * k)).collect(),
-            constant: &self.constant * k,
-        }
+        self.map_parts(|a| a * k, |c| c * k)
     }
 
     /// `self + k·other`.
@@ -90,67 +75,28 @@ impl Term {
             return self.clone();
         }
         let mut coeffs = Vec::with_capacity(self.coeffs.len() + other.coeffs.len());
-        let (mut i, mut j) = (0, 0);
-        while i < self.coeffs.len() || j < other.coeffs.len() {
-            let left = self.coeffs.get(i);
-            let right = other.coeffs.get(j);
-            match (left, right) {
-                (Some(l), Some(r)) if l.0 == r.0 => {
-                    let sum = &l.1 + &(k * &r.1);
-                    if !sum.is_zero() {
-                        coeffs.push((l.0, sum));
-                    }
-                    i += 1;
-                    j += 1;
-                }
-                (Some(l), r) if r.is_none_or(|r| l.0 < r.0) => {
-                    coeffs.push(l.clone());
-                    i += 1;
-                }
-                (_, Some(r)) => {
-                    coeffs.push((r.0, k * &r.1));
-                    j += 1;
-                }
-                (_, None) => break,
-            }
-        }
-        Term {
-            coeffs,
-            constant: &self.constant + &(k * &other.constant),
-        }
+        coeffs.extend(self.coeffs.iter().cloned());
+        coeffs.extend(other.coeffs.iter().map(|(v, a)| (*v, k * a)));
+        Term::linear(coeffs, &self.constant + &(k * &other.constant))
     }
 
     /// Each coefficient through `f`, the constant through `g`.
     pub(crate) fn map_parts(&self, f: impl Fn(&Int) -> Int, g: impl Fn(&Int) -> Int) -> Term {
-        Term {
-            coeffs: self
-                .coeffs
-                .iter()
-                .map(|(v, a)| (*v, f(a)))
-                .filter(|(_, a)| !a.is_zero())
-                .collect(),
-            constant: g(&self.constant),
-        }
+        let coeffs = self.coeffs.iter().map(|(v, a)| (*v, f(a)));
+        Term::linear(coeffs.collect(), g(&self.constant))
     }
 
     /// All variables replaced at once; `None` keeps a variable.
     pub fn subst(&self, map: &dyn Fn(Var) -> Option<Term>) -> Term {
         let mut kept = Vec::with_capacity(self.coeffs.len());
-        let mut replaced = Vec::new();
+        let mut out = Term::constant(self.constant.clone());
         for (v, a) in &self.coeffs {
             match map(*v) {
                 None => kept.push((*v, a.clone())),
-                Some(t) => replaced.push((a, t)),
+                Some(t) => out = out.plus_scaled(a, &t),
             }
         }
-        let mut out = Term {
-            coeffs: kept,
-            constant: self.constant.clone(),
-        };
-        for (a, t) in replaced {
-            out = out.plus_scaled(a, &t);
-        }
-        out
+        out.plus_scaled(&Int::ONE, &Term::linear(kept, Int::ZERO))
     }
 
     /// Adds the variables that occur to `into`.

@@ -259,6 +259,25 @@ fn numbers_that_name_nothing_are_corrupt() {
     assert!(corrupt(&|c| c.cubes[0].after_stores_of = vec![vec![]; 9]));
 }
 
+/// There is room for so many threads in a cube and not for more: a step whose threads might not fit would be missed.
+#[test]
+fn too_many_threads_are_refused() {
+    let mut system = system(&FLAGS.replace("FENCE", "&& fence()"));
+    let cubes = proof(&system, MemoryModel::Tso);
+    let mut crowded = cubes.clone();
+    crowded.cubes[0].threads = vec![0; 15];
+    assert!(matches!(
+        audit(&system, &crowded),
+        Err(AuditError::Corrupt(_))
+    ));
+    let names = (0..17).map(|i| format!("p{i}")).collect();
+    system.bad[0].params = names;
+    assert!(matches!(
+        audit(&system, &cubes),
+        Err(AuditError::Refused(_))
+    ));
+}
+
 /// Numbers are not compared with threads, nor taken for members of a set.
 #[test]
 fn values_of_different_kinds_are_corrupt() {

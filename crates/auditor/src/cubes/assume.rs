@@ -38,6 +38,13 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// How many threads steps, conditions and constants may add to those of a cube.
+    pub fn more(&self) -> usize {
+        let steps = self.system.transitions.iter().map(|t| t.params.len());
+        let conditions = self.system.bad.iter().map(|q| q.params.len());
+        usize::from(self.constants) + steps.chain(conditions).fold(1, usize::max)
+    }
+
     /// Whether accesses to the cell are events of the memory model.
     pub fn weak(&self, cell: u16) -> bool {
         self.model != MemoryModel::Sc && self.system.cell(cell).weak

@@ -58,12 +58,7 @@ impl Query<'_> {
         self.solvers.impossible(formulas, WORK, self.control)
     }
 
-    /// Whether no values fit the facts.
-    pub fn contradictory(&self, rules: &Rules<'_>, facts: &Facts) -> Result<bool, AuditError> {
-        self.covered(rules, facts, &[])
-    }
-
-    /// Whether whatever values fit the facts, they fit one of the cubes too.
+    /// Whether whatever values fit the facts, they fit one of the cubes too; without cubes, whether none fit.
     pub fn covered(
         &self,
         rules: &Rules<'_>,

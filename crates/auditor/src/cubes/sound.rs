@@ -2,18 +2,15 @@
 //! they name must be there, and values be compared with their like.
 
 use super::assume::Rules;
-use super::facts::{Facts, MOMENTS, Moments, NOBODY, Place, Value};
+use super::facts::{Facts, MOMENTS, Moments, NOBODY, Place, THREADS, Value};
 use wattle_logic::Rel;
 use wattle_model::array::CellType;
-
-/// Most threads a cube of a certificate may have: steps and constants add more.
-const MOST: usize = 12;
 
 impl Facts {
     pub fn is_sound(&self, rules: &Rules<'_>) -> bool {
         let system = rules.system;
         let (threads, moments) = (self.threads.len(), self.reads.len());
-        if threads > MOST || moments > MOMENTS / 2 || self.pending.len() > 100 {
+        if threads + rules.more() > THREADS || moments > MOMENTS / 2 || self.pending.len() > 100 {
             return false;
         }
         let thread = |t: u8| usize::from(t) < threads;

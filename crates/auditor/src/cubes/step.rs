@@ -41,6 +41,7 @@ pub fn writes_back(u: &Update, value: &array::Value, params: usize) -> bool {
 pub struct Step<'r, 'a> {
     pub rules: &'r Rules<'a>,
     pub facts: &'r Facts,
+    spoken: &'r [Place],
     pub transition: &'r Transition,
     pub args: Vec<u8>,
     pub actor: Option<u8>,
@@ -51,7 +52,9 @@ pub struct Step<'r, 'a> {
 pub type Written = Vec<(Place, Sum)>;
 
 pub fn predecessors(rules: &Rules<'_>, facts: &Facts, t: &Transition, out: &mut Vec<Facts>) {
-    if !touches(rules, facts, t) {
+    let spoken = spoken_of(rules, facts);
+    let writes = |p: &Place| t.updates.iter().any(|u| u.cell == p.cell);
+    if !spoken.iter().any(writes) {
         // Such a step only adds facts.
         return;
     }
@@ -61,6 +64,7 @@ pub fn predecessors(rules: &Rules<'_>, facts: &Facts, t: &Transition, out: &mut 
         let step = Step {
             rules,
             facts,
+            spoken: &spoken,
             transition: t,
             actor: t.actor.map(|a| args[usize::from(a)]),
             args,
@@ -85,15 +89,19 @@ pub fn may_join(rules: &Rules<'_>, facts: &Facts) -> bool {
     facts.threads.len() < most.min(THREADS)
 }
 
-fn touches(rules: &Rules<'_>, facts: &Facts, t: &Transition) -> bool {
-    let writes = |cell: u16| t.updates.iter().any(|u| u.cell == cell);
-    let mut found = facts.pending.iter().any(|x| writes(x.place.cell));
+/// The places that a cube speaks of.
+fn spoken_of(rules: &Rules<'_>, facts: &Facts) -> Vec<Place> {
+    let mut places: Vec<Place> = facts.pending.iter().map(|x| x.place).collect();
     let parts = facts.reads.iter().flat_map(|r| &r.parts);
-    found |= parts.into_iter().any(|p| writes(p.place.cell));
+    places.extend(parts.map(|p| p.place));
     facts.for_each_value(rules, &mut |v| {
-        found |= matches!(v, Value::Cell(p) if writes(p.cell))
+        if let Value::Cell(p) = v {
+            places.push(p);
+        }
     });
-    found
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 /// Every way to give parameters different threads: those there are, or new ones.
@@ -132,18 +140,8 @@ impl Step<'_, '_> {
 
     /// The places the cube speaks of that the step may write.
     fn places<'t>(&'t self, base: &Facts) -> Vec<(Place, &'t Update, Vec<u8>)> {
-        let mut places: Vec<Place> = self.facts.pending.iter().map(|x| x.place).collect();
-        let parts = self.facts.reads.iter().flat_map(|r| &r.parts);
-        places.extend(parts.map(|p| p.place));
-        self.facts.for_each_value(self.rules, &mut |v| {
-            if let Value::Cell(p) = v {
-                places.push(p);
-            }
-        });
-        places.sort_unstable();
-        places.dedup();
         let mut out = Vec::new();
-        for place in places {
+        for place in self.spoken.iter().copied() {
             // Of several updates of one cell the last counts.
             for u in self.transition.updates.iter().rev() {
                 if let Some(env) = self.reaches(base, u, place) {

@@ -2,7 +2,7 @@
 
 use super::{AuditPolicy, after_audit, unsound};
 use crate::translation::{Translation, validate};
-use crate::{AuditError, Solvers, audit_open};
+use crate::{AuditError, Solvers, audit_open, counting};
 use wattle_evidence::{
     AnyNumber, Assumption, Certificate, Control, Judged, OpenProof, OpenTask, Progress, Proof,
     Reason, Scope, Unchecked, Unsound, Verdict,
@@ -37,19 +37,8 @@ pub fn judge_open(
 ) -> Result<Judged, Unsound> {
     let (certificate, translated) = (proof.certificate, proof.translated.as_deref());
     let mut assumptions = proof.assumptions;
-    // What the certificate itself takes for granted is told, whatever the engine says.
-    let told = |a: &Assumption| matches!(a, Assumption::NoWrap { .. });
-    if let (Certificate::Counting(c), AnyNumber::Program(program)) = (&certificate, task.of)
-        && c.no_wrap
-        && !assumptions.iter().any(told)
-    {
-        let (_, variables) = program.with_wraps_as_faults();
-        assumptions.push(Assumption::NoWrap { variables });
-    }
-    if let Certificate::Counting(c) = &certificate
-        && let Some(most) = c.at_most
-    {
-        scope.threads = format!("at most {most} threads");
+    if let (Certificate::Counting(c), AnyNumber::Program(program)) = (&certificate, task.of) {
+        counting::told(program, c, &mut scope, &mut assumptions);
     }
     // What a system claims of itself and was proved beside is audited like what it must not do.
     let claiming = match task.of {

@@ -8,12 +8,11 @@ use super::super::symbols::{Path, Symbols, Value};
 use super::system::View;
 use super::table::Table;
 use super::world::Actor;
-use super::{Validator, Variable};
-use std::cell::Cell;
+use super::{Validator, Variable, between};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use wattle_logic::{Formula, Term, Var, and, eq, ge, le, lt, not};
+use wattle_logic::{Formula, Term, Var, and, eq, ge, lt, not};
 use wattle_memory::rules::{Stuck, enabled, perform};
-use wattle_model::array::{self, Comparison, FenceKind, Literal, ThreadTerm};
+use wattle_model::array::{self, FenceKind};
 use wattle_model::graph::Action;
 use wattle_model::{FamilyId, Fence, LocationId, RegionId, RegisterId, Span, StepId, Type};
 
@@ -75,7 +74,7 @@ impl<'a> Validator<'a> {
         let mut work = VecDeque::from([entry]);
         while let Some(start) = work.pop_front() {
             let mut d = Symbols::default();
-            let mut table = Table::new(self.program, &mut d);
+            let mut table = Table::new(self.program, self.relation, &mut d);
             let me = table.thread(&mut d, family);
             let place = table.location(&mut d, family, &me);
             table.know(eq(place, start.index() as i64));
@@ -83,7 +82,7 @@ impl<'a> Validator<'a> {
             let before: Vec<Term> = registers
                 .map(|r| {
                     let id = Variable::Register(family, RegisterId::new(r));
-                    table.value(&mut d, self, id, &me)
+                    table.value(&mut d, id, &me)
                 })
                 .collect();
             for (r, value) in before.iter().enumerate() {
@@ -287,37 +286,25 @@ impl<'a> Validator<'a> {
             {
                 let v = c.d.fresh();
                 c.chosen.insert((n, *s), v);
-                let ty = self.type_of(Variable::Register(c.family, *register));
-                match (range, ty) {
-                    (Some((lo, hi)), _) => c.table.know(and([ge(v, *lo), le(v, *hi)])),
+                let ty = c.table.type_of(Variable::Register(c.family, *register));
+                let bounds = range.or(ty.bounds()).map(|(lo, hi)| (Some(lo), Some(hi)));
+                c.table.know(match (range, ty) {
                     (None, Type::Thread(f)) => {
                         let most = c.table.counts[f.index()].clone();
-                        c.table.know(and([ge(v, -1), lt(v, most)]));
+                        and([ge(v, -1), lt(v, most)])
                     }
-                    (None, ty) => {
-                        let bounds = ty.bounds();
-                        c.table.know(and(bounds
-                            .into_iter()
-                            .flat_map(|(lo, hi)| [ge(v, lo), le(v, hi)])));
+                    (_, Type::Thread(_) | Type::Int | Type::Range { .. } | Type::Wrap { .. }) => {
+                        between(bounds.unwrap_or_default(), &v.into())
                     }
-                }
+                });
             }
         }
         let validator = &*self;
         let (table, me, before, chosen) = (&mut c.table, &c.me, &c.before, &c.chosen);
         let (of, start) = (c.family, c.start);
         let paths = c.d.explore(|d| {
-            let mut actor = Actor {
-                validator,
-                table: &mut *table,
-                family: of,
-                me: me.clone(),
-                registers: before.iter().cloned().map(Value::Number).collect(),
-                writes: Vec::new(),
-                needs_empty: Cell::new(false),
-                fenced: false,
-                assumed: Cell::new(false),
-            };
+            let mut actor = Actor::new(validator, &mut *table, of, me);
+            actor.registers = before.iter().cloned().map(Value::Number).collect();
             for (n, s) in steps.iter().enumerate() {
                 let action = &family.steps[s.index()].action;
                 if !enabled(d, &actor, action) {
@@ -335,7 +322,7 @@ impl<'a> Validator<'a> {
                     Err(Stuck::Refused(why)) => return End::Refused(why.0),
                 }
             }
-            let atomic = validator.begins(of, steps);
+            let atomic = validator.inside(of, &steps[..1]);
             let last = &family.steps[steps[steps.len() - 1].index()];
             End::Reached(Reached {
                 start,
@@ -350,15 +337,6 @@ impl<'a> Validator<'a> {
         Ok(paths?)
     }
 
-    /// Whether the list begins with an atomic block.
-    fn begins(&self, family: FamilyId, steps: &[StepId]) -> bool {
-        let first = steps.first();
-        first.is_some_and(|s| {
-            let action = &self.program.family(family).steps[s.index()].action;
-            matches!(action, Action::AtomicBegin(_))
-        })
-    }
-
     /// The system with the chain's thread for the first parameter, and others.
     fn view<'r>(
         &'r self,
@@ -367,13 +345,7 @@ impl<'a> Validator<'a> {
         others: Vec<Term>,
     ) -> View<'r, 'a, 'a> {
         let me = table.number(family, me);
-        View {
-            v: self,
-            table,
-            d,
-            threads: [vec![me], others].concat(),
-            sees: false,
-        }
+        View::new(self, table, d, [vec![me], others].concat())
     }
 
     /// Whether the chain's end is reached by a transition, wherever its condition holds.
@@ -389,18 +361,7 @@ impl<'a> Validator<'a> {
             self.go_on()?;
             for others in self.names(c, t) {
                 let mut view = self.view((c.family, &c.me), (&mut c.table, &mut c.d), others);
-                let leads = view
-                    .leads(t, c.family, &c.me, &c.before, end)
-                    .and_then(|leads| match leads {
-                        Formula::False => Ok(Formula::False),
-                        leads @ (Formula::True
-                        | Formula::Atom(_)
-                        | Formula::And(_)
-                        | Formula::Or(_)) => {
-                            Ok(and([view.different(), leads, view.formula(&t.guard)?]))
-                        }
-                    });
-                match leads {
+                match view.leads(t, c.family, &c.me, end) {
                     Ok(Formula::False) => {}
                     Ok(leads) => query.push(not(&leads)),
                     Err(why) => return self.refused(span, &why),
@@ -437,7 +398,11 @@ impl<'a> Validator<'a> {
     /// system has something bad, whatever the program does.
     fn not_bad(&self, c: &mut Chains<'a>, needs_empty: bool) -> Vec<Formula> {
         let mut all = Vec::new();
-        let told = self.system.bad.iter().any(|b| self.is_broken(b));
+        // Whether it is bad that a thread is broken, whatever else is so.
+        let mut view = self.view((c.family, &c.me), (&mut c.table, &mut c.d), Vec::new());
+        view.broken = true;
+        let mut alone = self.system.bad.iter().filter(|b| b.params.len() == 1);
+        let told = alone.any(|b| view.formula(&b.body) == Ok(Formula::True));
         for t in self.transitions(c) {
             let empty = self.system.is_atomic(t) || t.fence == Some(FenceKind::Full);
             if !told || (empty && !needs_empty) {
@@ -469,24 +434,5 @@ impl<'a> Validator<'a> {
         }
         all.retain(|f| *f != Formula::True);
         all
-    }
-
-    /// Whether the bad condition is that a thread is broken.
-    fn is_broken(&self, bad: &array::Quantified) -> bool {
-        let Some(cell) = self.relation.broken else {
-            return false;
-        };
-        let read = array::Access {
-            cell,
-            args: vec![ThreadTerm::Param(0)],
-            reader: None,
-        };
-        bad.params.len() == 1
-            && bad.body
-                == array::Formula::Atom(Literal {
-                    left: array::Term::Read(read),
-                    op: Comparison::Eq,
-                    right: array::Term::Bool(true),
-                })
     }
 }

@@ -71,13 +71,7 @@ impl<'a> Validator<'a> {
         let array::Formula::And(parts) = guard else {
             return None;
         };
-        let mut view = View {
-            v: self,
-            table: &mut c.table,
-            d: &mut c.d,
-            threads: vec![me.clone()],
-            sees: false,
-        };
+        let mut view = View::new(self, &mut c.table, &mut c.d, vec![me.clone()]);
         parts.iter().find_map(|part| match part {
             array::Formula::Atom(Literal {
                 left: array::Term::Read(a),
@@ -100,11 +94,11 @@ impl View<'_, '_, '_> {
         let Ok(Says::Value(id, element)) = self.says(access.cell) else {
             return None;
         };
-        let Held::Thread { family, .. } = self.v.held(id, element) else {
+        let Held::Thread { family, .. } = self.table.held(id, element) else {
             return None;
         };
         let index = self.index(id, element, &threads).ok()?;
-        let value = self.table.value(self.d, self.v, id, &index);
+        let value = self.table.value(self.d, id, &index);
         Some(self.table.number(*family, &value))
     }
 }

@@ -2,38 +2,35 @@
 
 use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
+use super::super::tuples::tuples;
 use super::system::View;
 use super::table::Table;
 use super::{Validator, Variable};
 use std::collections::BTreeSet;
-use wattle_logic::{Formula, Term, and, eq, lt, ne, not, or};
+use wattle_logic::{Formula, Term, and, eq, ne, not, or};
 use wattle_memory::FaultKind;
 use wattle_memory::rules::Stuck;
 use wattle_model::{
-    Domain, Expr, FamilyId, Length, LocationId, NoValue, Observation, Op1, Op2, PropertyKind,
-    RegisterId, Span, ThreadIndex, ThreadRef,
+    Expr, FamilyId, LocationId, NoValue, Observation, Op1, Op2, PropertyKind, RegisterId, Span,
+    ThreadIndex, ThreadRef,
 };
 
 impl Validator<'_> {
     /// Whether the property speaks of a label at the location.
     pub fn observed(&self, family: FamilyId, at: LocationId) -> bool {
         let labels = &self.program.family(family).locations[at.index()].labels;
-        let mut found = false;
-        self.for_each_observation(&mut |o| {
-            if let Observation::At(t, label) = o {
-                found |= t.family == family && labels.contains(label);
-            }
-        });
-        found
+        let here = |t: &ThreadRef, label: &String| t.family == family && labels.contains(label);
+        self.looks_at(|o| matches!(o, Observation::At(t, label) if here(t, label)))
     }
 
     pub fn register_observed(&self, family: FamilyId, register: RegisterId) -> bool {
+        let is = |t: &ThreadRef, r: &RegisterId| t.family == family && *r == register;
+        self.looks_at(|o| matches!(o, Observation::Register(t, r) if is(t, r)))
+    }
+
+    fn looks_at(&self, what: impl Fn(&Observation) -> bool) -> bool {
         let mut found = false;
-        self.for_each_observation(&mut |o| {
-            if let Observation::Register(t, r) = o {
-                found |= t.family == family && *r == register;
-            }
-        });
+        self.for_each_observation(&mut |o| found |= what(o));
         found
     }
 
@@ -69,36 +66,30 @@ impl Validator<'_> {
             }
         };
         let mut d = Symbols::default();
-        let mut table = Table::new(self.program, &mut d);
-        let mut threads = Vec::new();
+        let mut table = Table::new(self.program, self.relation, &mut d);
+        let (mut threads, mut numbers) = (Vec::new(), Vec::new());
         for i in &property.condition.indices {
             let index = table.thread(&mut d, i.family);
-            let others = threads.iter().zip(&property.condition.indices);
-            for (other, j) in others.filter(|(_, j)| j.family == i.family) {
-                let _ = j;
-                table.know(ne(index.clone(), Term::clone(other)));
+            let number = table.number(i.family, &index);
+            for other in &numbers {
+                table.know(ne(number.clone(), Term::clone(other)));
             }
             threads.push(index);
+            numbers.push(number);
         }
-        let numbers = threads.iter().zip(&property.condition.indices);
-        let mut numbers: Vec<Term> = numbers.map(|(t, i)| table.number(i.family, t)).collect();
-        // Threads that the property names are there.
-        let mut certain: Vec<(FamilyId, u32)> = Vec::new();
         self.for_each_observation(&mut |o| {
             if let Observation::Register(t, _)
             | Observation::At(t, _)
             | Observation::Seen(t, _, _) = o
                 && let ThreadIndex::Number(n) = t.index
-                && !certain.contains(&(t.family, n))
             {
-                certain.push((t.family, n));
+                // Threads that the property names are there.
+                let index = i64::from(n).into();
+                table.know(table.inside(t.family, &index));
+                let number = table.number(t.family, &index);
+                numbers.extend((!numbers.contains(&number)).then_some(number));
             }
         });
-        for (f, n) in certain {
-            let index = Term::constant(i64::from(n));
-            table.know(lt(index.clone(), table.counts[f.index()].clone()));
-            numbers.push(table.number(f, &index));
-        }
         let validator = &*self;
         let at = &threads;
         let known = &mut table;
@@ -116,14 +107,9 @@ impl Validator<'_> {
                 Err(Stuck::Fault(_) | Stuck::Full) => {}
             }
             for bad in &self.system.bad {
-                for threads in orders(&numbers, bad.params.len()) {
-                    let mut view = View {
-                        v: self,
-                        table: &mut table,
-                        d: &mut d,
-                        threads,
-                        sees: true,
-                    };
+                for threads in tuples(&numbers, bad.params.len(), true) {
+                    let mut view = View::new(self, &mut table, &mut d, threads);
+                    view.sees = true;
                     // What cannot be read is not known to be bad.
                     if let Ok(f) = view.formula(&bad.body) {
                         when.push(not(&and([view.different(), f])));
@@ -140,7 +126,7 @@ impl Validator<'_> {
     /// What the system takes for granted is so.
     fn axioms(&mut self) -> Result<(), AuditError> {
         let mut d = Symbols::default();
-        let mut table = Table::new(self.program, &mut d);
+        let mut table = Table::new(self.program, self.relation, &mut d);
         if let Some(n) = self.system.threads {
             let other = ne(table.total.clone(), i64::from(n));
             if !self.impossible(&table, &d, vec![other])? {
@@ -149,13 +135,7 @@ impl Validator<'_> {
         }
         for axiom in &self.system.assumed {
             let threads = axiom.params.iter().map(|_| Term::from(d.fresh())).collect();
-            let mut view = View {
-                v: self,
-                table: &mut table,
-                d: &mut d,
-                threads,
-                sees: false,
-            };
+            let mut view = View::new(self, &mut table, &mut d, threads);
             let query = match view.formula(&axiom.body) {
                 Ok(f) => vec![view.different(), f],
                 Err(why) => return self.refused(axiom.span, &why),
@@ -186,34 +166,23 @@ impl Validator<'_> {
         threads: &[Term],
         o: &Observation,
     ) -> Result<Value, Stuck<Value, NotLinear>> {
-        let thread = |table: &mut Table<'_>, t: &ThreadRef| match t.index {
+        let thread = |t: &ThreadRef| match t.index {
             ThreadIndex::Variable(i) => threads[i.index()].clone(),
-            ThreadIndex::Number(n) => {
-                let index = Term::constant(i64::from(n));
-                table.know(lt(index.clone(), table.counts[t.family.index()].clone()));
-                index
-            }
+            ThreadIndex::Number(n) => Term::constant(i64::from(n)),
         };
         Ok(Value::Number(match o {
             Observation::Cell(r, index) | Observation::Seen(_, r, index) => {
                 let mut reader = None;
                 if let Observation::Seen(t, ..) = o {
-                    let index = thread(table, t);
+                    let index = thread(t);
                     reader = Some(table.number(t.family, &index));
                 }
                 let index = self.observe(d, table, threads, index)?;
                 let index = Value::Number(d.term(index));
-                let found = match self.program.region(*r).length {
-                    Length::Scalar => d.position(&index, 1).map(i64::from).map(Term::constant),
-                    Length::Array(n) => d.position(&index, n).map(i64::from).map(Term::constant),
-                    Length::PerThread(f) => {
-                        let term = d.term(index.clone());
-                        d.decide(table.inside(f, &term)).then_some(term)
-                    }
-                };
+                let found = table.position(d, *r, &index);
                 match (found, reader) {
-                    (Some(index), None) => table.value(d, self, Variable::Region(*r), &index),
-                    (Some(index), Some(reader)) => match table.seen(d, self, *r, &index, &reader) {
+                    (Some(index), None) => table.value(d, Variable::Region(*r), &index),
+                    (Some(index), Some(reader)) => match table.seen(d, *r, &index, &reader) {
                         Some(value) => value,
                         None => {
                             let why = "what a thread sees of threads is not treated";
@@ -224,11 +193,11 @@ impl Validator<'_> {
                 }
             }
             Observation::Register(t, r) => {
-                let index = thread(table, t);
-                table.value(d, self, Variable::Register(t.family, *r), &index)
+                let index = thread(t);
+                table.value(d, Variable::Register(t.family, *r), &index)
             }
             Observation::At(t, label) => {
-                let index = thread(table, t);
+                let index = thread(t);
                 let place = table.location(d, t.family, &index);
                 let locations = self.program.family(t.family).locations.iter().enumerate();
                 let here = locations.filter(|(_, l)| l.labels.contains(label));
@@ -260,19 +229,6 @@ fn each(e: &Expr<Observation>, visit: &mut dyn FnMut(&Observation)) {
             | Observation::Count(_) => {}
         }
     });
-}
-
-/// Lists of different ones of the threads.
-fn orders(threads: &[Term], length: usize) -> Vec<Vec<Term>> {
-    let mut all = vec![Vec::new()];
-    for _ in 0..length {
-        let longer = all.iter().flat_map(|some: &Vec<Term>| {
-            let others = threads.iter().filter(|t| !some.contains(t));
-            others.map(|t| [&some[..], std::slice::from_ref(t)].concat())
-        });
-        all = longer.collect();
-    }
-    all
 }
 
 /// Labels of the family whose absence makes the expression come out as wanted (either way, if

@@ -10,21 +10,11 @@ use super::system::View;
 use super::table::Table;
 use super::world::Actor;
 use super::{Validator, Variable};
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use wattle_logic::{Formula, Term, eq, not};
+use wattle_logic::{Formula, Term, and, eq, not};
 use wattle_memory::rules::{Sight, Stuck, World};
 use wattle_model::array::{self, Comparison, Literal};
 use wattle_model::{Domain, FamilyId, Init, Length, RegionId, RegisterId, Span};
-
-/// What comes of a program's initial values.
-enum Start {
-    Related,
-    /// No instance starts like this.
-    Never,
-    /// A value that the relation does not allow.
-    Unrelated,
-}
 
 impl<'a> Validator<'a> {
     pub fn starts(&mut self) -> Result<(), AuditError> {
@@ -39,7 +29,7 @@ impl<'a> Validator<'a> {
 
     fn starts_with(&mut self, family: FamilyId) -> Result<(), AuditError> {
         let mut d = Symbols::default();
-        let mut table = Table::new(self.program, &mut d);
+        let mut table = Table::new(self.program, self.relation, &mut d);
         let me = table.thread(&mut d, family);
         let place = table.location(&mut d, family, &me);
         table.know(eq(place, self.program.family(family).entry.index() as i64));
@@ -50,32 +40,22 @@ impl<'a> Validator<'a> {
         let others = self.others(family)?;
         for Path { mut when, then } in paths {
             match then {
-                Ok(Start::Related) => {}
-                // No instance of the program starts like this.
-                Ok(Start::Never) => continue,
-                Ok(Start::Unrelated) => match self.impossible(&table, &d, when)? {
+                Ok(true) => {}
+                Ok(false) => match self.impossible(&table, &d, when)? {
                     true => continue,
                     false => return self.unmatched(span, "a start with a value not foreseen"),
                 },
                 Err(NotLinear(why)) => return self.refused(span, &why),
             }
             let number = table.number(family, &me);
-            let mut view = View {
-                v: self,
-                table: &mut table,
-                d: &mut d,
-                threads: vec![number; self.system.init.params.len()],
-                sees: false,
-            };
-            let mut claims = Vec::new();
-            for claim in self.claims() {
-                if !others.contains(&cells(claim)) {
-                    claims.push(view.formula(claim));
-                }
-            }
-            let claims = claims.into_iter().collect::<Result<Vec<Formula>, String>>();
-            match claims {
-                Ok(claims) => when.push(not(&wattle_logic::and(claims))),
+            let threads = vec![number; self.system.init.params.len()];
+            let mut view = View::new(self, &mut table, &mut d, threads);
+            let claims = self.claims().iter().filter(|c| !others.contains(&cells(c)));
+            match claims
+                .map(|c| view.formula(c))
+                .collect::<Result<Vec<_>, _>>()
+            {
+                Ok(claims) => when.push(not(&and(claims))),
                 Err(why) => return self.refused(span, &why),
             }
             if !self.impossible(&table, &d, when)? {
@@ -126,41 +106,42 @@ impl<'a> Validator<'a> {
         Ok(claimed)
     }
 
-    /// Fixes the variables that stand for what the thread sees at the start.
+    /// Fixes the variables that stand for what the thread sees at the start; says whether they are what the relation
+    /// allows.
     fn first(
         &self,
         d: &mut Symbols,
         table: &mut Table<'a>,
         family: FamilyId,
         me: &Term,
-    ) -> Result<Start, NotLinear> {
-        let registers = &self.program.family(family).registers;
-        for (r, register) in registers.iter().enumerate() {
+    ) -> Result<bool, NotLinear> {
+        let mut all: Vec<(Variable, &Init, Term)> = Vec::new();
+        for (r, register) in self.program.family(family).registers.iter().enumerate() {
             let id = Variable::Register(family, RegisterId::new(r));
-            match self.begins_with(d, table, id, &register.init, me, family)? {
-                Start::Related => {}
-                other @ (Start::Never | Start::Unrelated) => return Ok(other),
-            }
+            all.push((id, &register.init, me.clone()));
         }
         for (r, region) in self.program.regions.iter().enumerate() {
             let id = Variable::Region(RegionId::new(r));
-            let elements = match region.length {
-                Length::Scalar => vec![Term::constant(0)],
-                Length::Array(n) => (0..i64::from(n)).map(Term::constant).collect(),
-                Length::PerThread(f) if f == family => vec![me.clone()],
-                Length::PerThread(_) => Vec::new(),
-            };
-            for index in elements {
-                match self.begins_with(d, table, id, &region.init, &index, family)? {
-                    Start::Related => {}
-                    other @ (Start::Never | Start::Unrelated) => return Ok(other),
+            let length = match region.length {
+                Length::Scalar => 1,
+                Length::Array(n) => i64::from(n),
+                Length::PerThread(f) => {
+                    all.extend((f == family).then(|| (id, &region.init, me.clone())));
+                    0
                 }
+            };
+            all.extend((0..length).map(|i| (id, &region.init, Term::constant(i))));
+        }
+        for (id, init, index) in all {
+            if !self.begins_with(d, table, id, init, &index, family)? {
+                return Ok(false);
             }
         }
-        Ok(Start::Related)
+        Ok(true)
     }
 
-    /// The variable at the index starts with what the program says, where `self` is that index.
+    /// The variable at the index starts with what the program says, where `self` is that index. A start that no
+    /// instance has is a path that nobody takes.
     fn begins_with(
         &self,
         d: &mut Symbols,
@@ -169,54 +150,46 @@ impl<'a> Validator<'a> {
         init: &Init,
         index: &Term,
         family: FamilyId,
-    ) -> Result<Start, NotLinear> {
-        let mut actor = Actor {
-            validator: self,
-            table,
-            family,
-            me: index.clone(),
-            registers: Vec::new(),
-            writes: Vec::new(),
-            needs_empty: Cell::new(false),
-            fenced: false,
-            assumed: Cell::new(false),
-        };
-        let given = match init {
-            // Any value of the type: what the type does not let through is no start.
-            Init::Any => Ok(Value::from(d.fresh())),
-            Init::All(e) => e.evaluate(d, &mut |d: &mut Symbols, l| actor.leaf(d, l)),
+    ) -> Result<bool, NotLinear> {
+        let ty = table.type_of(id);
+        let mut actor = Actor::new(self, table, family, index);
+        let expr = match init {
+            Init::Any => None,
+            Init::All(e) => Some(e),
             Init::Each(list) => {
                 let length = u32::try_from(list.len()).unwrap_or(u32::MAX);
-                match d.position(&Value::Number(index.clone()), length) {
-                    Some(i) => {
-                        list[i as usize].evaluate(d, &mut |d: &mut Symbols, l| actor.leaf(d, l))
-                    }
-                    None => return Ok(Start::Never),
-                }
+                let Some(i) = d.position(&Value::Number(index.clone()), length) else {
+                    d.know(Formula::False);
+                    return Ok(true);
+                };
+                Some(&list[i as usize])
             }
         };
-        let value = match given {
-            Ok(v) => actor.admit(d, self.type_of(id), v),
-            Err(e) => Err(e.into()),
+        // Any value of the type: what the type does not let through is no start.
+        let given = match expr {
+            None => Ok(Value::from(d.fresh())),
+            Some(e) => e.evaluate(d, &mut |d: &mut Symbols, l| actor.leaf(d, l)),
         };
-        let value = match value {
+        let given = given.map_err(Stuck::from);
+        let value = match given.and_then(|v| actor.admit(d, ty, v)) {
             Ok(v) => d.term(v),
             Err(Stuck::Refused(why)) => return Err(why),
-            Err(Stuck::Fault(_) | Stuck::Full) => return Ok(Start::Never),
+            Err(Stuck::Fault(_) | Stuck::Full) => {
+                d.know(Formula::False);
+                return Ok(true);
+            }
         };
-        let held = self.held(id, table.element(id, index));
-        let entry = self.program.family(family).entry;
         let within = match id {
-            Variable::Register(f, r) => self.within(f, entry, r, &value),
+            Variable::Register(f, r) => self.within(f, self.program.family(f).entry, r, &value),
             Variable::Region(_) => Formula::True,
         };
-        let allowed = wattle_logic::and([table.allowed(held, &value), within]);
-        if !d.decide(allowed) {
-            return Ok(Start::Unrelated);
+        let held = table.held(id, table.element(id, index));
+        if !d.decide(and([table.allowed(held, &value), within])) {
+            return Ok(false);
         }
-        let variable = table.value(d, self, id, index);
+        let variable = table.value(d, id, index);
         d.know(eq(variable, value));
-        Ok(Start::Related)
+        Ok(true)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Formulas and transitions of the system, read in a related pair of states.
 
-use super::super::symbols::Symbols;
+use super::super::symbols::{Symbols, Value};
 use super::chain::Reached;
-use super::table::{Table, code};
-use super::{Held, Validator, Variable};
+use super::table::Table;
+use super::{Constant, Held, Relation, Validator, Variable};
 use wattle_logic::{Formula, Int, Term, and, eq, ge, iff, implies, le, lt, ne, not, or};
 use wattle_model::array::{
-    self, Access, Comparison, FenceKind, Literal, ThreadTerm, Transition, UpdateIndex,
+    self, Access, CellType, Comparison, FenceKind, Literal, ThreadTerm, Transition, UpdateIndex,
 };
 use wattle_model::{FamilyId, Length, RegionId, RegisterId};
 
@@ -25,27 +25,17 @@ pub enum Says {
     None(Variable, u32),
 }
 
-/// What a transition writes.
+/// What a transition writes. A value that is none is any of its type.
 #[derive(Default)]
 struct Updates {
     /// What is written, where, and the value.
-    cells: Vec<(Says, Term, Seen)>,
+    cells: Vec<(Says, Term, Option<Term>)>,
     /// Elements of counters: the thread (none: every one), and the element.
     counters: Vec<(RegionId, Option<Term>, bool)>,
 }
 
-/// A term of the system.
-#[derive(Clone, Debug)]
-enum Seen {
-    Number(Term),
-    Truth(Formula),
-    FamilyOf(Term),
-    Family(u16),
-    /// Any value of its type.
-    Any,
-}
-
-/// A state of the system related to the table's, with threads for the variables in scope.
+/// A state of the system related to the table's, with threads for the variables in scope. What cells hold are
+/// numbers: locations and families theirs, constants a code, false and true 0 and 1.
 pub struct View<'r, 'v, 't> {
     pub v: &'r Validator<'v>,
     pub table: &'r mut Table<'t>,
@@ -53,47 +43,75 @@ pub struct View<'r, 'v, 't> {
     pub threads: Vec<Term>,
     /// Whether threads' views of cells are read.
     pub sees: bool,
+    /// Whether the first of the threads is broken.
+    pub broken: bool,
 }
 
-impl View<'_, '_, '_> {
+impl Says {
+    /// The element of memory that it is about.
+    fn region(&self) -> Option<(RegionId, u32)> {
+        match self {
+            Says::Value(Variable::Region(r), e) | Says::None(Variable::Region(r), e) => {
+                Some((*r, *e))
+            }
+            Says::Value(Variable::Register(..), _)
+            | Says::None(Variable::Register(..), _)
+            | Says::Location(_)
+            | Says::Family
+            | Says::Broken => None,
+        }
+    }
+}
+
+/// Every cell that stands for something, and what it says.
+pub fn meanings(r: &Relation) -> Vec<(u16, Says)> {
+    let locations = r.locations.iter().enumerate();
+    let mut all: Vec<(u16, Says)> = locations
+        .map(|(f, c)| (*c, Says::Location(FamilyId::new(f))))
+        .collect();
+    all.extend(r.family.map(|c| (c, Says::Family)));
+    all.extend(r.broken.map(|c| (c, Says::Broken)));
+    let mut add = |held: &Held, id: Variable, e: usize| {
+        let says = [Says::Value(id, e as u32), Says::None(id, e as u32)];
+        all.extend(held.cells().into_iter().zip(says));
+    };
+    for (f, registers) in r.registers.iter().enumerate() {
+        for (n, held) in registers.iter().enumerate() {
+            let id = Variable::Register(FamilyId::new(f), RegisterId::new(n));
+            add(held, id, 0);
+        }
+    }
+    for (n, region) in r.regions.iter().enumerate() {
+        for (e, held) in region.iter().enumerate() {
+            add(held, Variable::Region(RegionId::new(n)), e);
+        }
+    }
+    all
+}
+
+impl<'r, 'v, 't> View<'r, 'v, 't> {
+    pub fn new(
+        v: &'r Validator<'v>,
+        table: &'r mut Table<'t>,
+        d: &'r mut Symbols,
+        threads: Vec<Term>,
+    ) -> Self {
+        View {
+            v,
+            table,
+            d,
+            threads,
+            sees: false,
+            broken: false,
+        }
+    }
+
     pub fn says(&self, cell: u16) -> Result<Says, Unread> {
-        let r = self.v.relation;
-        if let Some(f) = r.locations.iter().position(|c| *c == cell) {
-            return Ok(Says::Location(FamilyId::new(f)));
-        }
-        if r.family == Some(cell) {
-            return Ok(Says::Family);
-        }
-        if r.broken == Some(cell) {
-            return Ok(Says::Broken);
-        }
-        let of = |held: &Held, id: Variable, element: u32| match held {
-            Held::Few { cell: c, .. }
-            | Held::Number { cell: c, .. }
-            | Held::Counter { cell: c } => (*c == cell).then_some(Says::Value(id, element)),
-            Held::Thread { cell: c, .. } if *c == cell => Some(Says::Value(id, element)),
-            Held::Thread { none, .. } => (*none == cell).then_some(Says::None(id, element)),
-        };
-        for (f, registers) in r.registers.iter().enumerate() {
-            for (n, held) in registers.iter().enumerate() {
-                let id = Variable::Register(FamilyId::new(f), RegisterId::new(n));
-                if let Some(says) = of(held, id, 0) {
-                    return Ok(says);
-                }
-            }
-        }
-        for (n, region) in r.regions.iter().enumerate() {
-            for (e, held) in region.iter().enumerate() {
-                let id = Variable::Region(RegionId::new(n));
-                if let Some(says) = of(held, id, e as u32) {
-                    return Ok(says);
-                }
-            }
-        }
-        let name = &self.v.system.cell(cell).name;
-        Err(format!(
-            "the cell `{name}` stands for nothing in the program"
-        ))
+        let found = self.v.meanings.iter().find(|(c, _)| *c == cell);
+        found.map(|(_, says)| *says).ok_or_else(|| {
+            let name = &self.v.system.cell(cell).name;
+            format!("the cell `{name}` stands for nothing in the program")
+        })
     }
 
     pub fn thread(&self, t: ThreadTerm) -> Result<Term, Unread> {
@@ -122,7 +140,12 @@ impl View<'_, '_, '_> {
         }
     }
 
-    fn read(&mut self, access: &Access) -> Result<Seen, Unread> {
+    /// What is true, as a number.
+    fn truth(&mut self, f: Formula) -> Term {
+        self.d.term(Value::Truth(f))
+    }
+
+    fn read(&mut self, access: &Access) -> Result<Term, Unread> {
         let threads = access.args.iter().map(|t| self.thread(*t));
         let threads = threads.collect::<Result<Vec<Term>, Unread>>()?;
         if let Some(reader) = access.reader {
@@ -131,15 +154,12 @@ impl View<'_, '_, '_> {
         Ok(match (self.says(access.cell)?, &threads[..]) {
             (Says::Location(f), [t]) => {
                 let index = self.table.index(f, t);
-                Seen::Number(self.table.location(self.d, f, &index))
+                self.table.location(self.d, f, &index)
             }
-            (Says::Family, [t]) => Seen::FamilyOf(t.clone()),
-            (Says::Broken, [_]) => Seen::Truth(Formula::False),
-            (Says::Value(id, element), _) => match (self.v.held(id, element), &threads[..]) {
-                (Held::Counter { .. }, [t]) => {
-                    let element = self.table.element_of(self.d, self.v, id, t);
-                    Seen::Truth(eq(element, 1))
-                }
+            (Says::Family, [t]) => self.table.family(self.d, t),
+            (Says::Broken, [t]) => i64::from(self.broken && *t == self.threads[0]).into(),
+            (Says::Value(id, element), _) => match (self.table.held(id, element), &threads[..]) {
+                (Held::Counter { .. }, [t]) => self.table.element_of(self.d, id, t),
                 _ => {
                     let index = self.index(id, element, &threads)?;
                     self.old(id, &index)?.0
@@ -147,8 +167,7 @@ impl View<'_, '_, '_> {
             },
             (Says::None(id, element), _) => {
                 let index = self.index(id, element, &threads)?;
-                let value = self.table.value(self.d, self.v, id, &index);
-                Seen::Truth(eq(value, -1))
+                self.old(id, &index)?.1
             }
             (Says::Location(_) | Says::Family | Says::Broken, _) => {
                 return Err("a cell with another number of indexes".into());
@@ -157,7 +176,7 @@ impl View<'_, '_, '_> {
     }
 
     /// What a thread sees of a cell. Only what must not be asks that.
-    fn seen_by(&mut self, cell: u16, threads: &[Term], reader: ThreadTerm) -> Result<Seen, Unread> {
+    fn seen_by(&mut self, cell: u16, threads: &[Term], reader: ThreadTerm) -> Result<Term, Unread> {
         let other = || Unread::from("another thread's view");
         if !self.sees {
             return Err(other());
@@ -167,61 +186,78 @@ impl View<'_, '_, '_> {
         };
         let reader = self.thread(reader)?;
         let index = self.index(id, element, threads)?;
-        let seen = self.table.seen(self.d, self.v, region, &index, &reader);
-        seen.map(Seen::Number).ok_or_else(other)
+        let seen = self.table.seen(self.d, region, &index, &reader);
+        seen.ok_or_else(other)
     }
 
-    fn term(&mut self, term: &array::Term) -> Result<Seen, Unread> {
+    fn term(&mut self, term: &array::Term) -> Result<Term, Unread> {
         Ok(match term {
-            array::Term::Bool(b) => Seen::Truth((*b).into()),
+            array::Term::Bool(b) => i64::from(*b).into(),
             array::Term::Constructor(ty, k) => {
-                let r = self.v.relation;
-                let is = |cell: u16| self.v.system.cell(cell).ty == array::CellType::Declared(*ty);
-                if *ty == r.constants.0 {
-                    let constant = r.constants.1.get(usize::from(*k)).copied();
-                    let constant = constant.ok_or("a constant without a meaning")?;
-                    Seen::Number(code(self.v, constant))
-                } else if r.locations.iter().any(|c| is(*c)) {
-                    Seen::Number(Term::constant(i64::from(*k)))
-                } else if r.family.is_some_and(is) {
-                    Seen::Family(*k)
+                let (constants, meant) = &self.v.relation.constants;
+                if ty == constants {
+                    let constant = meant.get(usize::from(*k)).copied();
+                    self.table
+                        .code(constant.ok_or("a constant without a meaning")?)
                 } else {
-                    return Err("a constant of another type".into());
+                    i64::from(*k).into()
                 }
             }
-            array::Term::Thread(t) => Seen::Number(self.thread(*t)?),
+            array::Term::Thread(t) => self.thread(*t)?,
             array::Term::Read(a) => self.read(a)?,
             array::Term::Sum { parts, constant } => {
                 let mut sum = Term::constant(*constant);
                 for (k, a) in parts {
-                    match self.read(a)? {
-                        Seen::Number(t) => sum = sum + t.scaled(&Int::from(*k)),
-                        Seen::Truth(_) | Seen::FamilyOf(_) | Seen::Family(_) | Seen::Any => {
-                            return Err("a sum of what is no number".into());
-                        }
-                    }
+                    sum = sum + self.read(a)?.scaled(&Int::from(*k));
                 }
-                Seen::Number(sum)
+                sum
+            }
+        })
+    }
+
+    /// The type of the term.
+    fn kind(&self, term: &array::Term) -> Option<CellType> {
+        let cell = |a: &Access| self.v.system.cell(a.cell).ty;
+        Some(match term {
+            array::Term::Bool(_) => CellType::Bool,
+            array::Term::Constructor(ty, _) => CellType::Declared(*ty),
+            array::Term::Thread(_) => CellType::Thread,
+            array::Term::Read(a) => cell(a),
+            array::Term::Sum { parts, .. } => {
+                let all = parts.iter().all(|(_, a)| cell(a) == CellType::Int);
+                return all.then_some(CellType::Int);
             }
         })
     }
 
     fn literal(&mut self, l: &Literal) -> Result<Formula, Unread> {
-        let (left, right) = (self.term(&l.left)?, self.term(&l.right)?);
-        Ok(match (left, l.op, right) {
-            (Seen::Number(a), Comparison::Eq, Seen::Number(b)) => eq(a, b),
-            (Seen::Number(a), Comparison::Ne, Seen::Number(b)) => ne(a, b),
-            (Seen::Number(a), Comparison::Lt, Seen::Number(b)) => lt(a, b),
-            (Seen::Number(a), Comparison::Le, Seen::Number(b)) => le(a, b),
-            (Seen::Truth(f), Comparison::Eq, Seen::Truth(g)) => iff(&f, &g),
-            (Seen::Truth(f), Comparison::Ne, Seen::Truth(g)) => not(&iff(&f, &g)),
-            (Seen::FamilyOf(t), op @ (Comparison::Eq | Comparison::Ne), Seen::Family(f)) => {
-                let f = FamilyId::new(usize::from(f));
-                let index = self.table.index(f, &t);
-                let is = self.table.inside(f, &index);
-                if op == Comparison::Eq { is } else { not(&is) }
+        let kind = self.kind(&l.left);
+        let comparable = match kind {
+            Some(CellType::Int | CellType::Thread) => true,
+            // A code says which it is, not where it stands among the others.
+            Some(CellType::Bool | CellType::Declared(_)) => {
+                matches!(l.op, Comparison::Eq | Comparison::Ne)
             }
-            _ => return Err("a comparison of different things".into()),
+            Some(CellType::Real) | None => false,
+        };
+        if !comparable || kind != self.kind(&l.right) {
+            return Err("a comparison of different things".into());
+        }
+        let (a, b) = (self.term(&l.left)?, self.term(&l.right)?);
+        // One condition and its contrary: two numbers would be two conditions.
+        if kind == Some(CellType::Bool) {
+            let same = iff(&eq(a, 1), &eq(b, 1));
+            return Ok(if l.op == Comparison::Eq {
+                same
+            } else {
+                not(&same)
+            });
+        }
+        Ok(match l.op {
+            Comparison::Eq => eq(a, b),
+            Comparison::Ne => ne(a, b),
+            Comparison::Lt => lt(a, b),
+            Comparison::Le => le(a, b),
         })
     }
 
@@ -273,46 +309,38 @@ impl View<'_, '_, '_> {
     fn updates(&mut self, t: &Transition) -> Result<Updates, Unread> {
         let mut all = Updates::default();
         for u in &t.updates {
-            let [branch] = &u.branches[..] else {
-                return Err("an update by cases".into());
+            let branch = match &u.branches[..] {
+                [branch] if branch.condition.is_true() => branch,
+                _ => return Err("an update by cases".into()),
             };
-            if !branch.condition.is_true() {
-                return Err("an update by cases".into());
-            }
             let says = self.says(u.cell)?;
             let value = match &branch.value {
-                array::Value::Term(t) => self.term(t)?,
-                array::Value::Any => Seen::Any,
+                array::Value::Any => None,
+                array::Value::Term(t) if self.kind(t) == Some(self.v.system.cell(u.cell).ty) => {
+                    Some(self.term(t)?)
+                }
+                array::Value::Term(_) => return Err("a value of another kind".into()),
             };
-            if let Says::Value(id @ Variable::Region(r), 0) = says
-                && let Held::Counter { .. } = self.v.held(id, 0)
-            {
-                let truth = match value {
-                    Seen::Truth(Formula::True) => true,
-                    Seen::Truth(Formula::False) => false,
-                    Seen::Truth(_)
-                    | Seen::Number(_)
-                    | Seen::FamilyOf(_)
-                    | Seen::Family(_)
-                    | Seen::Any => {
-                        return Err("an element of a counter that is not known".into());
-                    }
-                };
-                let thread = match &u.index[..] {
-                    [UpdateIndex::At(t)] => Some(self.thread(*t)?),
-                    [UpdateIndex::Each(_)] => None,
-                    _ => return Err("a cell with another number of indexes".into()),
-                };
-                all.counters.push((r, thread, truth));
-                continue;
-            }
             let mut threads = Vec::new();
             for i in &u.index {
                 match i {
-                    UpdateIndex::At(t) => threads.push(self.thread(*t)?),
-                    UpdateIndex::Each(_) => return Err("an update of every thread".into()),
+                    UpdateIndex::At(t) => threads.push(Some(self.thread(*t)?)),
+                    UpdateIndex::Each(_) => threads.push(None),
                 }
             }
+            if let Says::Value(id @ Variable::Region(r), 0) = says
+                && let Held::Counter { .. } = self.table.held(id, 0)
+            {
+                let [thread] = &threads[..] else {
+                    return Err("a cell with another number of indexes".into());
+                };
+                let value = value.as_ref().and_then(|v| v.as_constant()?.to_i64());
+                let value = value.ok_or("an element of a counter that is not known")?;
+                all.counters.push((r, thread.clone(), value != 0));
+                continue;
+            }
+            let threads: Option<Vec<Term>> = threads.into_iter().collect();
+            let threads = threads.ok_or("an update of every thread")?;
             let index = match (says, &threads[..]) {
                 (Says::Location(f), [t]) => self.table.index(f, t),
                 (Says::Value(id, element) | Says::None(id, element), _) => {
@@ -327,43 +355,30 @@ impl View<'_, '_, '_> {
     }
 
     /// The value in the program and those of its cells are related.
-    fn related(
-        &self,
-        held: &Held,
-        value: &Term,
-        cell: &Seen,
-        none: &Seen,
-    ) -> Result<Formula, Unread> {
-        let allowed = self.table.allowed(held, value);
-        let same = match (held, cell, none) {
-            (Held::Few { values, .. }, Seen::Number(t), _) => {
-                let is = |c| and([eq(t.clone(), code(self.v, c)), self.table.is(c, value)]);
-                or(values.iter().map(|c| is(*c)))
+    fn related(&self, held: &Held, value: &Term, [cell, none]: [&Option<Term>; 2]) -> Formula {
+        let table = &*self.table;
+        let cell_is = |t: Term| cell.as_ref().map_or(Formula::True, |c| eq(c.clone(), t));
+        let same = match held {
+            Held::Few { values, .. } => {
+                let is = |c: &Constant| and([cell_is(table.code(*c)), table.is(*c, value)]);
+                or(values.iter().map(is))
             }
-            (Held::Number { .. }, Seen::Number(t), _) => eq(value.clone(), t.clone()),
-            (Held::Few { .. } | Held::Number { .. }, Seen::Any, _) => Formula::True,
-            (Held::Thread { family, .. }, cell, none @ (Seen::Truth(_) | Seen::Any)) => {
-                let number = self.table.number(*family, value);
-                let same = match cell {
-                    Seen::Number(t) => eq(number, t.clone()),
-                    Seen::Any => Formula::True,
-                    Seen::Truth(_) | Seen::FamilyOf(_) | Seen::Family(_) => Formula::False,
+            Held::Number { .. } => cell_is(value.clone()),
+            Held::Thread { family, .. } => {
+                let (nobody, same) = (eq(value.clone(), -1), cell_is(table.number(*family, value)));
+                let flag = |n| {
+                    none.as_ref()
+                        .map_or(Formula::True, |none| eq(none.clone(), n))
                 };
-                let nobody = eq(value.clone(), -1);
-                match none {
-                    Seen::Truth(none) => or([
-                        and([nobody.clone(), none.clone()]),
-                        and([not(&nobody), not(none), same]),
-                    ]),
-                    // Whichever it is to be.
-                    Seen::Any | Seen::Number(_) | Seen::FamilyOf(_) | Seen::Family(_) => {
-                        or([nobody, same])
-                    }
-                }
+                or([
+                    and([nobody.clone(), flag(1)]),
+                    and([not(&nobody), flag(0), same]),
+                ])
             }
-            _ => return Err("a value of another kind".into()),
+            // Counters are compared as a whole.
+            Held::Counter { .. } => Formula::False,
         };
-        Ok(and([allowed, same]))
+        and([table.allowed(held, value), same])
     }
 
     /// Whether the first of the threads acts, and there is one for each parameter.
@@ -373,91 +388,108 @@ impl View<'_, '_, '_> {
 
     /// Whether the transition breaks the acting thread.
     pub fn breaks(&mut self, t: &Transition) -> Result<bool, Unread> {
-        let actor = self.threads[0].clone();
-        let broken = |(says, index, value): &(Says, Term, Seen)| {
-            *says == Says::Broken && *index == actor && matches!(value, Seen::Truth(Formula::True))
-        };
-        Ok(self.fits(t) && self.updates(t)?.cells.iter().any(broken))
+        let broken = (
+            Says::Broken,
+            self.threads[0].clone(),
+            Some(Term::constant(1)),
+        );
+        Ok(self.fits(t) && self.updates(t)?.cells.contains(&broken))
     }
 
-    /// When the transition leads from the state to one that is related to where the chain leads.
+    /// When the transition is enabled and leads from the state to one that is related to where the chain leads.
     pub fn leads(
         &mut self,
         t: &Transition,
         family: FamilyId,
         me: &Term,
-        before: &[Term],
         end: &Reached,
     ) -> Result<Formula, Unread> {
         if !self.fits(t) || !self.ordered(t, end) {
             return Ok(Formula::False);
         }
-        let Updates {
-            cells: updates,
-            counters,
-        } = self.updates(t)?;
-        let start = Term::constant(end.start.index() as i64);
-        let mut all = Vec::new();
-        let mut place = start;
-        for (says, index, value) in &updates {
+        let Updates { cells, counters } = self.updates(t)?;
+        let mut place = Term::constant(end.start.index() as i64);
+        for (says, index, value) in &cells {
             match (says, value) {
-                (Says::Location(f), Seen::Number(l)) if *f == family && index == me => {
-                    place = l.clone();
-                }
-                (Says::Value(Variable::Register(f, _), _), _)
-                | (Says::None(Variable::Register(f, _), _), _)
-                    if *f == family && index == me => {}
-                (Says::Value(Variable::Region(_), _) | Says::None(Variable::Region(_), _), _) => {}
-                _ => return Ok(Formula::False),
+                (Says::Location(f), Some(l)) if *f == family && index == me => place = l.clone(),
+                (Says::Value(id, _) | Says::None(id, _), _) => match id {
+                    Variable::Register(f, _) if *f != family || index != me => {
+                        return Ok(Formula::False);
+                    }
+                    Variable::Register(..) | Variable::Region(_) => {}
+                },
+                (Says::Location(_) | Says::Family | Says::Broken, _) => return Ok(Formula::False),
             }
         }
-        all.push(eq(place, end.location.index() as i64));
+        let mut all = vec![eq(place, end.location.index() as i64)];
         for (r, after) in end.registers.iter().enumerate() {
-            let id = Variable::Register(family, RegisterId::new(r));
-            let held = self.v.held(id, 0);
-            all.push(
-                self.v
-                    .within(family, end.location, RegisterId::new(r), after),
-            );
-            let written = |says: Says| updates.iter().rev().find(|(s, ..)| *s == says);
-            let (cell, none) = (written(Says::Value(id, 0)), written(Says::None(id, 0)));
-            if cell.is_none() && none.is_none() && *after == before[r] {
-                continue;
+            let r = RegisterId::new(r);
+            all.push(self.v.within(family, end.location, r, after));
+            let writes = vec![(me.clone(), after.clone())];
+            all.push(self.agree((Variable::Register(family, r), 0, me), writes, &cells)?);
+        }
+        match end.atomic {
+            true => {
+                self.memory(&cells, end, &mut all)?;
+                self.counted(&counters, end, &mut all)?;
             }
-            let cell = match cell {
-                Some((_, _, v)) => v.clone(),
-                None => self.old(id, me)?.0,
-            };
-            let none = match none {
-                Some((_, _, v)) => v.clone(),
-                None => self.old(id, me)?.1,
-            };
-            all.push(self.related(held, after, &cell, &none)?);
+            false => all.push(self.entry(&cells, &counters, end)?),
         }
-        all.push(match end.atomic {
-            true => self.memory(&updates, end)?,
-            false => self.entry(&updates, &counters, end)?,
-        });
-        if end.atomic {
-            all.push(self.counted(&counters, end)?);
+        let leads = and(all);
+        if leads == Formula::False {
+            return Ok(leads);
         }
-        Ok(and(all))
+        Ok(and([leads, self.different(), self.formula(&t.guard)?]))
     }
 
     /// What the system's cells of a variable hold before: the value's and the flag's.
-    fn old(&mut self, id: Variable, index: &Term) -> Result<(Seen, Seen), Unread> {
-        let value = self.table.value(self.d, self.v, id, index);
-        let element = self.table.element(id, index);
-        let cell = match self.v.held(id, element) {
-            Held::Few { values, .. } if values.iter().all(|c| c.number().is_some()) => {
-                value.clone()
-            }
-            Held::Few { values, .. } => self.table.constant(self.d, self.v, id, index, values),
-            Held::Number { .. } => value.clone(),
-            Held::Thread { family, .. } => self.table.cell(self.d, self.v, id, index, *family),
-            Held::Counter { .. } => return Err("a counter as a whole".into()),
+    fn old(&mut self, id: Variable, index: &Term) -> Result<(Term, Term), Unread> {
+        let value = self.table.value(self.d, id, index);
+        let cell = self.table.cell(self.d, id, index);
+        let cell = cell.ok_or("a counter as a whole")?;
+        let none = match self.table.held(id, self.table.element(id, index)) {
+            Held::Thread { .. } => self.truth(eq(value, -1)),
+            Held::Few { .. } | Held::Number { .. } | Held::Counter { .. } => Term::constant(0),
         };
-        Ok((Seen::Number(cell), Seen::Truth(eq(value, -1))))
+        Ok((cell, none))
+    }
+
+    /// A variable and its cells are related after all writes, by cases of where these go.
+    fn agree(
+        &mut self,
+        (id, element, index): (Variable, u32, &Term),
+        writes: Vec<(Term, Term)>,
+        updates: &[(Says, Term, Option<Term>)],
+    ) -> Result<Formula, Unread> {
+        let value = self.table.value(self.d, id, index);
+        let of = |says: Says| {
+            let own = updates.iter().filter(|(s, ..)| *s == says);
+            own.map(|(_, i, v)| (i.clone(), v.clone()))
+                .collect::<Vec<_>>()
+        };
+        let (cells, nones) = (of(Says::Value(id, element)), of(Says::None(id, element)));
+        if cells.is_empty() && nones.is_empty() && writes.iter().all(|(_, v)| *v == value) {
+            return Ok(Formula::True);
+        }
+        let (cell, none) = self.old(id, index)?;
+        let held = self.table.held(id, element);
+        let values = newest(index, writes, value);
+        let (cells, nones) = (
+            newest(index, cells, Some(cell)),
+            newest(index, nones, Some(none)),
+        );
+        let mut all = Vec::new();
+        for (c1, value) in &values {
+            for (c2, cell) in &cells {
+                for (c3, none) in &nones {
+                    let when = and([c1.clone(), c2.clone(), c3.clone()]);
+                    if when != Formula::False {
+                        all.push(implies(&when, &self.related(held, value, [cell, none])));
+                    }
+                }
+            }
+        }
+        Ok(and(all))
     }
 
     /// Whether the transition treats the buffer as the chain does.
@@ -478,31 +510,21 @@ impl View<'_, '_, '_> {
     /// A buffered store: the transition writes this cell and no other.
     fn entry(
         &mut self,
-        updates: &[(Says, Term, Seen)],
+        updates: &[(Says, Term, Option<Term>)],
         counters: &[(RegionId, Option<Term>, bool)],
         end: &Reached,
     ) -> Result<Formula, Unread> {
-        let region = |s: &Says| match s {
-            Says::Value(Variable::Region(r), e) | Says::None(Variable::Region(r), e) => {
-                Some((*r, *e))
-            }
-            Says::Value(Variable::Register(..), _)
-            | Says::None(Variable::Register(..), _)
-            | Says::Location(_)
-            | Says::Family
-            | Says::Broken => None,
-        };
-        let weak: Vec<_> = updates
-            .iter()
-            .filter_map(|(s, i, v)| Some((region(s)?, s, i, v)))
-            .collect();
+        let weak = updates.iter().filter(|(s, ..)| s.region().is_some());
+        let weak: Vec<_> = weak.collect();
         let (r, index, value) = match &end.writes[..] {
             [] => return Ok(Formula::from(weak.is_empty() && counters.is_empty())),
             [one] => one,
             _ => return Err("two stores in one chain".into()),
         };
         let id = Variable::Region(*r);
-        if let Held::Counter { .. } = self.v.held(id, 0) {
+        let element = self.table.element(id, index);
+        let held = self.table.held(id, element);
+        if let Held::Counter { .. } = held {
             // Only as a whole: one element that changes says nothing of what a buffer's value is.
             return Ok(match counters {
                 [(of, None, truth)] if of == r && weak.is_empty() => {
@@ -511,34 +533,23 @@ impl View<'_, '_, '_> {
                 _ => Formula::False,
             });
         }
-        if !counters.is_empty() {
+        let elsewhere = weak.iter().any(|(s, ..)| s.region() != Some((*r, element)));
+        if elsewhere || !counters.is_empty() {
             return Ok(Formula::False);
         }
-        let element = self.table.element(id, index);
-        let mut all = Vec::new();
-        for ((of, e), _, i, _) in &weak {
-            if (*of, *e) != (*r, element) {
-                return Ok(Formula::False);
-            }
-            all.push(eq((*i).clone(), index.clone()));
-        }
-        let find = |says: Says| weak.iter().find(|w| *w.1 == says).map(|w| w.3.clone());
-        let cell = find(Says::Value(id, element));
-        let none = find(Says::None(id, element));
-        let held = self.v.held(id, element);
-        let (cell, none) = match (held, cell, none) {
-            (Held::Few { .. } | Held::Number { .. }, Some(cell), None) => {
-                (cell, Seen::Truth(Formula::False))
-            }
+        let find = |says: Says| weak.iter().rfind(|w| w.0 == says).map(|w| &w.2);
+        let found = [Says::Value(id, element), Says::None(id, element)].map(find);
+        let [cell, none] = match (held, found) {
+            (Held::Few { .. } | Held::Number { .. }, [Some(cell), None]) => [cell, &None],
             // Nobody has no number; whoever has one has both.
-            (Held::Thread { .. }, None, Some(none @ Seen::Truth(Formula::True))) => {
-                (Seen::Any, none)
+            (Held::Thread { .. }, [None, Some(none)]) if *none == Some(Term::constant(1)) => {
+                [&None, none]
             }
-            (Held::Thread { .. }, Some(cell), Some(none)) => (cell, none),
+            (Held::Thread { .. }, [Some(cell), Some(none)]) => [cell, none],
             _ => return Ok(Formula::False),
         };
-        all.push(self.related(held, value, &cell, &none)?);
-        Ok(and(all))
+        let there = weak.iter().map(|(_, i, _)| eq(i.clone(), index.clone()));
+        Ok(and(there.chain([self.related(held, value, [cell, none])])))
     }
 
     fn all_or_none(&self, truth: bool) -> Term {
@@ -553,98 +564,66 @@ impl View<'_, '_, '_> {
         &mut self,
         counters: &[(RegionId, Option<Term>, bool)],
         end: &Reached,
-    ) -> Result<Formula, Unread> {
-        let mut all = Vec::new();
-        for r in 0..self.v.program.regions.len() {
+        all: &mut Vec<Formula>,
+    ) -> Result<(), Unread> {
+        for (r, held) in self.v.relation.regions.iter().enumerate() {
             let (r, id) = (RegionId::new(r), Variable::Region(RegionId::new(r)));
-            let Some(Held::Counter { .. }) = self.v.relation.regions[r.index()].first() else {
-                continue;
-            };
             let written = end.writes.iter().rev().find(|(s, ..)| *s == r);
             let own: Vec<_> = counters.iter().filter(|(s, ..)| *s == r).collect();
-            if written.is_none() && own.is_empty() {
+            let counter = matches!(held.first(), Some(Held::Counter { .. }));
+            if !counter || written.is_none() && own.is_empty() {
                 continue;
             }
-            let old = self.table.value(self.d, self.v, id, &Term::constant(0));
+            let old = self.table.value(self.d, id, &Term::constant(0));
             let after = written.map_or_else(|| old.clone(), |(_, _, v)| v.clone());
             all.push(match &own[..] {
                 [] => eq(after, old),
                 [(_, None, truth)] => eq(after, self.all_or_none(*truth)),
+                // One more or less, if the element was another.
                 [(_, Some(t), truth)] => {
-                    let element = self.table.element_of(self.d, self.v, id, t);
+                    let element = self.table.element_of(self.d, id, t);
                     let same = eq(element, i64::from(*truth));
-                    let more = if *truth {
-                        old.clone() + 1
-                    } else {
-                        old.clone() - 1
-                    };
+                    let other = eq(after.clone(), &old + if *truth { 1 } else { -1 });
                     or([
-                        and([same.clone(), eq(after.clone(), old)]),
-                        and([not(&same), eq(after, more)]),
+                        and([same.clone(), eq(after, old)]),
+                        and([not(&same), other]),
                     ])
                 }
                 _ => return Err("several elements of a counter".into()),
             });
         }
-        Ok(and(all))
+        Ok(())
     }
 
     /// Memory after an atomic chain: every cell that the chain or the transition writes.
-    fn memory(&mut self, updates: &[(Says, Term, Seen)], end: &Reached) -> Result<Formula, Unread> {
+    fn memory(
+        &mut self,
+        updates: &[(Says, Term, Option<Term>)],
+        end: &Reached,
+        all: &mut Vec<Formula>,
+    ) -> Result<(), Unread> {
         let mut touched: Vec<(RegionId, u32, Term)> = Vec::new();
-        let mut add = |r: RegionId, e: u32, i: &Term| {
-            if !touched.iter().any(|(s, f, j)| (*s, *f) == (r, e) && j == i) {
-                touched.push((r, e, i.clone()));
-            }
-        };
-        let counter = |r: RegionId| {
-            let held = self.v.relation.regions[r.index()].first();
-            matches!(held, Some(Held::Counter { .. }))
-        };
-        for (r, i, _) in end.writes.iter().filter(|(r, ..)| !counter(*r)) {
-            add(*r, self.table.element(Variable::Region(*r), i), i);
-        }
-        for (s, i, _) in updates {
-            match s {
-                Says::Value(Variable::Region(r), e) | Says::None(Variable::Region(r), e) => {
-                    add(*r, *e, i);
-                }
-                Says::Value(Variable::Register(..), _)
-                | Says::None(Variable::Register(..), _)
-                | Says::Location(_)
-                | Says::Family
-                | Says::Broken => {}
+        let written = end.writes.iter().map(|(r, i, _)| {
+            let element = self.table.element(Variable::Region(*r), i);
+            (*r, element, i.clone())
+        });
+        let updated = (updates.iter()).filter_map(|(s, i, _)| {
+            let (r, element) = s.region()?;
+            Some((r, element, i.clone()))
+        });
+        for place in written.chain(updated) {
+            let held = self.table.held(Variable::Region(place.0), place.1);
+            if !matches!(held, Held::Counter { .. }) && !touched.contains(&place) {
+                touched.push(place);
             }
         }
-        let mut all = Vec::new();
         for (r, element, index) in touched {
-            let id = Variable::Region(r);
-            let (old_cell, old_none) = self.old(id, &index)?;
-            let old = self.table.value(self.d, self.v, id, &index);
             let writes = end.writes.iter().filter(|(s, ..)| *s == r);
-            let writes: Vec<_> = writes.map(|(_, i, v)| (i.clone(), v.clone())).collect();
-            let of = |says: Says| {
-                let own = updates.iter().filter(|(s, ..)| *s == says);
-                own.map(|(_, i, v)| (i.clone(), v.clone()))
-                    .collect::<Vec<_>>()
-            };
-            let values = newest(&index, writes, old);
-            let cells = newest(&index, of(Says::Value(id, element)), old_cell);
-            let nones = newest(&index, of(Says::None(id, element)), old_none);
-            let held = self.v.held(id, element);
-            for (c1, value) in &values {
-                for (c2, cell) in &cells {
-                    for (c3, none) in &nones {
-                        let when = and([c1.clone(), c2.clone(), c3.clone()]);
-                        if when != Formula::False {
-                            let same = self.related(held, value, cell, none)?;
-                            all.push(implies(&when, &same));
-                        }
-                    }
-                }
-            }
+            let writes = writes.map(|(_, i, v)| (i.clone(), v.clone())).collect();
+            let place = (Variable::Region(r), element, &index);
+            all.push(self.agree(place, writes, updates)?);
         }
-        Ok(and(all))
+        Ok(())
     }
 }
 

@@ -9,32 +9,44 @@
 //! it is at least 1, with two at least 2; if it is at least 1 some thread has a true element, if at least
 //! 2 another has one too; and the same for false elements and what is left of all threads.
 
-use super::super::symbols::Symbols;
-use super::{Constant, Held, Validator, Variable};
-use wattle_logic::{Formula, Int, Term, Var, and, eq, ge, implies, le, lt, ne, or};
-use wattle_model::{Count, Expr, FamilyId, Init, Length, Program, RegionId, Type};
+use super::super::symbols::{Symbols, Value};
+use super::{Constant, Held, Relation, Variable, between, held};
+use wattle_logic::{Formula, Int, Term, Var, and, eq, ge, iff, implies, le, lt, ne, or};
+use wattle_model::{Count, Domain, Expr, FamilyId, Init, Length, Program, RegionId, Type};
+
+/// What a variable stands for, at some index.
+#[derive(Clone, Copy, PartialEq)]
+enum Thing {
+    Value(Variable),
+    /// What the system's cell holds.
+    Cell(Variable),
+    /// What a thread, by its number, sees of an element.
+    Seen(RegionId),
+    /// An element of a counter, by the number of its thread.
+    Element(Variable),
+    /// The location of a thread of the family.
+    Location(FamilyId),
+    /// The family of a thread, by its number.
+    Family,
+}
 
 pub struct Table<'a> {
     program: &'a Program,
+    relation: &'a Relation,
     /// How many threads each family has, and the number of its first thread in the system.
     pub counts: Vec<Term>,
     pub bases: Vec<Term>,
     pub total: Term,
     facts: Vec<Formula>,
-    values: Vec<(Variable, Term, Var)>,
-    cells: Vec<(Variable, Term, Var)>,
-    /// What threads, by their number, see of a region's elements.
-    seen: Vec<(RegionId, [Term; 2], Var)>,
-    /// Elements of counters, by the number of their thread; and which of these have a name of their own.
-    elements: Vec<(Variable, Term, Var)>,
+    entries: Vec<(Thing, Vec<Term>, Var)>,
+    /// Threads whose elements of a counter have a name of their own.
     witnesses: Vec<(Variable, Term)>,
-    locations: Vec<(FamilyId, Term, Var)>,
     /// Thread numbers that have a name.
     pub named: Vec<Term>,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(program: &'a Program, d: &mut Symbols) -> Self {
+    pub fn new(program: &'a Program, relation: &'a Relation, d: &mut Symbols) -> Self {
         let mut facts = Vec::new();
         let (mut counts, mut bases) = (Vec::new(), Vec::new());
         let mut total = Term::constant(0);
@@ -64,16 +76,13 @@ impl<'a> Table<'a> {
         }
         Table {
             program,
+            relation,
             counts,
             bases,
             total,
             facts,
-            values: Vec::new(),
-            cells: Vec::new(),
-            seen: Vec::new(),
-            elements: Vec::new(),
+            entries: Vec::new(),
             witnesses: Vec::new(),
-            locations: Vec::new(),
             named: Vec::new(),
         }
     }
@@ -115,23 +124,49 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What the variable holds at the index (of its thread, or of its element).
-    pub fn value(
-        &mut self,
-        d: &mut Symbols,
-        v: &Validator<'_>,
-        id: Variable,
-        index: &Term,
-    ) -> Term {
-        let known = self.values.iter().find(|(i, t, _)| *i == id && t == index);
-        if let Some((_, _, var)) = known {
-            return (*var).into();
+    /// The thing's variable, and whether it is new. Equal indexes name one thing.
+    fn entry(&mut self, d: &mut Symbols, thing: Thing, at: &[&Term]) -> (Var, bool) {
+        let like = self.entries.iter().filter(|(t, ..)| *t == thing);
+        let equal = |index: &[Term]| {
+            let both = index.iter().zip(at);
+            and(both.map(|(a, b)| eq(a.clone(), Term::clone(b))))
+        };
+        let mut same = Vec::new();
+        for (_, index, var) in like {
+            match equal(index) {
+                Formula::True => return (*var, false),
+                Formula::False => {}
+                _ if !self.compared(thing, &index[0], at[0]) => {}
+                when @ (Formula::Atom(_) | Formula::And(_) | Formula::Or(_)) => {
+                    same.push((when, *var))
+                }
+            }
         }
-        let var = d.fresh();
-        let held = v.held(id, self.element(id, index));
+        let new = d.fresh();
+        self.facts
+            .extend(same.iter().map(|(when, var)| implies(when, &eq(new, *var))));
+        let at = at.iter().copied().cloned().collect();
+        self.entries.push((thing, at, new));
+        (new, true)
+    }
+
+    /// Two elements of a counter of whose threads nothing is known but that they are some need not be compared.
+    fn compared(&self, thing: Thing, a: &Term, b: &Term) -> bool {
+        let named = |id: Variable, t: &Term| {
+            self.named.contains(t) || self.witnesses.contains(&(id, t.clone()))
+        };
+        match thing {
+            Thing::Element(id) => named(id, a) || named(id, b),
+            Thing::Value(_) | Thing::Cell(_) | Thing::Seen(_) => true,
+            Thing::Location(_) | Thing::Family => true,
+        }
+    }
+
+    /// What the relation and its type say of a variable's value.
+    fn typed(&mut self, d: &mut Symbols, id: Variable, held: &Held, var: Var) {
         let fact = self.allowed(held, &var.into());
         self.know(fact);
-        if let Some((lo, hi)) = v.type_of(id).bounds() {
+        if let Some((lo, hi)) = self.type_of(id).bounds() {
             self.know(and([ge(var, lo), le(var, hi)]));
             d.range(var, lo, hi);
         }
@@ -142,18 +177,25 @@ impl<'a> Table<'a> {
                     d.few(var, numbers);
                 }
             }
-            Held::Thread { family, .. } => self.name(self.number(*family, &var.into())),
             Held::Number {
                 bounds: (Some(lo), Some(hi)),
                 ..
             } => d.range(var, *lo, *hi),
-            Held::Number { .. } | Held::Counter { .. } => {}
+            Held::Number { .. } | Held::Thread { .. } | Held::Counter { .. } => {}
         }
-        let same = same(&self.values, id, index, var);
-        self.facts.extend(same);
-        self.values.push((id, index.clone(), var));
-        if let Held::Counter { .. } = held {
-            self.witnesses_of(d, v, id, &var.into());
+    }
+
+    /// What the variable holds at the index (of its thread, or of its element).
+    pub fn value(&mut self, d: &mut Symbols, id: Variable, index: &Term) -> Term {
+        let (var, new) = self.entry(d, Thing::Value(id), &[index]);
+        if new {
+            let held = self.held(id, self.element(id, index));
+            self.typed(d, id, held, var);
+            match held {
+                Held::Thread { family, .. } => self.name(self.number(*family, &var.into())),
+                Held::Counter { .. } => self.witnesses_of(d, id, &var.into()),
+                Held::Few { .. } | Held::Number { .. } => {}
+            }
         }
         var.into()
     }
@@ -163,47 +205,24 @@ impl<'a> Table<'a> {
     pub fn seen(
         &mut self,
         d: &mut Symbols,
-        v: &Validator<'_>,
         region: RegionId,
         index: &Term,
         reader: &Term,
     ) -> Option<Term> {
-        let at = [index.clone(), reader.clone()];
-        let known = self.seen.iter().find(|(r, a, _)| *r == region && *a == at);
-        if let Some((_, _, var)) = known {
-            return Some((*var).into());
-        }
         let id = Variable::Region(region);
-        let held = v.held(id, self.element(id, index));
-        let numbers = match held {
-            Held::Few { values, .. } => {
-                Some((values.iter().map(|c| c.number())).collect::<Option<Vec<i64>>>()?)
-            }
-            Held::Number { .. } => None,
-            Held::Thread { .. } | Held::Counter { .. } => return None,
-        };
-        let var = d.fresh();
-        let fact = self.allowed(held, &var.into());
-        self.know(fact);
-        if let Some((lo, hi)) = v.type_of(id).bounds() {
-            self.know(and([ge(var, lo), le(var, hi)]));
-            d.range(var, lo, hi);
+        let held = self.held(id, self.element(id, index));
+        if !is_plain(held) {
+            return None;
         }
-        if let Some(numbers) = numbers {
-            d.few(var, numbers);
+        let (var, new) = self.entry(d, Thing::Seen(region), &[index, reader]);
+        if new {
+            self.typed(d, id, held, var);
         }
-        for (r, [i, by], w) in &self.seen {
-            if *r == region {
-                let same = and([eq(i.clone(), index.clone()), eq(by.clone(), reader.clone())]);
-                self.facts.push(implies(&same, &eq(var, *w)));
-            }
-        }
-        self.seen.push((region, at, var));
         Some(var.into())
     }
 
     /// Threads with a true element, as far as the counter says that there are, and with a false one.
-    fn witnesses_of(&mut self, d: &mut Symbols, v: &Validator<'_>, id: Variable, value: &Term) {
+    fn witnesses_of(&mut self, d: &mut Symbols, id: Variable, value: &Term) {
         for truth in [true, false] {
             let many = match truth {
                 true => value.clone(),
@@ -213,7 +232,7 @@ impl<'a> Table<'a> {
             for least in [1, 2] {
                 let thread = Term::from(d.fresh());
                 self.witnesses.push((id, thread.clone()));
-                let element = self.element_of(d, v, id, &thread);
+                let element = self.element_of(d, id, &thread);
                 let is = eq(element, i64::from(truth));
                 let other = before.map_or(Formula::True, |t| ne(t, thread.clone()));
                 let there = and([self.is_thread(&thread), is, other]);
@@ -232,20 +251,13 @@ impl<'a> Table<'a> {
     }
 
     /// The element of a counter at a thread's number: 0 or 1.
-    pub fn element_of(
-        &mut self,
-        d: &mut Symbols,
-        v: &Validator<'_>,
-        id: Variable,
-        thread: &Term,
-    ) -> Term {
-        let value = self.value(d, v, id, &Term::constant(0));
-        let known = self.elements.iter();
-        let mut known = known.filter(|(i, t, _)| *i == id && t == thread);
-        if let Some((_, _, var)) = known.next() {
-            return (*var).into();
+    pub fn element_of(&mut self, d: &mut Symbols, id: Variable, thread: &Term) -> Term {
+        let value = self.value(d, id, &Term::constant(0));
+        let others = self.entries.clone();
+        let (var, new) = self.entry(d, Thing::Element(id), &[thread]);
+        if !new {
+            return var.into();
         }
-        let var = d.fresh();
         d.few(var, vec![0, 1]);
         self.know(and([ge(var, 0), le(var, 1)]));
         let left = &self.total - &value;
@@ -255,10 +267,9 @@ impl<'a> Table<'a> {
             implies(&is, &ge(many.clone(), 1))
         };
         let mut facts = vec![one(1, &value), one(0, &left)];
-        // Two threads of which nothing is known but that they are some need not be compared.
-        let named = |t: &Term| self.named.contains(t) || self.witnesses.contains(&(id, t.clone()));
-        let others = self.elements.iter().filter(|(i, ..)| *i == id);
-        for (_, t, w) in others.filter(|(_, t, _)| named(t) || named(thread)) {
+        let others = others.iter().filter(|(i, ..)| *i == Thing::Element(id));
+        let others = others.map(|(_, t, w)| (&t[0], w));
+        for (t, w) in others.filter(|(t, _)| self.compared(Thing::Element(id), t, thread)) {
             let different = and([
                 here.clone(),
                 self.is_thread(t),
@@ -268,11 +279,20 @@ impl<'a> Table<'a> {
                 let both = and([different.clone(), eq(var, truth), eq(*w, truth)]);
                 facts.push(implies(&both, &ge(many.clone(), 2)));
             }
-            facts.push(implies(&eq(t.clone(), thread.clone()), &eq(var, *w)));
         }
         self.facts.extend(facts);
-        self.elements.push((id, thread.clone(), var));
         var.into()
+    }
+
+    pub fn type_of(&self, variable: Variable) -> Type {
+        match variable {
+            Variable::Register(f, r) => self.program.family(f).registers[r.index()].ty,
+            Variable::Region(r) => self.program.region(r).ty,
+        }
+    }
+
+    pub fn held(&self, variable: Variable, element: u32) -> &'a Held {
+        held(self.relation, variable, element)
     }
 
     /// Which element of its cells an index means.
@@ -288,17 +308,26 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The element of a region that an index names, if there is one.
+    pub fn position(&mut self, d: &mut Symbols, region: RegionId, index: &Value) -> Option<Term> {
+        let length = match self.program.region(region).length {
+            Length::Scalar => 1,
+            Length::Array(n) => n,
+            Length::PerThread(f) => {
+                let term = d.term(index.clone());
+                let inside = d.decide(self.inside(f, &term));
+                inside.then(|| self.name(self.number(f, &term)))?;
+                return Some(term);
+            }
+        };
+        d.position(index, length).map(|i| i64::from(i).into())
+    }
+
     /// What the relation says of a value.
     pub fn allowed(&self, held: &Held, value: &Term) -> Formula {
         match held {
             Held::Few { values, .. } => or(values.iter().map(|c| self.is(*c, value))),
-            Held::Number {
-                bounds: (lo, hi), ..
-            } => {
-                let lo = lo.map(|lo| ge(value.clone(), lo));
-                let hi = hi.map(|hi| le(value.clone(), hi));
-                and(lo.into_iter().chain(hi))
-            }
+            Held::Number { bounds, .. } => between(*bounds, value),
             Held::Thread { family, .. } => or([eq(value.clone(), -1), self.inside(*family, value)]),
             Held::Counter { .. } => {
                 and([ge(value.clone(), 0), le(value.clone(), self.total.clone())])
@@ -320,68 +349,59 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What the system's cell of a variable with amounts of threads holds, as a [`code`].
-    pub fn constant(
-        &mut self,
-        d: &mut Symbols,
-        v: &Validator<'_>,
-        id: Variable,
-        index: &Term,
-        values: &[Constant],
-    ) -> Term {
-        let known = self.cells.iter().find(|(i, t, _)| *i == id && t == index);
-        if let Some((_, _, var)) = known {
-            return (*var).into();
-        }
-        let value = self.value(d, v, id, index);
-        let var = d.fresh();
-        let all = values
-            .iter()
-            .map(|c| and([eq(var, code(v, *c)), self.is(*c, &value)]));
-        let one = or(all);
-        self.know(one);
-        let same = same(&self.cells, id, index, var);
-        self.facts.extend(same);
-        self.cells.push((id, index.clone(), var));
-        var.into()
+    /// A number for each constant: its own, and for amounts of threads numbers that no constant has.
+    pub fn code(&self, constant: Constant) -> Term {
+        let numbers = self.relation.constants.1.iter().filter_map(|c| c.number());
+        let above = i128::from(numbers.max().unwrap_or(0));
+        Term::constant(match constant {
+            Constant::Number(n) => Int::from(n),
+            Constant::SomeThreads => Int::from(above + 1),
+            Constant::AllThreads => Int::from(above + 2),
+        })
     }
 
-    /// What the system's cell for a thread holds: that thread's number, or anything for none.
-    pub fn cell(
-        &mut self,
-        d: &mut Symbols,
-        v: &Validator<'_>,
-        id: Variable,
-        index: &Term,
-        family: FamilyId,
-    ) -> Term {
-        let known = self.cells.iter().find(|(i, t, _)| *i == id && t == index);
-        if let Some((_, _, var)) = known {
-            return (*var).into();
+    /// What the system's cell of a variable holds: the value, or a [`code`] for it, or a thread's number, which for
+    /// none is anything. A counter has a cell for each thread instead.
+    pub fn cell(&mut self, d: &mut Symbols, id: Variable, index: &Term) -> Option<Term> {
+        let value = self.value(d, id, index);
+        let held = self.held(id, self.element(id, index));
+        if is_plain(held) {
+            return Some(value);
         }
-        let value = self.value(d, v, id, index);
-        let var = d.fresh();
-        let number = self.number(family, &value);
-        self.know(implies(&ge(value, 0), &eq(var, number)));
-        let same = same(&self.cells, id, index, var);
-        self.facts.extend(same);
-        self.cells.push((id, index.clone(), var));
-        var.into()
+        let (var, new) = self.entry(d, Thing::Cell(id), &[index]);
+        let fact = match held {
+            Held::Number { .. } | Held::Counter { .. } => return None,
+            Held::Few { values, .. } => {
+                let is = |c: &Constant| and([eq(var, self.code(*c)), self.is(*c, &value)]);
+                or(values.iter().map(is))
+            }
+            Held::Thread { family, .. } => {
+                let number = self.number(*family, &value);
+                implies(&ge(value, 0), &eq(var, number))
+            }
+        };
+        self.facts.extend(new.then_some(fact));
+        Some(var.into())
     }
 
     /// Where a thread is.
     pub fn location(&mut self, d: &mut Symbols, family: FamilyId, index: &Term) -> Term {
-        let known = self.locations.iter();
-        let mut known = known.filter(|(f, t, _)| *f == family && t == index);
-        if let Some((_, _, var)) = known.next() {
-            return (*var).into();
+        let (var, new) = self.entry(d, Thing::Location(family), &[index]);
+        if new {
+            let most = self.program.family(family).locations.len() as i64;
+            self.know(and([ge(var, 0), lt(var, most)]));
         }
-        let var = d.fresh();
-        let most = self.program.family(family).locations.len() as i64;
-        self.know(and([ge(var, 0), lt(var, most)]));
-        let same = same(&self.locations, family, index, var);
-        self.facts.extend(same);
-        self.locations.push((family, index.clone(), var));
+        var.into()
+    }
+
+    /// Which family a thread is of, by its number.
+    pub fn family(&mut self, d: &mut Symbols, number: &Term) -> Term {
+        let (var, new) = self.entry(d, Thing::Family, &[number]);
+        for f in (0..self.counts.len()).filter(|_| new) {
+            let family = FamilyId::new(f);
+            let inside = self.inside(family, &self.index(family, number));
+            self.know(iff(&eq(var, f as i64), &inside));
+        }
         var.into()
     }
 }
@@ -389,22 +409,11 @@ impl<'a> Table<'a> {
 /// Nobody has more threads.
 const MOST_THREADS: i64 = (1 << 31) - 1;
 
-/// A number for each constant: its own, and for amounts of threads numbers that no constant has.
-pub fn code(v: &Validator<'_>, constant: Constant) -> Term {
-    let numbers = v.relation.constants.1.iter().filter_map(|c| c.number());
-    let above = |n: i64| Int::from(i128::from(numbers.clone().max().unwrap_or(0)) + i128::from(n));
-    Term::constant(match constant {
-        Constant::Number(n) => Int::from(n),
-        Constant::SomeThreads => above(1),
-        Constant::AllThreads => above(2),
-    })
-}
-
-/// Equal indexes name one thing.
-fn same<I: PartialEq>(known: &[(I, Term, Var)], id: I, index: &Term, var: Var) -> Vec<Formula> {
-    let others = known.iter().filter(|(i, ..)| *i == id);
-    others
-        .map(|(_, t, w)| implies(&eq(index.clone(), t.clone()), &eq(var, *w)))
-        .filter(|f| *f != Formula::True)
-        .collect()
+/// Whether the cell holds the number that the program has.
+fn is_plain(held: &Held) -> bool {
+    match held {
+        Held::Few { values, .. } => values.iter().all(|c| c.number().is_some()),
+        Held::Number { .. } => true,
+        Held::Thread { .. } | Held::Counter { .. } => false,
+    }
 }

@@ -7,9 +7,7 @@ use std::cell::Cell;
 use wattle_logic::{Formula, Term, and, eq, ge, lt};
 use wattle_memory::FaultKind;
 use wattle_memory::rules::{Sight, Stuck, StuckIn, World};
-use wattle_model::{
-    Domain, FamilyId, Length, Local, NoValue, Place, RegionId, RegisterId, Type, Valued,
-};
+use wattle_model::{Domain, FamilyId, Local, NoValue, Place, RegionId, RegisterId, Type, Valued};
 
 pub struct Actor<'a, 'v, 't> {
     pub validator: &'a Validator<'v>,
@@ -25,6 +23,27 @@ pub struct Actor<'a, 'v, 't> {
     pub fenced: bool,
     /// The variable whose type was asked for last is assumed not to wrap around.
     pub assumed: Cell<bool>,
+}
+
+impl<'a, 'v, 't> Actor<'a, 'v, 't> {
+    pub fn new(
+        validator: &'a Validator<'v>,
+        table: &'a mut Table<'t>,
+        family: FamilyId,
+        me: &Term,
+    ) -> Self {
+        Actor {
+            validator,
+            table,
+            family,
+            me: me.clone(),
+            registers: Vec::new(),
+            writes: Vec::new(),
+            needs_empty: Cell::new(false),
+            fenced: false,
+            assumed: Cell::new(false),
+        }
+    }
 }
 
 impl Sight<Symbols> for Actor<'_, '_, '_> {
@@ -77,19 +96,7 @@ impl World<Symbols> for Actor<'_, '_, '_> {
         };
         let index = index.evaluate(d, &mut |d: &mut Symbols, l| self.leaf(d, l))?;
         let index = Value::Number(d.term(index));
-        let found = match self.validator.program.region(*region).length {
-            Length::Scalar => d.position(&index, 1).map(|i| Term::constant(i64::from(i))),
-            Length::Array(n) => d.position(&index, n).map(|i| Term::constant(i64::from(i))),
-            Length::PerThread(f) => {
-                let term = d.term(index.clone());
-                let inside = d.decide(self.table.inside(f, &term));
-                inside.then(|| {
-                    self.table.name(self.table.number(f, &term));
-                    term
-                })
-            }
-        };
-        match found {
+        match self.table.position(d, *region, &index) {
             Some(index) => Ok((*region, index)),
             None => Err(Stuck::Fault(FaultKind::IndexOutOfRange {
                 index,
@@ -113,7 +120,7 @@ impl World<Symbols> for Actor<'_, '_, '_> {
             }
         }
         let id = Variable::Region(region);
-        let value = self.table.value(d, self.validator, id, &index);
+        let value = self.table.value(d, id, &index);
         Ok(Value::Number(value))
     }
 
@@ -170,6 +177,6 @@ impl World<Symbols> for Actor<'_, '_, '_> {
 impl Actor<'_, '_, '_> {
     fn type_of(&self, variable: Variable) -> Type {
         self.assumed.set(self.validator.assumed(variable));
-        self.validator.type_of(variable)
+        self.table.type_of(variable)
     }
 }

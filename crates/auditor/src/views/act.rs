@@ -1,22 +1,22 @@
 //! What a transition or a drain makes of a world.
 
 use super::assume::{Logic, Scope, Spot};
-use super::world::{ANY, NONE, Pending, Pos, Sort, Store, World};
+use super::world::{ANY, Pending, Pos, Sort, Store, World};
 use crate::tuples::tuples;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{
-    Access, FenceKind, Formula, Literal, Term, ThreadTerm, Transition, Update, UpdateIndex, Value,
+    Access, ArraySystem, Comparison, FenceKind, Formula, Term, ThreadTerm, Transition, Update,
+    UpdateIndex, Value,
 };
 
-/// A transition with its guard's parts, each with the parameters it names.
+/// A transition with its parameters in the order in which they are chosen, whoever acts first.
 pub struct Move<'a> {
     pub transition: &'a Transition,
     pub atomic: bool,
-    parts: Vec<(&'a Formula, u32)>,
-    /// Parameters of which something is read or written.
-    used: u32,
-    /// The order in which parameters are chosen.
-    order: Vec<usize>,
+    /// Each with whether something is read of it.
+    order: Vec<(usize, bool)>,
+    /// The guard's parts, each with how many parameters must be chosen before.
+    parts: Vec<(usize, &'a Formula)>,
 }
 
 /// Who may take part.
@@ -30,58 +30,51 @@ pub struct Cast {
     pub whole: bool,
 }
 
-fn named(f: &Formula, out: &mut u32) {
-    let mut term = |t: &ThreadTerm| {
-        if let ThreadTerm::Param(p) = t {
-            *out |= 1 << p.min(&31);
-        }
-    };
-    f.for_each_literal(&mut |l: &Literal| {
-        for side in [&l.left, &l.right] {
-            if let Term::Thread(t) = side {
-                term(t);
-            }
-        }
-        l.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(&mut term));
-    });
+/// Whether it says something of all other threads.
+fn is_quantified(f: &Formula) -> bool {
+    match f {
+        Formula::And(list) | Formula::Or(list) => list.iter().any(is_quantified),
+        Formula::Atom(_) => false,
+        Formula::ForallOther { .. } => true,
+    }
 }
 
 impl<'a> Move<'a> {
-    pub fn new(system: &'a wattle_model::array::ArraySystem, t: &'a Transition) -> Self {
+    pub fn new(system: &'a ArraySystem, t: &'a Transition) -> Self {
+        let mut order: Vec<usize> = (0..t.params.len()).collect();
+        order.sort_by_key(|p| Some(*p as u8) != t.actor);
+        let place = |p: u8| order.iter().position(|o| *o == usize::from(p));
         let list = match &t.guard {
             Formula::And(list) => &list[..],
             other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
                 std::slice::from_ref(other)
             }
         };
-        let mut parts: Vec<(&Formula, u32)> = Vec::new();
-        for f in list {
-            // Whoever acts reads.
-            let mut names = t.actor.map_or(0, |a| 1 << a);
-            named(f, &mut names);
-            // What others must satisfy is looked at when all parameters are chosen.
-            if matches!(f, Formula::ForallOther { .. }) {
-                names = u32::MAX;
-            }
-            parts.push((f, names));
-        }
-        parts.sort_by_key(|p| p.1 == u32::MAX);
-        let mut used = t.actor.map_or(0, |a| 1 << a);
-        t.for_each_access(&mut |a| {
-            for x in a.args.iter().chain(&a.reader) {
-                if let ThreadTerm::Param(p) = x {
-                    used |= 1 << p.min(&31);
+        let parts = list.iter().map(|f| {
+            // Whoever acts reads. What others must satisfy is looked at when all parameters are chosen.
+            let mut before = match is_quantified(f) {
+                true => order.len(),
+                false => t.actor.iter().count(),
+            };
+            let mut named = |t: &ThreadTerm| {
+                if let ThreadTerm::Param(p) = t {
+                    before = before.max(place(*p).map_or(0, |i| i + 1));
                 }
-            }
+            };
+            f.for_each_literal(&mut |l| {
+                l.left.for_each_thread(&mut named);
+                l.right.for_each_thread(&mut named);
+            });
+            (before, f)
         });
-        let mut order: Vec<usize> = (0..t.params.len()).collect();
-        order.sort_by_key(|p| Some(*p as u8) != t.actor.or(Some(0)));
+        let mut used: Vec<ThreadTerm> = t.actor.map(ThreadTerm::Param).into_iter().collect();
+        t.for_each_access(&mut |a| used.extend(a.args.iter().chain(&a.reader)));
+        let used = |p: &usize| (*p, used.contains(&ThreadTerm::Param(*p as u8)));
         Move {
             transition: t,
             atomic: system.is_atomic(t),
-            parts,
-            used,
-            order,
+            parts: parts.collect(),
+            order: order.iter().map(used).collect(),
         }
     }
 }
@@ -95,6 +88,7 @@ impl Logic<'_> {
         out
     }
 
+    /// So many parameters are chosen: what has just become clear, then the next one, or the updates.
     fn cast(
         &self,
         w: &World,
@@ -104,90 +98,49 @@ impl Logic<'_> {
         args: &[Pos],
         out: &mut Vec<World>,
     ) {
-        let actor = m.transition.actor.map(|a| args[usize::from(a)]);
+        let t = m.transition;
+        let actor = t.actor.map(|a| args[usize::from(a)]);
         let scope = Scope {
             args,
             reader: actor.filter(|a| *a != ANY),
             generous: false,
             params: args.len(),
         };
-        // What has just become clear.
-        let chosen = |n: usize| m.order[..n].iter().fold(0u32, |b, p| b | 1 << p);
-        let (now, before) = (chosen(depth), chosen(depth.saturating_sub(1)));
-        let last = depth == m.order.len();
-        let ripe = |names: u32| match names {
-            u32::MAX => last,
-            n => n & !now == 0 && (depth == 0 || n & !before != 0),
-        };
-        let mut parts = m.parts.iter().filter(|p| ripe(p.1)).map(|p| p.0);
+        let parts = m.parts.iter().filter(|p| p.0 == depth).map(|p| p.1);
         // Most transitions fail here at once.
         if parts.clone().any(|f| self.is_refuted(w, f, scope)) {
             return;
         }
-        let Some(first) = parts.next() else {
-            return self.cast_next(w, m, cast, depth, scope, out);
-        };
-        let mut worlds = self.assume(w.clone(), first, true, scope);
-        for f in parts {
+        let worlds = parts.fold(vec![w.clone()], |worlds, f| {
             let step = |w| self.assume(w, f, true, scope);
-            worlds = worlds.into_iter().flat_map(step).collect();
-        }
+            worlds.into_iter().flat_map(step).collect()
+        });
         for w in worlds {
-            self.cast_next(&w, m, cast, depth, scope, out);
-        }
-    }
-
-    /// The next parameter, or the updates if all are chosen.
-    fn cast_next(
-        &self,
-        w: &World,
-        m: &Move<'_>,
-        cast: Cast,
-        depth: usize,
-        scope: Scope<'_>,
-        out: &mut Vec<World>,
-    ) {
-        let (t, args) = (m.transition, scope.args);
-        let Some(&param) = m.order.get(depth) else {
-            if cast.star.is_none_or(|s| args.contains(&w.me[s])) {
-                self.write(w.clone(), m, args, out);
-            }
-            return;
-        };
-        for p in self.candidates(w, m, cast, param, scope) {
-            let outside = !w.me.contains(&p);
-            let unfit = outside && cast.whole && m.used & 1 << param != 0;
-            if p >= NONE || args.contains(&p) || unfit || (outside && !self.others) {
+            let Some(&(param, used)) = m.order.get(depth) else {
+                if cast.star.is_none_or(|s| args.contains(&w.me[s])) {
+                    self.write(w, m, args, out);
+                }
                 continue;
-            }
-            if t.actor == Some(param as u8) {
-                let Some(i) = w.me.iter().position(|x| *x == p) else {
-                    continue;
-                };
-                let empty = m.atomic || t.fence == Some(FenceKind::Full);
-                if empty && !w.pending[i].is_empty() {
+            };
+            let acts = t.actor == Some(param as u8);
+            let candidates = match cast.actor {
+                Some(s) if acts => vec![w.me[s]],
+                None if acts => w.me.clone(),
+                _ => self.threads(&w, args, true),
+            };
+            for p in candidates {
+                let whole = w.me.iter().position(|x| *x == p);
+                let unfit = whole.is_none() && (!self.others || cast.whole && used);
+                let empty = acts && (m.atomic || t.fence == Some(FenceKind::Full));
+                let waits = whole.is_some_and(|i| !w.pending[i].is_empty());
+                if args.contains(&p) || unfit || empty && waits {
                     continue;
                 }
+                let mut args = args.to_vec();
+                args[param] = p;
+                self.cast(&w, m, cast, depth + 1, &args, out);
             }
-            let mut args = args.to_vec();
-            args[param] = p;
-            self.cast(w, m, cast, depth + 1, &args, out);
         }
-    }
-
-    /// Threads for a parameter: who is to act, or all.
-    fn candidates(
-        &self,
-        w: &World,
-        m: &Move<'_>,
-        cast: Cast,
-        param: usize,
-        scope: Scope<'_>,
-    ) -> Vec<Pos> {
-        if m.transition.actor == Some(param as u8) {
-            return cast.actor.map_or(w.me.clone(), |s| vec![w.me[s]]);
-        }
-        self.threads(w, scope.args, true)
     }
 
     fn write(&self, w: World, m: &Move<'_>, args: &[Pos], out: &mut Vec<World>) {
@@ -331,29 +284,16 @@ impl Logic<'_> {
         }
     }
 
-    /// Positions that `v + c` may have; `integer`: both are whole numbers.
-    fn plus(&self, w: &World, sums: &[(Pos, i64, Pos)], v: Pos, c: i64, integer: bool) -> Vec<Pos> {
-        let anchor = w.anchors.iter().position(|a| *a == v);
-        let exact = anchor.and_then(|i| self.frame.anchors[i].checked_add(c));
-        if let Some(i) = exact.and_then(|x| self.frame.anchors.binary_search(&x).ok()) {
-            return vec![w.anchors[i]];
-        }
+    /// Positions that `v + c` may have; `whole`: both are whole numbers.
+    fn plus(&self, w: &World, sums: &[(Pos, i64, Pos)], v: Pos, c: i64, whole: bool) -> Vec<Pos> {
         let mut all = self.frame.positions(w, false);
         all.extend(sums.iter().map(|s| s.2));
         all.sort_unstable();
         all.dedup();
-        let new = self.between(&all);
-        all.extend(new);
-        let beyond = |p: &&Pos| if c > 0 { **p > v } else { **p < v };
-        let mut beyond: Vec<Pos> = all.iter().filter(beyond).copied().collect();
-        beyond.sort_by_key(|p| (p - v).abs());
-        // The next whole number is not past the next one known.
-        if integer && c.abs() == 1 {
-            let known = self.frame.integers(w);
-            let next = beyond.iter().position(|p| known.contains(p));
-            beyond.truncate(next.map_or(usize::MAX, |i| i + 1));
-        }
-        beyond
+        all.extend(self.between(&all));
+        let is = (Comparison::Eq, true, c);
+        all.retain(|p| self.possible(w, &[(1, *p), (-1, v)], is, whole));
+        all
     }
 
     fn done(

@@ -1,7 +1,10 @@
 //! Which worlds satisfy a formula of the system.
 
+use super::numbers::Question;
 use super::world::{ANY, Frame, NONE, Pos, ROOM, Sort, World};
-use std::cell::Cell;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
+use wattle_logic::Formula as Condition;
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term, ThreadTerm};
 
 pub struct Logic<'a> {
@@ -10,6 +13,9 @@ pub struct Logic<'a> {
     pub others: bool,
     /// Positions ran out of room; nothing can be concluded.
     pub cramped: Cell<bool>,
+    /// Whether conditions on numbers are proved not to hold together, and what came out.
+    pub impossible: &'a dyn Fn(&[Condition]) -> bool,
+    pub answers: RefCell<FxHashMap<Question, bool>>,
 }
 
 #[derive(Clone, Copy)]
@@ -45,7 +51,21 @@ pub enum Spot {
     Hidden,
 }
 
-impl Logic<'_> {
+impl<'a> Logic<'a> {
+    pub fn new(
+        frame: &'a Frame<'a>,
+        others: bool,
+        impossible: &'a dyn Fn(&[Condition]) -> bool,
+    ) -> Self {
+        Logic {
+            frame,
+            others,
+            cramped: Cell::new(false),
+            impossible,
+            answers: RefCell::default(),
+        }
+    }
+
     pub fn thread(&self, t: ThreadTerm, args: &[Pos]) -> Pos {
         match t {
             ThreadTerm::Param(i) => args.get(usize::from(i)).copied().unwrap_or(NONE),
@@ -178,7 +198,8 @@ impl Logic<'_> {
                 Err((c, i)) => Some((Spot::Memory(c, i), c as u16)),
                 Ok(gone) => {
                     self.frame.tidy(&mut w);
-                    unknown(&w, &gone).or_else(|| self.unknown_of_others(&w))
+                    self.unknown(&w, &gone)
+                        .or_else(|| self.unknown_of_others(&w))
                 }
             };
             match missing {
@@ -188,6 +209,24 @@ impl Logic<'_> {
             }
         }
         out
+    }
+
+    /// A value that is not known and not forgotten either.
+    fn unknown(&self, w: &World, gone: &[(usize, usize)]) -> Option<(Spot, u16)> {
+        for (c, all) in w.memory.iter().enumerate() {
+            let mut elements = 0..self.frame.elements(c, w.me.len());
+            if let Some(i) = elements.find(|i| all[*i] == ANY && !gone.contains(&(c, *i))) {
+                return Some((Spot::Memory(c, i), c as u16));
+            }
+        }
+        for (t, queue) in w.pending.iter().enumerate() {
+            for (i, p) in queue.iter().enumerate() {
+                if let Some(j) = p.stores.iter().position(|s| s.value == ANY) {
+                    return Some((Spot::Pending(t, i, j), p.stores[j].cell));
+                }
+            }
+        }
+        None
     }
 
     /// An element that is kept of a thread that is named, and not known.
@@ -309,116 +348,14 @@ impl Logic<'_> {
         else {
             return true;
         };
-        let whole = |(_, a): &(i64, Access)| self.frame.sort(a.cell) == Sort::Number(true);
-        let integer = p.iter().chain(q).all(whole);
-        let mut sum: Vec<(i64, Pos)> = Vec::new();
-        let signed = p
-            .iter()
-            .map(|(k, a)| (*k, a))
-            .chain(q.iter().map(|(k, a)| (-k, a)));
-        for (k, a) in signed {
-            let at = self.seen(w, a, scope).1;
-            match sum.iter_mut().find(|s| s.1 == at) {
-                Some(s) => s.0 += k,
-                None => sum.push((k, at)),
-            }
-        }
-        sum.retain(|s| s.0 != 0);
         let Some(bound) = d.checked_sub(*c) else {
             return true;
         };
-        // The sum compared with the bound: at least and at most what it can be.
-        let Some((least, most)) = self.range(w, &sum, bound, integer) else {
-            return true;
-        };
-        let less = |strict: bool| least.is_none_or(|x| x < bound || (!strict && x == bound));
-        let more = |strict: bool| most.is_none_or(|x| x > bound || (!strict && x == bound));
-        let only = least.is_some() && least == most;
-        match (l.op, yes) {
-            (Comparison::Eq, true) | (Comparison::Ne, false) => less(false) && more(false),
-            (Comparison::Ne, true) | (Comparison::Eq, false) => !(only && least == Some(bound)),
-            (Comparison::Le, true) => less(false),
-            (Comparison::Lt, true) => less(true),
-            (Comparison::Le, false) => more(true),
-            (Comparison::Lt, false) => more(false),
-        }
+        let signed = p.iter().map(|(k, a)| (*k, a));
+        let signed = signed.chain(q.iter().map(|(k, a)| (-k, a)));
+        let sum: Vec<(i64, Pos)> = signed.map(|(k, a)| (k, self.seen(w, a, scope).1)).collect();
+        let whole = |(_, a): &(i64, Access)| self.frame.sort(a.cell) == Sort::Number(true);
+        let whole = p.iter().chain(q).all(whole);
+        self.possible(w, &sum, (l.op, yes, bound), whole)
     }
-
-    fn constant(&self, w: &World, at: Pos) -> Option<i64> {
-        let i = w.anchors.iter().position(|a| *a == at)?;
-        Some(self.frame.anchors[i])
-    }
-
-    /// Bounds of a sum; a real that is above (below) the bound counts as the bound plus (minus) 1.
-    fn range(
-        &self,
-        w: &World,
-        sum: &[(i64, Pos)],
-        bound: i64,
-        integer: bool,
-    ) -> Option<(Option<i64>, Option<i64>)> {
-        match *sum {
-            [] => Some((Some(0), Some(0))),
-            [(k, x)] if k == 1 || k == -1 => {
-                if let Some(c) = self.constant(w, x) {
-                    let v = c.checked_mul(k)?;
-                    return Some((Some(v), Some(v)));
-                }
-                let i = self
-                    .frame
-                    .anchors
-                    .binary_search(&bound.checked_mul(k)?)
-                    .ok()?;
-                let side = i64::from((x - w.anchors[i]).signum()) * k;
-                let at = bound.checked_add(side)?;
-                match side {
-                    1 => Some((Some(at), None)),
-                    -1 => Some((None, Some(at))),
-                    _ => Some((Some(at), Some(at))),
-                }
-            }
-            [(1, x), (-1, y)] | [(-1, y), (1, x)] => {
-                if let (Some(a), Some(b)) = (self.constant(w, x), self.constant(w, y)) {
-                    let d = a.checked_sub(b)?;
-                    return Some((Some(d), Some(d)));
-                }
-                if !integer {
-                    // Only the sign of the distance is known.
-                    return match x > y {
-                        true if bound <= 0 => Some((Some(bound.checked_add(1)?), None)),
-                        false if bound >= 0 => Some((None, Some(bound.checked_sub(1)?))),
-                        _ => None,
-                    };
-                }
-                // Whole numbers between the two keep them apart; others do not.
-                let (low, high) = (x.min(y), x.max(y));
-                let all = self.frame.integers(w);
-                let apart = all.iter().filter(|p| low < **p && **p <= high).count() as i64;
-                Some(match x > y {
-                    true => (Some(apart), None),
-                    false => (None, Some(-apart)),
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
-/// A value that is not known and not forgotten either.
-fn unknown(w: &World, gone: &[(usize, usize)]) -> Option<(Spot, u16)> {
-    for (c, elements) in w.memory.cells() {
-        for (i, p) in elements.iter().enumerate() {
-            if *p == ANY && !gone.contains(&(c, i)) {
-                return Some((Spot::Memory(c, i), c as u16));
-            }
-        }
-    }
-    for (t, queue) in w.pending.iter().enumerate() {
-        for (i, p) in queue.iter().enumerate() {
-            if let Some(j) = p.stores.iter().position(|s| s.value == ANY) {
-                return Some((Spot::Pending(t, i, j), p.stores[j].cell));
-            }
-        }
-    }
-    None
 }

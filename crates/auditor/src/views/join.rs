@@ -1,6 +1,6 @@
 //! Three threads, each two of which look like a view.
 
-use super::world::{ANY, Frame, Pos, ROOM, Sort, World};
+use super::world::{ANY, Frame, Of, Pos, ROOM, Sort, World};
 use wattle_evidence::certificate::Corrupt;
 
 const APART: Corrupt = Corrupt("views that agree about a thread do not agree");
@@ -9,50 +9,44 @@ const APART: Corrupt = Corrupt("views that agree about a thread do not agree");
 type Token = [Option<Pos>; 3];
 
 /// The positions of threads, and of numbers: of the scalars, and of each thread, in a fixed order.
-pub type Tokens = [Vec<Vec<Pos>>; 2];
+pub type Tokens = [[Vec<Pos>; 4]; 2];
+
+/// Where among tokens a position is.
+fn place(of: Of, sort: Sort) -> Option<(usize, usize)> {
+    let kind = usize::from(sort != Sort::Thread);
+    match of {
+        Of::All => Some((kind, 0)),
+        Of::One(t) => Some((kind, 1 + t)),
+        Of::Two | Of::Other => None,
+    }
+}
 
 pub fn tokens(f: &Frame<'_>, w: &World) -> Tokens {
-    let mut w = w.clone();
-    [true, false].map(|threads| {
-        let parts = std::iter::once(None).chain((0..w.me.len()).map(Some));
-        let tokens = parts.map(|of| {
-            let mut found = Vec::new();
-            f.each_of(&mut w, of, threads, &mut |p| found.push(*p));
-            found
-        });
-        tokens.collect()
-    })
+    let mut tokens = Tokens::default();
+    f.each(&mut w.clone(), &mut |of, sort, p| {
+        if let Some((kind, part)) = place(of, sort) {
+            tokens[kind][part].push(*p);
+        }
+    });
+    tokens
 }
 
 fn shared(a: &Token, b: &Token) -> Option<(Pos, Pos)> {
     (0..3).find_map(|v| a[v].zip(b[v]))
 }
 
-/// Classes of equal tokens in order, if all views agree; any two tokens meet in some view.
+/// Equal tokens in one place, and places in order, if all views agree; any two tokens meet in some view.
 fn settle(all: &[Token], ordered: bool) -> Result<Option<Vec<Pos>>, Corrupt> {
-    let mut classes: Vec<Vec<usize>> = Vec::new();
-    for (i, t) in all.iter().enumerate() {
-        let mut place = classes.len();
-        let mut same = None;
-        for (k, class) in classes.iter().enumerate() {
-            let (mine, its) = shared(t, &all[class[0]]).ok_or(APART)?;
-            if mine == its {
-                same = Some(k);
-                break;
-            }
-            if ordered && mine < its {
-                place = k;
-                break;
-            }
+    let mut out: Vec<Pos> = Vec::new();
+    for (i, a) in all.iter().enumerate() {
+        // If they agree, those below are as many for equal ones and more for greater ones.
+        let (mut below, mut same) = (0, i);
+        for (j, b) in all.iter().enumerate() {
+            let (mine, its) = shared(a, b).ok_or(APART)?;
+            below += usize::from(its < mine);
+            same = same.min(if its == mine { j } else { i });
         }
-        match same {
-            Some(k) => classes[k].push(i),
-            None => classes.insert(place, vec![i]),
-        }
-    }
-    let mut out = vec![0; all.len()];
-    for (k, class) in classes.iter().enumerate() {
-        class.iter().for_each(|i| out[*i] = (k as Pos + 1) * ROOM);
+        out.push((if ordered { below } else { same } as Pos + 1) * ROOM);
     }
     for (i, a) in all.iter().enumerate() {
         for (j, b) in all[..i].iter().enumerate() {
@@ -78,93 +72,79 @@ pub type Placed<'v> = (&'v World, &'v Tokens, [usize; 2]);
 /// The three threads x, y, z together: from the views of x and y, of x and z, of y and z; each view with
 /// the places of the two in it.
 pub fn join(f: &Frame<'_>, views: [Placed<'_>; 3]) -> Result<Option<World>, Corrupt> {
-    let [(xy, _, [x0, y0]), (xz, _, [x1, z1]), (yz, _, [y2, z2])] = views;
+    let [(xy, _, [x0, y0]), (_, _, [x1, z1]), (_, _, [y2, z2])] = views;
     let parts: [[Option<usize>; 3]; 4] = [
         [Some(0); 3],
         [Some(1 + x0), Some(1 + x1), None],
         [Some(1 + y0), None, Some(1 + y2)],
         [None, Some(1 + z1), Some(1 + z2)],
     ];
+    // A view that has both threads, and where.
+    let both = |i: usize, j: usize| {
+        let at = |v: usize| Some((views[v].0, parts[1 + i][v]? - 1, parts[1 + j][v]? - 1));
+        (0..3).find_map(at).unwrap_or((xy, x0, y0))
+    };
     let mut w = f.blank(3);
-    w.pending = vec![
-        xy.pending[x0].clone(),
-        xy.pending[y0].clone(),
-        xz.pending[z1].clone(),
-    ];
-    for (c, cell) in f.system.cells.iter().enumerate() {
-        let (a, b, d) = (&xy.memory[c], &xz.memory[c], &yz.memory[c]);
-        let all = &mut w.memory[c];
-        match cell.arity {
-            0 => all[0] = a[0],
-            1 => all.copy_from_slice(&[a[x0], a[y0], b[z1]]),
-            _ => {
+    for t in 0..3 {
+        let (view, at, _) = both(t, t);
+        w.pending[t].clone_from(&view.pending[at]);
+    }
+    for (c, all) in w.memory.iter_mut().enumerate() {
+        for (i, p) in all[..f.elements(c, 3)].iter_mut().enumerate() {
+            let (view, s, t) = both(i / 3, i % 3);
+            *p = match f.system.cells[c].arity {
+                0 => view.memory[c][0],
+                1 => both(i, i).0.memory[c][both(i, i).1],
                 // Positions that only one of the views knows are left open.
-                let open = |p: Pos| match f.sorts[c] {
-                    Sort::Finite(_) => p,
-                    Sort::Thread | Sort::Number(_) => ANY,
-                };
-                all.copy_from_slice(&[
-                    a[x0 * 2 + x0],
-                    open(a[x0 * 2 + y0]),
-                    open(b[x1 * 2 + z1]),
-                    open(a[y0 * 2 + x0]),
-                    a[y0 * 2 + y0],
-                    open(d[y2 * 2 + z2]),
-                    open(b[z1 * 2 + x1]),
-                    open(d[z2 * 2 + y2]),
-                    b[z1 * 2 + z1],
-                ]);
-            }
+                _ if i / 3 != i % 3 && !matches!(f.sorts[c], Sort::Finite(_)) => ANY,
+                _ => view.memory[c][s * 2 + t],
+            };
         }
     }
-    let mut named: Vec<(u16, Pos, Pos)> = Vec::new();
-    for (kind, threads) in [true, false].into_iter().enumerate() {
-        let mut all: Vec<Token> = Vec::new();
-        for part in parts {
-            let start = all.len();
-            let mut length = None;
-            for (v, of) in part.iter().enumerate() {
-                let Some(of) = of else { continue };
-                let found = &views[v].1[kind][*of];
-                if *length.get_or_insert(found.len()) != found.len() {
-                    return Err(APART);
-                }
-                all.resize(start + found.len(), [None; 3]);
-                for (k, p) in found.iter().enumerate() {
-                    all[start + k][v] = Some(*p);
-                }
-            }
-        }
-        let Some(settled) = settle(&all, f.ordered || !threads)? else {
-            return Ok(None);
+    // A token for each position, in the order in which [`tokens`] took them; first its number stands there.
+    let mut tokens: [Vec<Token>; 2] = Default::default();
+    let mut left =
+        views.map(|(_, tokens, _)| tokens.each_ref().map(|k| k.each_ref().map(|p| p.iter())));
+    let mut apart = false;
+    f.each(&mut w, &mut |of, sort, p| {
+        let Some((kind, part)) = place(of, sort) else {
+            return;
         };
-        if threads {
-            for (v, (view, ..)) in views.iter().enumerate() {
-                for (cell, of, value) in &view.looked {
-                    let same = |t: &Token| t[v].is_some_and(|p| of[..] == [p]);
-                    // Somebody who is not named is nobody in particular.
-                    if let Some(i) = all.iter().position(same) {
-                        named.push((*cell, settled[i], *value));
-                    }
-                }
-            }
-        }
-        let mut from = settled.into_iter();
-        // Where [`tokens`] took them.
-        for of in [None, Some(0), Some(1), Some(2)] {
-            f.each_of(&mut w, of, threads, &mut |p| *p = from.next().unwrap_or(*p));
-        }
+        let token = [0, 1, 2].map(|v| left[v][kind][parts[part][v]?].next().copied());
+        apart |= (0..3).any(|v| token[v].is_some() != parts[part][v].is_some());
+        *p = tokens[kind].len() as Pos;
+        tokens[kind].push(token);
+    });
+    if apart || left.iter().flatten().flatten().any(|rest| rest.len() > 0) {
+        return Err(APART);
     }
-    for (cell, of, value) in named {
-        let whole = w.me.iter().position(|p| *p == of);
-        let other = w.looked.iter().find(|l| l.0 == cell && l.1 == [of]);
-        match whole
-            .map(|t| w.memory[usize::from(cell)][t])
-            .or(other.map(|l| l.2))
-        {
-            Some(v) if v != value && v != ANY && value != ANY => return Ok(None),
-            Some(_) => {}
-            None => w.looked.push((cell, vec![of], value)),
+    let (threads, numbers) = (settle(&tokens[0], f.ordered)?, settle(&tokens[1], true)?);
+    let Some(settled) = threads.zip(numbers) else {
+        return Ok(None);
+    };
+    f.each(&mut w, &mut |of, sort, p| match place(of, sort) {
+        Some((0, _)) => *p = settled.0[*p as usize],
+        Some(_) => *p = settled.1[*p as usize],
+        None => {}
+    });
+    for (v, (view, ..)) in views.iter().enumerate() {
+        for (cell, of, value) in &view.looked {
+            let same = |t: &Token| t[v].is_some_and(|p| of[..] == [p]);
+            // Somebody who is not named is nobody in particular.
+            let Some(i) = tokens[0].iter().position(same) else {
+                continue;
+            };
+            let of = settled.0[i];
+            let whole = w.me.iter().position(|p| *p == of);
+            let other = w.looked.iter().find(|l| l.0 == *cell && l.1 == [of]);
+            match whole
+                .map(|t| w.memory[usize::from(*cell)][t])
+                .or(other.map(|l| l.2))
+            {
+                Some(v) if v != *value && v != ANY && *value != ANY => return Ok(None),
+                Some(_) => {}
+                None => w.looked.push((*cell, vec![of], *value)),
+            }
         }
     }
     Ok(Some(w))

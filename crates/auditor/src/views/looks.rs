@@ -1,10 +1,10 @@
 //! What two threads of a state look like, and whether a set of views has it.
 
 use super::assume::Logic;
+use super::witness::has;
 use super::world::{ANY, Frame, NONE, Pending, Pos, ROOM, Sort, Store, World};
 use super::{AuditError, Views, model_of};
 use rustc_hash::FxHashSet;
-use std::cell::Cell;
 use wattle_evidence::related::{Met, Stored};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -14,7 +14,7 @@ pub struct Looks<'a> {
     frame: Frame<'a>,
     /// How many cells the system has, without witnesses.
     cells: usize,
-    known: FxHashSet<Vec<u16>>,
+    known: FxHashSet<World>,
 }
 
 /// Worlds that a state may stand for, with what is not known of it; more are not gone through.
@@ -30,7 +30,7 @@ impl<'a> Looks<'a> {
         let frame = Frame::new(system, model, certificate)?;
         let mut known = FxHashSet::default();
         for bytes in certificate.each()? {
-            known.insert(frame.key(&frame.read(bytes)?));
+            known.insert(frame.canonical(&frame.read(bytes)?));
         }
         let cells = system.cells.len();
         Ok(Looks {
@@ -56,14 +56,10 @@ impl<'a> Looks<'a> {
         let Some(world) = self.world(state, two) else {
             return true;
         };
-        let logic = Logic {
-            frame: &self.frame,
-            others: true,
-            cramped: Cell::new(false),
-        };
+        // No numbers are compared here.
+        let logic = Logic::new(&self.frame, true, &|_| false);
         // What is not known may be anything; a store that stands alone may stand for several.
-        let cells = world.memory.cells().flat_map(|(_, elements)| elements);
-        let unknown = cells.filter(|p| **p == ANY).count();
+        let unknown = world.memory.iter().flatten().filter(|p| **p == ANY).count();
         if unknown > 4 {
             return true;
         }
@@ -79,7 +75,7 @@ impl<'a> Looks<'a> {
             .flat_map(|t| (0..w.pending[t].len()).map(move |i| (t, i)))
             .collect();
         let Some((t, i)) = entries.get(from).copied() else {
-            return self.known.contains(&self.frame.key(&w));
+            return self.known.contains(&self.frame.canonical(&w));
         };
         let mut more = w.clone();
         more.pending[t][i].repeated = true;
@@ -165,7 +161,7 @@ impl<'a> Looks<'a> {
             let values = (1..=state.threads).map(|t| (state.value)(witness.cell, &[t]));
             let values: Vec<i64> = values.collect::<Option<_>>()?;
             let all = (1..=state.threads).zip(values);
-            let mut all = all.filter(|(_, v)| witness.has(position(cell, *v)));
+            let mut all = all.filter(|(_, v)| has(witness, position(cell, *v)));
             let first = all.next().map(|(t, _)| t);
             let last = all.next_back().map(|(t, _)| t).or(first);
             frame.set_witnesses(&mut w, [first, last].map(|t| t.map_or(NONE, thread)));

@@ -11,19 +11,12 @@
 
 use super::assume::Logic;
 use super::world::{ANY, Frame, NONE, Pos, Store, World};
-use wattle_evidence::certificate::{Corrupt, Views};
+use wattle_evidence::certificate::views::Witness;
 use wattle_model::array::{ArraySystem, CellDecl, CellType, UpdateIndex};
 
-/// Elements of the cell with these values.
-pub struct Witness {
-    pub cell: u16,
-    values: Vec<u8>,
-}
-
-impl Witness {
-    pub fn has(&self, value: Pos) -> bool {
-        self.values.iter().any(|v| Pos::from(*v) == value)
-    }
+/// Whether it is one of the values.
+pub fn has(witness: &Witness, value: Pos) -> bool {
+    witness.values.iter().any(|v| Pos::from(*v) == value)
 }
 
 /// The system with the two scalars last.
@@ -50,20 +43,6 @@ pub fn can_be_kept(system: &ArraySystem, cell: u16) -> bool {
     let updates = system.transitions.iter().flat_map(|t| &t.updates);
     let mut updates = updates.filter(|u| u.cell == cell);
     few && !updates.any(|u| u.index.iter().any(|i| matches!(i, UpdateIndex::Each(_))))
-}
-
-/// The witnesses of a certificate.
-pub fn of(system: &ArraySystem, certificate: &Views) -> Result<Option<Witness>, Corrupt> {
-    let Some(w) = &certificate.witness else {
-        return Ok(None);
-    };
-    if !super::orders_threads(system) || !can_be_kept(system, w.cell) {
-        return Err(Corrupt("it has witnesses that cannot be known"));
-    }
-    Ok(Some(Witness {
-        cell: w.cell,
-        values: w.values.clone(),
-    }))
 }
 
 impl Frame<'_> {
@@ -94,7 +73,7 @@ impl Frame<'_> {
             && (none || first <= last)
             && all.all(|(thread, value)| match value {
                 ANY => true,
-                v if witness.has(v) => !none && (first..=last).contains(&thread),
+                v if has(witness, v) => !none && (first..=last).contains(&thread),
                 _ => thread != first && thread != last,
             })
     }
@@ -117,7 +96,7 @@ impl Logic<'_> {
             let thread = s.of[0];
             lost.retain(|t| *t != thread);
             new.retain(|t| *t != thread);
-            match witness.has(s.value) {
+            match has(witness, s.value) {
                 true => new.push(thread),
                 false => lost.push(thread),
             }

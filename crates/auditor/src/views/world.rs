@@ -1,9 +1,8 @@
 //! A few threads seen whole, and others only named.
 
-use super::witness::{self, Witness};
+use super::witness;
 use std::borrow::Cow;
-use std::ops::{Index, IndexMut};
-use std::rc::Rc;
+use wattle_evidence::certificate::views::{Forget, Witness};
 use wattle_evidence::certificate::{Corrupt, Views};
 use wattle_memory::MemoryModel;
 use wattle_model::array::{ArraySystem, CellType};
@@ -23,18 +22,20 @@ pub enum Sort {
     Number(bool),
 }
 
-impl Sort {
-    /// Whether values are positions of threads (or of numbers).
-    pub fn has_position(self, threads: bool) -> bool {
-        match self {
-            Sort::Finite(_) => false,
-            Sort::Thread => threads,
-            Sort::Number(_) => !threads,
-        }
-    }
+/// Whose a position is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Everybody's: of scalars and constants.
+    All,
+    /// Of one of the threads that are seen whole.
+    One(usize),
+    /// Of two of these.
+    Two,
+    /// Of what is known of others.
+    Other,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Store {
     pub cell: u16,
     pub of: Vec<Pos>,
@@ -42,49 +43,22 @@ pub struct Store {
 }
 
 /// Stores that reach memory together; none is a store fence. `repeated`: one or more times.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pending {
     pub stores: Vec<Store>,
     pub repeated: bool,
 }
 
-/// For each cell its elements. Worlds are copied a lot, so these are in one piece.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Where the elements of each cell begin, and where the last one's end.
-    starts: Rc<[usize]>,
-    elements: Vec<Pos>,
-}
+/// The elements of a cell for up to three threads; those that there are not are 0.
+pub type Elements = [Pos; 9];
 
-impl Memory {
-    /// Each cell with its elements.
-    pub fn cells(&self) -> impl Iterator<Item = (usize, &[Pos])> {
-        let two = self.starts.windows(2).enumerate();
-        two.map(|(c, two)| (c, &self.elements[two[0]..two[1]]))
-    }
-}
-
-impl Index<usize> for Memory {
-    type Output = [Pos];
-
-    fn index(&self, cell: usize) -> &[Pos] {
-        &self.elements[self.starts[cell]..self.starts[cell + 1]]
-    }
-}
-
-impl IndexMut<usize> for Memory {
-    fn index_mut(&mut self, cell: usize) -> &mut [Pos] {
-        &mut self.elements[self.starts[cell]..self.starts[cell + 1]]
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct World {
     /// Positions of the threads seen whole.
     pub me: Vec<Pos>,
     pub anchors: Vec<Pos>,
     /// For the threads seen whole.
-    pub memory: Memory,
+    pub memory: Vec<Elements>,
     pub pending: Vec<Vec<Pending>>,
     /// Elements of other threads: those that are kept, and those that were looked at.
     pub looked: Vec<(u16, Vec<Pos>, Pos)>,
@@ -97,15 +71,13 @@ pub struct Frame<'a> {
     pub model: MemoryModel,
     pub anchors: Vec<i64>,
     pub sorts: Vec<Sort>,
-    forget: Vec<(u16, Vec<u8>, u16)>,
+    forget: Vec<Forget>,
     /// Cells of which a view has the elements of all threads it names.
     pub kept: Vec<u16>,
     /// Threads are compared by order somewhere.
     pub ordered: bool,
     /// Cells may hold no thread.
     pub nobody: bool,
-    /// Where the elements of each cell begin, with one, two and three threads seen whole.
-    layouts: [Rc<[usize]>; 3],
 }
 
 impl<'a> Frame<'a> {
@@ -114,7 +86,15 @@ impl<'a> Frame<'a> {
         model: MemoryModel,
         certificate: &Views,
     ) -> Result<Self, Corrupt> {
-        let witness = witness::of(system, certificate)?;
+        if system.cells.iter().any(|c| c.arity > 2) {
+            return Err(Corrupt("no view has arrays over more than two threads"));
+        }
+        let ordered = super::orders_threads(system);
+        let witness = certificate.witness.clone();
+        let known = |w: &Witness| ordered && witness::can_be_kept(system, w.cell);
+        if !witness.iter().all(known) {
+            return Err(Corrupt("it has witnesses that cannot be known"));
+        }
         let system = match witness {
             None => Cow::Borrowed(system),
             Some(_) => Cow::Owned(witness::extended(system)),
@@ -131,37 +111,27 @@ impl<'a> Frame<'a> {
         if !sorted || certificate.anchors.len() > 100 {
             return Err(Corrupt("its constants are not in order"));
         }
-        let mut forget = Vec::new();
-        for f in &certificate.forget {
-            let arity = |c: u16| system.cells.get(usize::from(c)).map(|c| c.arity);
-            if arity(f.when).is_none_or(|a| a > 1) || arity(f.when) != arity(f.cell) {
-                return Err(Corrupt("it forgets what there is not"));
-            }
-            forget.push((f.when, f.values.clone(), f.cell));
+        let arity = |c: u16| system.cells.get(usize::from(c)).map(|c| c.arity);
+        let there =
+            |f: &Forget| arity(f.when).is_some_and(|a| a < 2) && arity(f.when) == arity(f.cell);
+        if !certificate.forget.iter().all(there) {
+            return Err(Corrupt("it forgets what there is not"));
         }
-        let lost = |c: u16| forget.iter().any(|f| f.2 == c);
+        let lost = |c: u16| certificate.forget.iter().any(|f| f.cell == c);
         let unfit = |c: &u16| lost(*c) || !witness::can_be_kept(&system, *c);
         if certificate.kept.iter().any(unfit) || witness.iter().any(|w| lost(w.cell)) {
             return Err(Corrupt("it keeps of others what cannot be kept"));
         }
-        let layouts = [1usize, 2, 3].map(|threads| {
-            let mut starts = vec![0];
-            for c in &system.cells {
-                starts.push(starts[starts.len() - 1] + threads.pow(u32::from(c.arity)));
-            }
-            starts.into()
-        });
         Ok(Frame {
             sorts: sorts.collect(),
-            layouts,
-            ordered: super::orders_threads(&system),
+            ordered,
             nobody: system.may_be_nobody(),
             kept: certificate.kept.clone(),
             anchors: certificate.anchors.clone(),
             system,
             witness,
             model,
-            forget,
+            forget: certificate.forget.clone(),
         })
     }
 
@@ -179,103 +149,87 @@ impl<'a> Frame<'a> {
         self.model != MemoryModel::Sc && self.system.cell(cell).weak
     }
 
+    /// How many elements the cell has where so many threads are seen whole.
+    pub fn elements(&self, cell: usize, threads: usize) -> usize {
+        threads.pow(u32::from(self.system.cells[cell].arity))
+    }
+
     /// Nothing known but who the threads are.
     pub fn blank(&self, threads: usize) -> World {
         let positions = |n: usize| (1..=n as Pos).map(|i| i * ROOM).collect();
-        let starts = self.layouts[threads - 1].clone();
+        let unknown = |cell: usize| {
+            let mut all = [0; 9];
+            all[..self.elements(cell, threads)].fill(ANY);
+            all
+        };
         World {
             me: positions(threads),
             anchors: positions(self.anchors.len()),
-            memory: Memory {
-                elements: vec![ANY; starts[self.system.cells.len()]],
-                starts,
-            },
+            memory: (0..self.system.cells.len()).map(unknown).collect(),
             pending: vec![Vec::new(); threads],
             looked: Vec::new(),
         }
     }
 
-    /// Whether a view that somebody else wrote can be told from all others by its [`key`](Self::key). It is
-    /// audited whatever it says.
-    pub fn is_sound(&self, w: &World) -> bool {
-        let fits = |cell: u16, p: Pos| match self.sort(cell) {
-            Sort::Finite(n) => p == ANY || (0..Pos::from(n)).contains(&p),
-            Sort::Thread | Sort::Number(_) => true,
-        };
-        let whole = |cell: u16, of: &[Pos]| {
-            let decl = self.system.cells.get(usize::from(cell));
-            decl.is_some_and(|c| usize::from(c.arity) == of.len())
-        };
-        let mut stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
-        let mut looked = w.looked.iter();
-        w.me.len() == 2
-            && w.pending.len() == 2
-            && w.memory.starts == self.layouts[1]
-            && (w.memory.cells()).all(|(c, all)| all.iter().all(|p| fits(c as u16, *p)))
-            && stores.all(|s| whole(s.cell, &s.of) && fits(s.cell, s.value))
-            && looked.all(|(c, of, value)| whole(*c, of) && fits(*c, *value))
-    }
-
-    /// Calls for each position of a thread (or number) that is known.
-    pub fn each(&self, w: &mut World, threads: bool, visit: &mut dyn FnMut(&mut Pos)) {
-        self.each_of(w, None, threads, visit);
-        for t in 0..w.me.len() {
-            self.each_of(w, Some(t), threads, visit);
-        }
-        let mut known = |sort: Sort, p: &mut Pos| {
-            if sort.has_position(threads) && *p < NONE {
-                visit(p);
+    /// Calls for each position of a thread or number that is known.
+    pub fn each(&self, w: &mut World, visit: &mut dyn FnMut(Of, Sort, &mut Pos)) {
+        let mut known = |of: Of, sort: Sort, p: &mut Pos| {
+            if !matches!(sort, Sort::Finite(_)) && *p < NONE {
+                visit(of, sort, p);
             }
         };
         let n = w.me.len();
-        for (c, _) in self
-            .system
-            .cells
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.arity == 2)
-        {
-            for i in (0..n * n).filter(|i| i / n != i % n) {
-                known(self.sorts[c], &mut w.memory[c][i]);
+        for p in &mut w.anchors {
+            known(Of::All, Sort::Number(true), p);
+        }
+        for (t, p) in w.me.iter_mut().enumerate() {
+            known(Of::One(t), Sort::Thread, p);
+        }
+        for (c, all) in w.memory.iter_mut().enumerate() {
+            let arity = self.system.cells[c].arity;
+            for (i, p) in all[..self.elements(c, n)].iter_mut().enumerate() {
+                let of = match arity {
+                    0 => Of::All,
+                    1 => Of::One(i),
+                    _ if i / n == i % n => Of::One(i / n),
+                    _ => Of::Two,
+                };
+                known(of, self.sorts[c], p);
+            }
+        }
+        for (t, queue) in w.pending.iter_mut().enumerate() {
+            for s in queue.iter_mut().flat_map(|p| &mut p.stores) {
+                s.of.iter_mut()
+                    .for_each(|p| known(Of::One(t), Sort::Thread, p));
+                known(Of::One(t), self.sort(s.cell), &mut s.value);
             }
         }
         for (cell, of, value) in &mut w.looked {
-            of.iter_mut().for_each(|p| known(Sort::Thread, p));
-            known(self.sort(*cell), value);
+            of.iter_mut()
+                .for_each(|p| known(Of::Other, Sort::Thread, p));
+            known(Of::Other, self.sort(*cell), value);
         }
     }
 
-    /// The same for those of the scalars and constants (`None`) or of one thread alone.
-    pub fn each_of(
-        &self,
-        w: &mut World,
-        of: Option<usize>,
-        threads: bool,
-        visit: &mut dyn FnMut(&mut Pos),
-    ) {
-        let mut known = |sort: Sort, p: &mut Pos| {
-            if sort.has_position(threads) && *p < NONE {
-                visit(p);
-            }
-        };
-        let n = w.me.len();
-        match of {
-            None => (w.anchors.iter_mut()).for_each(|p| known(Sort::Number(true), p)),
-            Some(t) => known(Sort::Thread, &mut w.me[t]),
-        }
-        for (c, cell) in self.system.cells.iter().enumerate() {
-            match (cell.arity, of) {
-                (0, None) => known(self.sorts[c], &mut w.memory[c][0]),
-                (1, Some(t)) => known(self.sorts[c], &mut w.memory[c][t]),
-                (2, Some(t)) => known(self.sorts[c], &mut w.memory[c][t * n + t]),
-                _ => {}
-            }
-        }
-        let Some(t) = of else { return };
-        for s in w.pending[t].iter_mut().flat_map(|p| &mut p.stores) {
-            s.of.iter_mut().for_each(|p| known(Sort::Thread, p));
-            known(self.sort(s.cell), &mut s.value);
-        }
+    /// The positions for which this is so, in order.
+    fn occurring(&self, w: &World, meant: impl Fn(Of, Sort) -> bool) -> Vec<Pos> {
+        let mut all = Vec::new();
+        self.each(&mut w.clone(), &mut |of, sort, p| {
+            all.extend(meant(of, sort).then_some(*p));
+        });
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The positions of threads, or of numbers.
+    pub fn positions(&self, w: &World, threads: bool) -> Vec<Pos> {
+        self.occurring(w, |_, s| (s == Sort::Thread) == threads)
+    }
+
+    /// Positions that are certainly those of whole numbers.
+    pub fn integers(&self, w: &World) -> Vec<Pos> {
+        self.occurring(w, |_, s| s == Sort::Number(true))
     }
 
     /// Elements that are kept of threads which are not whole but named.
@@ -283,7 +237,7 @@ impl<'a> Frame<'a> {
         if self.kept.is_empty() {
             return Vec::new();
         }
-        let mut all = self.occurring(w, false, |s| s == Sort::Thread);
+        let mut all = self.occurring(w, |of, s| of != Of::Other && s == Sort::Thread);
         all.retain(|p| !w.me.contains(p));
         let of = |c: &u16| all.iter().map(|p| (*c, *p)).collect::<Vec<_>>();
         self.kept.iter().flat_map(of).collect()
@@ -297,67 +251,30 @@ impl<'a> Frame<'a> {
         w.looked.sort();
     }
 
-    pub fn positions(&self, w: &World, threads: bool) -> Vec<Pos> {
-        self.occurring(w, true, |s| s.has_position(threads))
-    }
-
-    /// Positions that are certainly those of whole numbers.
-    pub fn integers(&self, w: &World) -> Vec<Pos> {
-        self.occurring(w, true, |s| s == Sort::Number(true))
-    }
-
-    /// The positions of such sorts, with or without what is known of other threads.
-    fn occurring(&self, w: &World, looked: bool, meant: impl Fn(Sort) -> bool) -> Vec<Pos> {
-        let mut all = Vec::new();
-        if meant(Sort::Thread) {
-            all.extend(&w.me);
-        }
-        if meant(Sort::Number(true)) {
-            all.extend(&w.anchors);
-        }
-        for (_, elements) in w.memory.cells().filter(|(c, _)| meant(self.sorts[*c])) {
-            all.extend(elements);
-        }
-        let stores = w.pending.iter().flatten().flat_map(|p| &p.stores);
-        let stores = stores.map(|s| (s.cell, &s.of, s.value));
-        let others = w.looked.iter().map(|(cell, of, value)| (*cell, of, *value));
-        for (cell, of, value) in stores.chain(others.filter(|_| looked)) {
-            all.extend(of.iter().filter(|_| meant(Sort::Thread)));
-            all.extend(meant(self.sort(cell)).then_some(value));
-        }
-        all.retain(|p| *p < NONE);
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
     /// The same with only these threads whole.
     pub fn part(&self, w: &World, of: &[usize]) -> World {
         let n = w.me.len();
-        let starts = self.layouts[of.len() - 1].clone();
-        let mut elements = Vec::with_capacity(starts[self.system.cells.len()]);
-        for (c, all) in w.memory.cells() {
-            match self.system.cells[c].arity {
-                0 => elements.extend(all),
-                1 => elements.extend(of.iter().map(|t| all[*t])),
-                _ => {
-                    let pairs = of.iter().flat_map(|i| of.iter().map(move |j| i * n + j));
-                    elements.extend(pairs.map(|at| all[at]));
-                }
-            }
-        }
-        let mut looked = w.looked.clone();
-        for t in (0..n).filter(|t| !of.contains(t)) {
-            let each = self.kept.iter();
-            looked.extend(each.map(|c| (*c, vec![w.me[t]], w.memory[usize::from(*c)][t])));
-        }
         let mut part = World {
             me: of.iter().map(|t| w.me[*t]).collect(),
             anchors: w.anchors.clone(),
-            memory: Memory { starts, elements },
             pending: of.iter().map(|t| w.pending[*t].clone()).collect(),
-            looked,
+            looked: w.looked.clone(),
+            memory: vec![[0; 9]; w.memory.len()],
         };
+        for (c, all) in w.memory.iter().enumerate() {
+            for i in 0..self.elements(c, of.len()) {
+                part.memory[c][i] = match self.system.cells[c].arity {
+                    0 => all[0],
+                    1 => all[of[i]],
+                    _ => all[of[i / of.len()] * n + of[i % of.len()]],
+                };
+            }
+        }
+        for t in (0..n).filter(|t| !of.contains(t)) {
+            let each = self.kept.iter();
+            let known = each.map(|c| (*c, vec![w.me[t]], w.memory[usize::from(*c)][t]));
+            part.looked.extend(known);
+        }
         self.tidy(&mut part);
         part
     }
@@ -366,15 +283,15 @@ impl<'a> Frame<'a> {
     /// the values. Gives what is forgotten, or the cell and element that must be known first.
     pub fn forgotten(&self, w: &mut World) -> Result<Vec<(usize, usize)>, (usize, usize)> {
         let mut gone = Vec::new();
-        for (when, values, cell) in &self.forget {
-            let (when, cell) = (usize::from(*when), usize::from(*cell));
-            for i in 0..w.memory[when].len() {
+        for f in &self.forget {
+            let (when, cell) = (usize::from(f.when), usize::from(f.cell));
+            for i in 0..self.elements(when, w.me.len()) {
                 let at = w.memory[when][i];
                 let lost = gone.contains(&(when, i));
                 if at == ANY && !lost {
                     return Err((when, i));
                 }
-                if lost || values.iter().any(|v| Pos::from(*v) == at) {
+                if lost || f.values.iter().any(|v| Pos::from(*v) == at) {
                     gone.push((cell, i));
                     w.memory[cell][i] = ANY;
                 }
@@ -383,67 +300,37 @@ impl<'a> Frame<'a> {
         Ok(gone)
     }
 
-    /// Equal for worlds that differ only in names.
-    pub fn key(&self, w: &World) -> Vec<u16> {
-        let mut w = w.clone();
-        self.tidy(&mut w);
-        let numbers = self.positions(&w, false);
-        self.each(&mut w, false, &mut |p| {
-            *p = numbers.partition_point(|x| x < p) as Pos
-        });
-        let n = w.me.len();
-        if self.ordered {
-            let mut order: Vec<usize> = (0..n).collect();
-            order.sort_by_key(|t| w.me[*t]);
-            let mut w = self.part(&w, &order);
-            let threads = self.positions(&w, true);
-            self.each(&mut w, true, &mut |p| {
-                *p = threads.partition_point(|x| x < p) as Pos
-            });
-            return flat(&w);
-        }
-        let mut orders = vec![(0..n).collect::<Vec<_>>()];
-        if n == 2 {
+    /// One of the worlds that differ only in names, always the same.
+    pub fn canonical(&self, w: &World) -> World {
+        let mut orders = vec![(0..w.me.len()).collect::<Vec<_>>()];
+        if w.me.len() == 2 {
             orders.push(vec![1, 0]);
         }
+        orders.retain(|order| !self.ordered || order.is_sorted_by_key(|t| w.me[*t]));
         let named = orders.iter().map(|order| {
-            let mut w = self.part(&w, order);
-            let mut seen: Vec<Pos> = Vec::new();
-            self.each(&mut w, true, &mut |p| {
-                if !seen.contains(p) {
-                    seen.push(*p);
+            let mut w = self.part(w, order);
+            let numbers = self.positions(&w, false);
+            let mut threads = Vec::new();
+            self.each(&mut w, &mut |_, sort, p| {
+                if sort == Sort::Thread && !threads.contains(p) {
+                    threads.push(*p);
                 }
-                *p = seen.iter().position(|s| s == p).map_or(0, |i| i as Pos);
             });
-            flat(&w)
-        });
-        named.min().unwrap_or_default()
-    }
-}
-
-fn flat(w: &World) -> Vec<u16> {
-    let short = |p: &Pos| match *p {
-        ANY => u16::MAX,
-        NONE => u16::MAX - 1,
-        p => p as u16,
-    };
-    let mut out: Vec<u16> = w.me.iter().chain(&w.anchors).map(short).collect();
-    out.extend(w.memory.elements.iter().map(short));
-    for queue in &w.pending {
-        out.push(queue.len() as u16);
-        for p in queue {
-            out.push((p.stores.len() * 2 + usize::from(p.repeated)) as u16);
-            for s in &p.stores {
-                out.push(s.cell);
-                out.extend(s.of.iter().chain([&s.value]).map(short));
+            if self.ordered {
+                threads.sort_unstable();
             }
-        }
+            self.each(&mut w, &mut |_, sort, p| {
+                let all = if sort == Sort::Thread {
+                    &threads
+                } else {
+                    &numbers
+                };
+                let place = all.iter().position(|x| x == p).unwrap_or(all.len());
+                *p = (place as Pos + 1) * ROOM;
+            });
+            w.looked.sort();
+            w
+        });
+        named.min().unwrap_or_else(|| w.clone())
     }
-    let mut looked = w.looked.clone();
-    looked.sort();
-    for (cell, of, value) in &looked {
-        out.push(*cell);
-        out.extend(of.iter().chain([value]).map(short));
-    }
-    out
 }

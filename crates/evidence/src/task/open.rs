@@ -1,32 +1,10 @@
 //! Questions about any number of threads.
 
-use super::Task;
 use wattle_memory::MemoryModel;
+use wattle_model::Program;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Instance, Program};
 
-/// A question about a program under one memory model, in one of its two forms.
-#[derive(Clone, Copy, Debug)]
-pub enum Asked<'a> {
-    /// The number of threads is fixed.
-    Fixed(Task<'a>),
-    /// Any number of threads.
-    Open(OpenTask<'a>),
-}
-
-impl<'a> From<&Task<'a>> for Asked<'a> {
-    fn from(task: &Task<'a>) -> Self {
-        Asked::Fixed(*task)
-    }
-}
-
-impl<'a> From<&OpenTask<'a>> for Asked<'a> {
-    fn from(task: &OpenTask<'a>) -> Self {
-        Asked::Open(*task)
-    }
-}
-
-/// The same question for any number of threads.
+/// A question about any number of threads under one memory model.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenTask<'a> {
     pub of: AnyNumber<'a>,
@@ -42,16 +20,4 @@ pub enum AnyNumber<'a> {
     /// Those of its families whose number is open.
     Program(&'a Program),
     System(&'a ArraySystem),
-}
-
-impl OpenTask<'_> {
-    /// The question about an instance of the program.
-    pub fn on<'i>(&self, instance: &'i Instance) -> Task<'i> {
-        Task {
-            instance,
-            model: self.model,
-            question: self.question,
-            deadlock: self.deadlock,
-        }
-    }
 }

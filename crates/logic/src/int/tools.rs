@@ -5,9 +5,14 @@ use super::Repr::{Big, Small};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 use std::fmt;
-use std::ops::SubAssign;
+use std::ops::{AddAssign, SubAssign};
 
 impl Int {
+    /// The integer as a machine word.
+    pub const fn new(value: i64) -> Int {
+        Int(Small(value))
+    }
+
     /// Whether the value is 1 or −1.
     #[inline]
     pub fn is_unit(&self) -> bool {
@@ -61,6 +66,25 @@ fn word_gcd(mut a: u64, mut b: u64) -> u64 {
         b -= a;
     }
     a << shift
+}
+
+impl From<u32> for Int {
+    fn from(v: u32) -> Int {
+        Int(Small(i64::from(v)))
+    }
+}
+
+impl From<BigInt> for Int {
+    fn from(v: BigInt) -> Int {
+        Int::from_big(v)
+    }
+}
+
+impl AddAssign<&Int> for Int {
+    #[inline]
+    fn add_assign(&mut self, other: &Int) {
+        *self = &*self + other;
+    }
 }
 
 impl SubAssign<&Int> for Int {

@@ -20,10 +20,10 @@
 //! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all threads.
 
 mod display;
+mod making;
 mod order;
 mod visit;
 
-use crate::graph::Fence;
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
 
@@ -83,16 +83,6 @@ pub struct Quantified {
     pub span: Span,
 }
 
-impl Default for Quantified {
-    fn default() -> Self {
-        Quantified {
-            params: Vec::new(),
-            body: Formula::TRUE,
-            span: Span::NONE,
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
     pub name: String,
@@ -111,15 +101,6 @@ pub struct Transition {
 pub enum FenceKind {
     Full,
     Store,
-}
-
-impl From<Fence> for FenceKind {
-    fn from(f: Fence) -> Self {
-        match f {
-            Fence::Full => FenceKind::Full,
-            Fence::Store => FenceKind::Store,
-        }
-    }
 }
 
 /// A thread in scope: parameters first, then `forall_other` or case variables, innermost last.
@@ -144,29 +125,6 @@ pub enum Formula {
 
 impl Formula {
     pub const TRUE: Formula = Formula::And(Vec::new());
-
-    /// Nested conjunctions are flattened; a conjunction or disjunction of one part is that part.
-    pub fn simplified(self) -> Formula {
-        match self {
-            Formula::And(parts) => {
-                let mut flat = Vec::new();
-                for p in parts {
-                    match p {
-                        Formula::And(inner) => flat.extend(inner),
-                        other @ (Formula::Or(_)
-                        | Formula::Atom(_)
-                        | Formula::ForallOther { .. }) => flat.push(other),
-                    }
-                }
-                match flat.len() {
-                    1 => flat.remove(0),
-                    _ => Formula::And(flat),
-                }
-            }
-            Formula::Or(mut parts) if parts.len() == 1 => parts.remove(0),
-            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => other,
-        }
-    }
 
     pub fn is_true(&self) -> bool {
         matches!(self, Formula::And(fs) if fs.iter().all(Formula::is_true))

@@ -13,6 +13,13 @@ impl Term {
             Term::Bool(_) | Term::Constructor(..) | Term::Thread(_) => {}
         }
     }
+
+    pub fn for_each_thread(&self, visit: &mut dyn FnMut(&ThreadTerm)) {
+        if let Term::Thread(t) = self {
+            visit(t);
+        }
+        self.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(&mut *visit));
+    }
 }
 
 impl Literal {
@@ -69,16 +76,12 @@ impl ArraySystem {
     /// The greatest `#k` that is named; 0 if none is.
     pub fn greatest_constant(&self) -> u16 {
         let mut greatest = 0;
-        let mut thread = |t: &ThreadTerm| {
-            if let ThreadTerm::Constant(k) = t {
-                greatest = greatest.max(*k);
-            }
-        };
         let mut term = |t: &Term| {
-            if let Term::Thread(t) = t {
-                thread(t);
-            }
-            t.for_each_access(&mut |a| a.args.iter().chain(&a.reader).for_each(&mut thread));
+            t.for_each_thread(&mut |t| {
+                if let ThreadTerm::Constant(k) = t {
+                    greatest = greatest.max(*k);
+                }
+            });
         };
         self.for_each_literal(&mut |l| [&l.left, &l.right].into_iter().for_each(&mut term));
         for u in self.transitions.iter().flat_map(|t| &t.updates) {
