@@ -168,7 +168,16 @@ impl View<'_, '_, '_> {
         let reader = self.thread(reader)?;
         let index = self.index(id, element, threads)?;
         let seen = self.table.seen(self.d, self.v, region, &index, &reader);
-        seen.map(Seen::Number).ok_or_else(other)
+        let seen = seen.ok_or_else(other)?;
+        Ok(Seen::Number(match self.v.held(id, element) {
+            Held::Few { values, .. } if values.iter().any(|c| c.number().is_none()) => {
+                let place = (region, [index, reader]);
+                (self.table).seen_constant(self.d, self.v, place, values, &seen)
+            }
+            Held::Few { .. } | Held::Number { .. } | Held::Thread { .. } | Held::Counter { .. } => {
+                seen
+            }
+        }))
     }
 
     fn term(&mut self, term: &array::Term) -> Result<Seen, Unread> {

@@ -25,6 +25,8 @@ pub struct Table<'a> {
     cells: Vec<(Variable, Term, Var)>,
     /// What threads, by their number, see of a region's elements.
     seen: Vec<(RegionId, [Term; 2], Var)>,
+    /// What the system's threads see there, as [`code`]s, where it is an amount of threads.
+    seen_cells: Vec<(RegionId, [Term; 2], Var)>,
     /// Elements of counters, by the number of their thread; and which of these have a name of their own.
     elements: Vec<(Variable, Term, Var)>,
     witnesses: Vec<(Variable, Term)>,
@@ -71,6 +73,7 @@ impl<'a> Table<'a> {
             values: Vec::new(),
             cells: Vec::new(),
             seen: Vec::new(),
+            seen_cells: Vec::new(),
             elements: Vec::new(),
             witnesses: Vec::new(),
             locations: Vec::new(),
@@ -159,7 +162,7 @@ impl<'a> Table<'a> {
     }
 
     /// What a thread sees of a region's element: a pending store of its own or memory, and either way a value
-    /// that the relation allows. None for cells that hold or count threads.
+    /// that the relation allows. None for cells that hold threads, and where a counter is its elements.
     pub fn seen(
         &mut self,
         d: &mut Symbols,
@@ -177,7 +180,7 @@ impl<'a> Table<'a> {
         let held = v.held(id, self.element(id, index));
         let numbers = match held {
             Held::Few { values, .. } => {
-                Some((values.iter().map(|c| c.number())).collect::<Option<Vec<i64>>>()?)
+                (values.iter().map(|c| c.number())).collect::<Option<Vec<i64>>>()
             }
             Held::Number { .. } => None,
             Held::Thread { .. } | Held::Counter { .. } => return None,
@@ -192,14 +195,33 @@ impl<'a> Table<'a> {
         if let Some(numbers) = numbers {
             d.few(var, numbers);
         }
-        for (r, [i, by], w) in &self.seen {
-            if *r == region {
-                let same = and([eq(i.clone(), index.clone()), eq(by.clone(), reader.clone())]);
-                self.facts.push(implies(&same, &eq(var, *w)));
-            }
-        }
+        let same = seen_alike(&self.seen, region, &at, var);
+        self.facts.extend(same);
         self.seen.push((region, at, var));
         Some(var.into())
+    }
+
+    /// What the system's thread sees there: one of the amounts that the value it stands for is.
+    pub fn seen_constant(
+        &mut self,
+        d: &mut Symbols,
+        v: &Validator<'_>,
+        (region, at): (RegionId, [Term; 2]),
+        values: &[Constant],
+        value: &Term,
+    ) -> Term {
+        let mut known = self.seen_cells.iter();
+        if let Some((_, _, var)) = known.find(|(r, a, _)| *r == region && *a == at) {
+            return (*var).into();
+        }
+        let var = d.fresh();
+        let one = values.iter();
+        let one = or(one.map(|c| and([eq(var, code(v, *c)), self.is(*c, value)])));
+        self.know(one);
+        let same = seen_alike(&self.seen_cells, region, &at, var);
+        self.facts.extend(same);
+        self.seen_cells.push((region, at, var));
+        var.into()
     }
 
     /// Threads with a true element, as far as the counter says that there are, and with a false one.
@@ -310,6 +332,8 @@ impl<'a> Table<'a> {
     pub fn is(&self, constant: Constant, value: &Term) -> Formula {
         match constant {
             Constant::Number(n) => eq(value.clone(), n),
+            Constant::LessThanNone => lt(value.clone(), 0),
+            Constant::MoreThanAll => lt(self.total.clone(), value.clone()),
             Constant::SomeThreads => {
                 and([ge(value.clone(), 1), lt(value.clone(), self.total.clone())])
             }
@@ -397,7 +421,25 @@ pub fn code(v: &Validator<'_>, constant: Constant) -> Term {
         Constant::Number(n) => Int::from(n),
         Constant::SomeThreads => above(1),
         Constant::AllThreads => above(2),
+        Constant::LessThanNone => above(3),
+        Constant::MoreThanAll => above(4),
     })
+}
+
+/// A thread sees one thing in one place.
+fn seen_alike(
+    known: &[(RegionId, [Term; 2], Var)],
+    region: RegionId,
+    [index, reader]: &[Term; 2],
+    var: Var,
+) -> Vec<Formula> {
+    let others = known.iter().filter(|(r, ..)| *r == region);
+    others
+        .map(|(_, [i, by], w)| {
+            let same = and([eq(i.clone(), index.clone()), eq(by.clone(), reader.clone())]);
+            implies(&same, &eq(var, *w))
+        })
+        .collect()
 }
 
 /// Equal indexes name one thing.
