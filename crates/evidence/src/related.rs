@@ -8,20 +8,25 @@ pub use met::{Excludes, Met, Stored};
 use wattle_model::FamilyId;
 use wattle_model::array::ArraySystem;
 
-/// What a constructor of the system stands for: a number, or more than none and fewer than all threads,
-/// or all of them.
+/// What a constructor of the system stands for: a number, or an amount of threads: more than none and
+/// fewer than all, all of them, or what has lost count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constant {
     Number(i64),
+    LessThanNone,
     SomeThreads,
     AllThreads,
+    MoreThanAll,
 }
 
 impl Constant {
     pub fn number(self) -> Option<i64> {
         match self {
             Constant::Number(n) => Some(n),
-            Constant::SomeThreads | Constant::AllThreads => None,
+            Constant::LessThanNone
+            | Constant::SomeThreads
+            | Constant::AllThreads
+            | Constant::MoreThanAll => None,
         }
     }
 }

@@ -186,7 +186,7 @@ impl<'r, 'v, 't> View<'r, 'v, 't> {
         };
         let reader = self.thread(reader)?;
         let index = self.index(id, element, threads)?;
-        let seen = self.table.seen(self.d, region, &index, &reader);
+        let seen = self.table.seen_cell(self.d, region, &index, &reader);
         seen.ok_or_else(other)
     }
 

@@ -20,8 +20,9 @@ enum Thing {
     Value(Variable),
     /// What the system's cell holds.
     Cell(Variable),
-    /// What a thread, by its number, sees of an element.
+    /// What a thread, by its number, sees of an element; and what the system's thread does.
     Seen(RegionId),
+    SeenCell(RegionId),
     /// An element of a counter, by the number of its thread.
     Element(Variable),
     /// The location of a thread of the family.
@@ -158,7 +159,7 @@ impl<'a> Table<'a> {
         match thing {
             Thing::Element(id) => named(id, a) || named(id, b),
             Thing::Value(_) | Thing::Cell(_) | Thing::Seen(_) => true,
-            Thing::Location(_) | Thing::Family => true,
+            Thing::SeenCell(_) | Thing::Location(_) | Thing::Family => true,
         }
     }
 
@@ -201,7 +202,7 @@ impl<'a> Table<'a> {
     }
 
     /// What a thread sees of a region's element: a pending store of its own or memory, and either way a value
-    /// that the relation allows. None for cells that hold or count threads.
+    /// that the relation allows. None for cells that hold threads, and where a counter is its elements.
     pub fn seen(
         &mut self,
         d: &mut Symbols,
@@ -211,7 +212,7 @@ impl<'a> Table<'a> {
     ) -> Option<Term> {
         let id = Variable::Region(region);
         let held = self.held(id, self.element(id, index));
-        if !is_plain(held) {
+        if matches!(held, Held::Thread { .. } | Held::Counter { .. }) {
             return None;
         }
         let (var, new) = self.entry(d, Thing::Seen(region), &[index, reader]);
@@ -339,6 +340,8 @@ impl<'a> Table<'a> {
     pub fn is(&self, constant: Constant, value: &Term) -> Formula {
         match constant {
             Constant::Number(n) => eq(value.clone(), n),
+            Constant::LessThanNone => lt(value.clone(), 0),
+            Constant::MoreThanAll => lt(self.total.clone(), value.clone()),
             Constant::SomeThreads => {
                 and([ge(value.clone(), 1), lt(value.clone(), self.total.clone())])
             }
@@ -357,6 +360,8 @@ impl<'a> Table<'a> {
             Constant::Number(n) => Int::from(n),
             Constant::SomeThreads => Int::from(above + 1),
             Constant::AllThreads => Int::from(above + 2),
+            Constant::LessThanNone => Int::from(above + 3),
+            Constant::MoreThanAll => Int::from(above + 4),
         })
     }
 
@@ -364,11 +369,34 @@ impl<'a> Table<'a> {
     /// none is anything. A counter has a cell for each thread instead.
     pub fn cell(&mut self, d: &mut Symbols, id: Variable, index: &Term) -> Option<Term> {
         let value = self.value(d, id, index);
-        let held = self.held(id, self.element(id, index));
+        self.stood_for(d, (id, Thing::Cell(id)), &[index], value)
+    }
+
+    /// The same of what the system's thread sees there.
+    pub fn seen_cell(
+        &mut self,
+        d: &mut Symbols,
+        region: RegionId,
+        index: &Term,
+        reader: &Term,
+    ) -> Option<Term> {
+        let value = self.seen(d, region, index, reader)?;
+        let thing = (Variable::Region(region), Thing::SeenCell(region));
+        self.stood_for(d, thing, &[index, reader], value)
+    }
+
+    fn stood_for(
+        &mut self,
+        d: &mut Symbols,
+        (id, thing): (Variable, Thing),
+        at: &[&Term],
+        value: Term,
+    ) -> Option<Term> {
+        let held = self.held(id, self.element(id, at[0]));
         if is_plain(held) {
             return Some(value);
         }
-        let (var, new) = self.entry(d, Thing::Cell(id), &[index]);
+        let (var, new) = self.entry(d, thing, at);
         let fact = match held {
             Held::Number { .. } | Held::Counter { .. } => return None,
             Held::Few { values, .. } => {

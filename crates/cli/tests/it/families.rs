@@ -241,8 +241,14 @@ fn case_studies_as_cubicle_files() {
     let s = Scratch::new();
     for name in [
         "counter_from_all_with_all_lock",
+        "counter_from_all_with_all_plain",
         "counter_from_all_with_zero_lock",
+        "counter_from_all_with_zero_plain",
+        "counter_from_zero_with_all_lock",
+        "counter_from_zero_with_all_plain",
         "counter_from_zero_with_zero_plain",
+        "counter_only_down",
+        "counter_put_back",
         "mutex_cmpxchg",
         "mutex_cmpxchg_no_lock",
         "mutex_xchg",
@@ -252,6 +258,7 @@ fn case_studies_as_cubicle_files() {
         "sense_barrier",
         "sense_barrier_again",
         "spinlock_no_lock",
+        "view_counter_down",
     ] {
         let file = root().join(format!("examples/x86/{name}.asm"));
         let file = file.display().to_string();

@@ -121,6 +121,12 @@ fn every_number_of_the_papers_is_there() {
     assert_eq!(listed, wanted.collect());
 }
 
+/// What holds was proved and audited, all of it, on every line that says so.
+fn audited(out: &str) -> bool {
+    let mut holds = out.lines().filter(|l| l.contains("holds on "));
+    holds.all(|l| l.ends_with(", audited)"))
+}
+
 /// What a row wants to be printed, or not to be.
 fn wanted(cell: &str) -> (i32, Vec<(bool, &str)>) {
     let (code, mut rest) = match cell.strip_prefix("exit ") {
@@ -151,7 +157,7 @@ fn every_command_of_the_papers_page_says_so() {
     assert!(copied.is_ok_and(|c| c.success()));
     let mut commands = 0;
     for row in rows(&page()) {
-        let [number, _, command, says] = &row.cells;
+        let [number, what, command, says] = &row.cells;
         let about = format!("{}, {number}: {command}", row.paper);
         if command == "—" {
             let why = says.strip_prefix("no program: ");
@@ -167,6 +173,11 @@ fn every_command_of_the_papers_page_says_so() {
         for (there, word) in wanted {
             assert_eq!(r.out.contains(word), there, "{about}: `{word}`\n{}", r.out);
         }
+        assert!(audited(&r.out), "{about}\n{}", r.out);
+        assert!(
+            code != 3 || what.contains("not"),
+            "{about}: no word why: {what}"
+        );
         commands += 1;
     }
     assert!(commands > 100, "{commands}");

@@ -1,8 +1,10 @@
 //! What a program has, by name.
 
-use super::{Count, Family, Program};
-use crate::graph::Action;
+use super::{Count, Family, Local, Place, Program};
+use crate::expr::Expr;
+use crate::graph::{Action, Section};
 use crate::ids::{FamilyId, RegionId};
+use std::collections::BTreeSet;
 
 impl Program {
     pub fn family_named(&self, name: &str) -> Option<FamilyId> {
@@ -22,6 +24,28 @@ impl Program {
 }
 
 impl Family {
+    /// Stores that may wait in a buffer: where to, and what. The others are in atomic blocks that begin
+    /// with an empty buffer and write memory at once.
+    pub fn buffered_stores(&self) -> Vec<(&Place, &Expr<Local>)> {
+        let mut stores = Vec::new();
+        let mut met = BTreeSet::from([(self.entry, None)]);
+        let mut work = vec![(self.entry, None)];
+        while let Some((l, section)) = work.pop() {
+            for step in self.steps.iter().filter(|s| s.source == l) {
+                if let Action::Store { place, value } = &step.action
+                    && section != Some(Section::Drained)
+                {
+                    stores.push((place, value));
+                }
+                let next = (step.target, step.action.section_after(section));
+                if met.insert(next) {
+                    work.push(next);
+                }
+            }
+        }
+        stores
+    }
+
     /// Whether its threads leave memory, buffers and the lock alone.
     pub fn only_reads(&self) -> bool {
         self.steps.iter().all(|s| match s.action {

@@ -1,11 +1,12 @@
 //! Memory and registers along a path: which element a place names, and what a variable of a type
 //! stores. What has no meaning breaks the thread.
 
-use super::amount::{Amount, fits};
+use super::amount::{Amount, Share, fits};
 use super::expr::{Alternatives, Identity, Linear, Val};
 use super::paths::{ME, Path};
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, equal, refuse};
+use std::collections::BTreeSet;
 use wattle_model::array::{Access, Comparison, Formula, Literal, Term};
 use wattle_model::program::Local;
 use wattle_model::{Expr, FamilyId, Length, Place, Region, RegionId, RegisterId, Span, Type};
@@ -56,6 +57,13 @@ impl Lowering<'_> {
         let l = match (ty, v) {
             (Type::Int | Type::Thread(_), v) => return whole(v),
             (Type::Range { .. } | Type::Wrap { .. }, Val::Number(l)) => l,
+            (Type::Range { .. } | Type::Wrap { .. }, Val::Share(s)) if !s.counts() => {
+                return Err(refuse(
+                    span,
+                    "what may have lost count of threads is kept in a variable in which it may not fit",
+                    "declare the variable without a range",
+                ));
+            }
             (Type::Range { .. }, Val::Share(s)) => {
                 // It depends on how many threads there are.
                 return Ok(vec![(Vec::new(), Some(Val::Share(s))), (Vec::new(), None)]);
@@ -165,6 +173,10 @@ impl Lowering<'_> {
                 "a thread identifier is used as a number",
                 "declare the variable with the family as its type",
             )),
+            (Holds::Few(values), Val::Number(l)) if loses_count(values) && l.parts.is_empty() => {
+                let all = Share::of(l.constant).into_iter();
+                Ok(all.map(|a| (Vec::new(), a.into())).collect())
+            }
             (
                 Holds::Few(_) | Holds::Counter,
                 v @ (Val::Number(_) | Val::Share(_) | Val::Counter { .. }),
@@ -381,6 +393,14 @@ impl Lowering<'_> {
         }
         Ok(out)
     }
+}
+
+/// Whether the variable may have lost count of threads: then every number but 0 is an amount of them.
+fn loses_count(values: &BTreeSet<Amount>) -> bool {
+    values.iter().any(|v| match v {
+        Amount::Threads(share) => !share.counts(),
+        Amount::Number(_) => false,
+    })
 }
 
 /// Whether a finite variable has the value. Where it has not, which only counts of threads lead to, the

@@ -54,7 +54,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Some or all threads compared with a number.
+    /// An amount of threads compared with a number.
     fn compare_share(
         &self,
         op: Op2,
@@ -70,11 +70,16 @@ impl Lowering<'_> {
             }
             return Ok(Formula::Or(cases).simplified());
         }
-        let order = match (l.parts.is_empty(), l.constant) {
-            // At least one thread is counted.
-            (true, c) if c <= 0 => Some(Ordering::Greater),
-            (true, 1) if matches!(op, Op2::Lt | Op2::Ge) => Some(Ordering::Greater),
-            (true | false, _) => None,
+        let order = match (l.parts.is_empty(), l.constant, share) {
+            (true, c, Share::Negative) if c >= 0 => Some(Ordering::Less),
+            (true | false, _, Share::Negative) => None,
+            // At least one thread is counted, and there is one.
+            (true, c, Share::Some | Share::All | Share::More) if c <= 0 => Some(Ordering::Greater),
+            (true, 1, Share::More) => Some(Ordering::Greater),
+            (true, 1, Share::Some | Share::All) if matches!(op, Op2::Lt | Op2::Ge) => {
+                Some(Ordering::Greater)
+            }
+            (true | false, _, Share::Some | Share::All | Share::More) => None,
         };
         known(op, order, span)
     }

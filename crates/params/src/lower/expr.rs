@@ -163,9 +163,8 @@ impl Lowering<'_> {
     fn wrapped(&self, v: Val, bits: u8, signed: bool, span: Span) -> Result<Val, Refused> {
         let l = match v {
             Val::Number(l) => l,
-            Val::Share(_) | Val::Counter { .. } | Val::Thread(Identity::Is(_))
-                if fits(bits, signed) =>
-            {
+            Val::Share(s) if s.counts() && fits(bits, signed) => return Ok(v),
+            Val::Counter { .. } | Val::Thread(Identity::Is(_)) if fits(bits, signed) => {
                 return Ok(v);
             }
             Val::Share(_) | Val::Counter { .. } | Val::Thread(_) => {
@@ -429,7 +428,7 @@ fn counted(op: Op2, v: &Val, w: &Val) -> Option<Vec<Amount>> {
         (true | false, true | false, ..) => return None,
     };
     match more {
-        1 => share.plus_one(),
+        1 => Some(share.plus_one()),
         -1 => Some(share.less_one()),
         _ => None,
     }

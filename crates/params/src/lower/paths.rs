@@ -3,7 +3,7 @@
 
 use super::amount::Share;
 use super::expr::{Alternatives, Identity, Linear, Val};
-use super::scan::{Every, Scan, contradictory, last, ordered, scan};
+use super::scan::{Every, Scan, last, ordered, scan};
 use super::variables::{Holds, Variable};
 use super::{Lowering, Refused, access, refuse};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -97,7 +97,9 @@ impl Lowering<'_> {
                     work.push_back(path.at);
                 }
                 for path in self.settle_counters(f, path)? {
-                    self.emit(f, start, path)?;
+                    if !self.contradictory(&path) {
+                        self.emit(f, start, path)?;
+                    }
                 }
             }
         }
@@ -196,9 +198,7 @@ impl Lowering<'_> {
             next.at = s.target;
             next.span = s.span;
             for p in self.execute(f, next, &s.action, s.span)? {
-                if !p.guards.contains(&Formula::Or(Vec::new()))
-                    && !contradictory(&p, self.program.families.len())
-                {
+                if !p.guards.contains(&Formula::Or(Vec::new())) && !self.contradictory(&p) {
                     out.push(p);
                 }
             }

@@ -94,8 +94,10 @@ impl Lowering<'_> {
 fn constant(amount: &Amount) -> Constant {
     match amount {
         Amount::Number(n) => Constant::Number(*n),
+        Amount::Threads(Share::Negative) => Constant::LessThanNone,
         Amount::Threads(Share::Some) => Constant::SomeThreads,
         Amount::Threads(Share::All) => Constant::AllThreads,
+        Amount::Threads(Share::More) => Constant::MoreThanAll,
     }
 }
 

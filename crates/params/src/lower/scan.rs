@@ -271,47 +271,58 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether what a path says of its named threads contradicts itself: different names are different
-/// threads, a cell holds one of them, and their order has no circle.
-pub(super) fn contradictory(path: &Path, families: usize) -> bool {
-    let mut order: Vec<(ThreadTerm, ThreadTerm)> = Vec::new();
-    let mut held: Vec<(&Access, &Term, Comparison)> = Vec::new();
-    for g in &path.guards {
-        let Formula::Atom(Literal { left, op, right }) = g else {
-            continue;
-        };
-        match (left, op, right) {
-            (Term::Thread(a), Comparison::Lt, Term::Thread(b)) => order.push((*a, *b)),
-            (Term::Thread(a), Comparison::Le, Term::Thread(b)) if a != b => order.push((*a, *b)),
-            (Term::Thread(a), Comparison::Eq, Term::Thread(b)) if a != b => return true,
-            (Term::Thread(a), Comparison::Ne, Term::Thread(b)) if a == b => return true,
-            (Term::Read(a), op, v @ (Term::Thread(_) | Term::Bool(_) | Term::Constructor(..))) => {
-                held.push((a, v, *op));
-            }
-            _ => {}
-        }
-    }
-    for (except, what) in &path.every {
-        let params = (0..path.params.len()).map(|i| ThreadTerm::Param(i as u8));
-        for t in params.filter(|t| !except.contains(t)) {
-            match what {
-                // Nothing is said of the threads of other families.
-                Every::Before(_, u) if families == 1 => order.push((t, *u)),
-                Every::After(_, u) if families == 1 => order.push((*u, t)),
-                Every::Element(..) | Every::Before(..) | Every::After(..) | Every::Outside(..) => {}
+impl Lowering<'_> {
+    /// Whether what a path says of its named threads contradicts itself: different names are different
+    /// threads, a cell holds one of them, and their order has no circle.
+    pub(super) fn contradictory(&self, path: &Path) -> bool {
+        let families = self.program.families.len();
+        let mut order: Vec<(ThreadTerm, ThreadTerm)> = Vec::new();
+        let mut said = path.guards.clone();
+        for (except, what) in &path.every {
+            let params = (0..path.params.len()).map(|i| ThreadTerm::Param(i as u8));
+            for t in params.filter(|t| !except.contains(t)) {
+                match what {
+                    // Nothing is said of the threads of other families.
+                    Every::Before(_, u) if families == 1 => order.push((t, *u)),
+                    Every::After(_, u) if families == 1 => order.push((*u, t)),
+                    Every::Element(..) => said.push(self.each(what, t)),
+                    Every::Before(..) | Every::After(..) | Every::Outside(..) => {}
+                }
             }
         }
-    }
-    let two = held.iter().enumerate().any(|(i, (a, v, op))| {
-        held[..i].iter().any(|(b, w, other)| {
-            let differ = match (op, other) {
-                (Comparison::Eq, Comparison::Eq) => v != w,
-                _ => v == w && op != other,
+        let mut held: Vec<(&Access, &Term, Comparison)> = Vec::new();
+        for g in &said {
+            let Formula::Atom(Literal { left, op, right }) = g else {
+                continue;
             };
-            a == b && differ
-        })
-    });
-    two || circle(order)
+            match (left, op, right) {
+                (Term::Thread(a), Comparison::Lt, Term::Thread(b)) => order.push((*a, *b)),
+                (Term::Thread(a), Comparison::Le, Term::Thread(b)) if a != b => {
+                    order.push((*a, *b));
+                }
+                (Term::Thread(a), Comparison::Eq, Term::Thread(b)) if a != b => return true,
+                (Term::Thread(a), Comparison::Ne, Term::Thread(b)) if a == b => return true,
+                (
+                    Term::Read(a),
+                    op,
+                    v @ (Term::Thread(_) | Term::Bool(_) | Term::Constructor(..)),
+                ) => {
+                    held.push((a, v, *op));
+                }
+                _ => {}
+            }
+        }
+        let two = held.iter().enumerate().any(|(i, (a, v, op))| {
+            held[..i].iter().any(|(b, w, other)| {
+                let differ = match (op, other) {
+                    (Comparison::Eq, Comparison::Eq) => v != w,
+                    _ => v == w && op != other,
+                };
+                a == b && differ
+            })
+        });
+        two || circle(order)
+    }
 }
 
 fn circle(mut order: Vec<(ThreadTerm, ThreadTerm)>) -> bool {

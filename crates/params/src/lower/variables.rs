@@ -1,7 +1,7 @@
 //! What each register and region holds: few constants, thread identifiers, a count of threads, or
 //! numbers. Found by following constants through the program until nothing changes.
 
-use super::amount::{Amount, COUNTS, Share, fits};
+use super::amount::{Amount, COUNTS, LOOSE, Share, fits};
 use super::ranges::Ranges;
 use super::scan::scan;
 use super::{Lowering, Refused, access, equal, refuse};
@@ -82,6 +82,21 @@ fn counts_threads(program: &Program, region: RegionId) -> bool {
     })
 }
 
+/// Whether the variable counts threads and may lose count: its value is loaded in one step and stored in
+/// another, perhaps after others have counted, so that it is no number of true elements.
+fn loses_count(program: &Program, region: RegionId) -> bool {
+    let here = |p: &Place| matches!(p, Place::Region(r, _) if *r == region);
+    let known = |e: &Expr<Local>| {
+        matches!(
+            amount(e),
+            Some(Amount::Number(0) | Amount::Threads(Share::All))
+        )
+    };
+    let families = program.families.iter();
+    let mut stores = families.flat_map(|f| f.buffered_stores());
+    stores.any(|(place, value)| here(place) && !known(value))
+}
+
 impl Variables {
     pub fn infer(program: &Program, ranges: Ranges) -> Result<Self, Refused> {
         let mut v = Variables {
@@ -140,7 +155,7 @@ impl Variables {
                 *h = Holds::Numbers;
             }
             values = [0, 1].map(Amount::Number).into();
-            values.extend(COUNTS);
+            values.extend(LOOSE);
         }
         v.values = values.into_iter().collect();
         Ok(v)
@@ -162,12 +177,12 @@ impl Variables {
                 (Some(Amount::Threads(_)), Variable::Region(r))
                     if program.region(r).length == Length::Scalar =>
                 {
-                    Holds::Counter
+                    counter(program, ty, r)
                 }
                 (Some(Amount::Number(0)), Variable::Region(r))
                     if ty == Type::Int && counts_threads(program, r) =>
                 {
-                    Holds::Counter
+                    counter(program, ty, r)
                 }
                 (first, _) => few(first.map(|c| [c].into())),
             },
@@ -316,7 +331,7 @@ impl Variables {
         });
         let alone = matches!(e, Expr::Atom(_));
         let mut domains: Vec<Vec<i64>> = Vec::new();
-        let mut shares = false;
+        let (mut shares, mut loose) = (false, false);
         for leaf in &leaves {
             let holds = match leaf {
                 Local::SelfIndex => Holds::Threads(f),
@@ -330,6 +345,7 @@ impl Variables {
                 _ if is_truth(e) => return Ok(truth_values()),
                 Holds::Few(s) => {
                     shares |= s.iter().any(|v| v.number().is_none());
+                    loose |= LOOSE.iter().any(|v| s.contains(v) && !COUNTS.contains(v));
                     domains.push(s.into_iter().filter_map(Amount::number).collect());
                 }
                 Holds::Threads(_) => return Err("arithmetic on a thread identifier".into()),
@@ -338,7 +354,10 @@ impl Variables {
         }
         // One more or less than a count is some other count; all else is refused where it is met.
         if shares {
-            return Ok(Holds::Few(COUNTS.into()));
+            return Ok(Holds::Few(match loose {
+                true => LOOSE.into(),
+                false => COUNTS.into(),
+            }));
         }
         if domains.iter().map(Vec::len).product::<usize>() > 512 {
             return Ok(Holds::Numbers);
@@ -378,6 +397,14 @@ impl Variables {
         } else {
             Holds::Few(out)
         })
+    }
+}
+
+/// What counts threads. Numbers without a range have room for whatever comes of counting wrong.
+fn counter(program: &Program, ty: Type, region: RegionId) -> Holds {
+    match ty == Type::Int && loses_count(program, region) {
+        true => Holds::Few(LOOSE.into()),
+        false => Holds::Counter,
     }
 }
 

@@ -6,6 +6,7 @@ use super::data::{Value, Variable, variable};
 use super::init;
 use super::property;
 use super::sections::{Block, Section};
+use super::views;
 use crate::diagnostics::Diagnostic;
 use crate::x86_core::{
     Arithmetic, Base, Cell, Code, ENOUGH, Machine, Name, Size, lower, parse_number,
@@ -196,6 +197,7 @@ pub fn build(
             Err(d) => diagnostics.push(d),
         }
     }
+    views::settle(&mut program);
     Some(program)
 }
 

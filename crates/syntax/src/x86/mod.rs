@@ -13,6 +13,7 @@ mod property;
 mod sections;
 #[cfg(test)]
 mod tests;
+mod views;
 
 use crate::flow::conclude;
 use crate::tokens::{self, Cursor, Kind, Lexis, MAX_ERRORS, note, word};
