@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Print one JSON object per test
     #[arg(long)]
     json: bool,
+    /// Only the line with the `Observation` of each test
+    #[arg(long, short, conflicts_with = "time")]
+    quiet: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Exit {
@@ -86,6 +89,9 @@ pub fn run(arguments: &Arguments) -> Exit {
                 continue;
             }
             let text = match &found {
+                Ok(found) if arguments.quiet => {
+                    observation(found, (models.len() > 1).then_some(*model))
+                }
                 Ok(found) => {
                     let time = (arguments.time).then(|| started.elapsed().as_secs_f64());
                     text(found, time, hash.as_deref())
@@ -95,9 +101,11 @@ pub fn run(arguments: &Arguments) -> Exit {
                     continue;
                 }
             };
-            let gap = if std::mem::take(&mut first) { "" } else { "\n" };
+            let apart = !arguments.quiet && !std::mem::take(&mut first);
+            let gap = if apart { "\n" } else { "" };
             // Herd's lines do not say it.
             let on = match models.len() {
+                _ if arguments.quiet => String::new(),
                 1 => String::new(),
                 _ => format!("{model}\n"),
             };
@@ -191,6 +199,23 @@ fn text(found: &Answer, time: Option<f64>, hash: Option<&str>) -> String {
         let _ = writeln!(out, "Hash={hash}");
     }
     out
+}
+
+/// One line of a test: what was observed, on which memory model if there are several, and what it is worth.
+fn observation(found: &Answer, model: Option<MemoryModel>) -> String {
+    let s = &found.summary;
+    let on = model.map_or(String::new(), |m| format!("{m}: "));
+    let cut = match found.limits {
+        None => "",
+        Some(_) => " (NOT every final state)",
+    };
+    format!(
+        "{on}Observation {} {} {} {}{cut}\n",
+        s.name,
+        s.observation(),
+        s.positive,
+        s.negative
+    )
 }
 
 fn object(file: &str, model: MemoryModel, found: &Result<Answer, NoAnswer>) -> Value {

@@ -2,20 +2,23 @@
 
 use super::batch::{Files, Tally, not_begun};
 use super::exit::Exit;
-use super::fences::told;
+use super::fences::{fence_at, told};
 use super::models::OneRelaxed;
 use super::subject::{self, Failure};
 use super::{budget::Budget, output, progress, units};
 use clap::{Args, ValueEnum};
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use wattle::Language;
 use wattle::ThreadCount;
-use wattle::fences::recheck_robust;
-use wattle::input::{Source, Subject};
+use wattle::fences::{place, recheck_robust};
+use wattle::input::{InputLanguage, Source, Subject};
 use wattle_auditor::AuditPolicy;
 use wattle_evidence::{Control, End, Task, Trace};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::{Counts, Question};
-use wattle_model::{Expr, Instance, PropertyKind, Span};
+use wattle_model::{Expr, Instance, Program, PropertyKind, Span};
+use wattle_repair::{Places, SiteKind, clause, insert};
 use wattle_report::{json, table, text};
 use wattle_robust::attack::EdgeKind;
 use wattle_robust::{Attack, Finding, Goal, Options, search};
@@ -163,6 +166,10 @@ fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<An
         Finding::Found { attack, .. } => Some(Shown::new(&instance, attack)),
         _ => None,
     };
+    let stopping = match &found {
+        Finding::Found { attack, .. } => Some(fences(&source, &program, &instance, attack)),
+        _ => None,
+    };
     let reason = match &found {
         Finding::Undecided { reason, .. } => Some(text::reason(reason, seconds)),
         _ => None,
@@ -172,7 +179,6 @@ fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<An
             Finding::Found { attack, .. } => Some(attack),
             _ => None,
         };
-        let crossings = attack.map(|a| fences(&instance, a));
         let task = Task {
             instance: &instance,
             model,
@@ -195,7 +201,7 @@ fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<An
             "peak_memory_bytes": wattle::resources::peak_memory(),
             "trace": shown.as_ref().and_then(|s| s.events(&source)),
             "cycle": attack.map(|a| cycle(&instance, a)),
-            "fences": crossings,
+            "fences": stopping,
             "reason": reason,
         });
         output::originated("robust", &mut value);
@@ -218,7 +224,7 @@ fn decide(arguments: &Arguments, name: &str, control: &Control<'_>) -> Result<An
     if let (Finding::Found { attack, .. }, Some(shown)) = (&found, &shown) {
         answer.push('\n');
         answer.push_str(&shown.table());
-        for sentence in sentences(&instance, attack, shown) {
+        for sentence in sentences(&instance, attack, shown, stopping.as_deref()) {
             let _ = writeln!(answer, "{sentence}");
         }
     }
@@ -315,32 +321,55 @@ fn cycle(instance: &Instance, attack: &Attack) -> Vec<serde_json::Value> {
     edges.map(show).collect()
 }
 
-fn fences(instance: &Instance, attack: &Attack) -> Vec<json::FenceReport> {
-    let thread = instance.thread(attack.attacker);
-    let report = |c: &wattle_robust::attack::Crossing| {
-        let location = &thread.locations[c.location.index()];
-        json::FenceReport {
-            thread: thread.name.clone(),
-            location: match location.labels.first() {
-                Some(label) => label.clone(),
-                None => c.location.to_string(),
-            },
-            line: Some(location.span.line).filter(|l| *l > 0),
-            column: None,
-            place: None,
-            kind: if c.store_fence {
-                "fence store"
-            } else {
-                "fence"
-            }
-            .to_string(),
-            why: "a fence here stops this run".to_string(),
-        }
+/// Where a fence of the attacker stops the run, in the words of `wattle fences`.
+fn fences(
+    source: &Source,
+    program: &Program,
+    instance: &Instance,
+    attack: &Attack,
+) -> Vec<json::FenceReport> {
+    let language = match source.language {
+        InputLanguage::Program(language) => language,
+        InputLanguage::Code | InputLanguage::Cubicle => Language::Wtl,
     };
-    attack.crossings.iter().map(report).collect()
+    let gaps = wattle_syntax::gaps::gaps(language, &source.text);
+    let places = Places::new(program, &gaps);
+    let unchanged = insert::fenced(program, &places, &BTreeSet::new());
+    let stopping = clause::of_attack(&unchanged, &places, instance, attack);
+    // Where a store fence is enough, it is what is told.
+    let weaker = |p| {
+        let sites = stopping.iter();
+        sites.clone().any(|s| s.kind == SiteKind::StoreFence(p))
+    };
+    let thread = instance.thread(attack.attacker);
+    let report = |site: &wattle_repair::Site| {
+        let p = match site.kind {
+            SiteKind::Fence(p) if weaker(p) => return None,
+            SiteKind::Fence(p) | SiteKind::StoreFence(p) => p,
+            SiteKind::Lock(_) | SiteKind::Swap(_) => return None,
+        };
+        let found = place(language, &source.text, program, &gaps, *site);
+        let location = places.family(site.family).place(p).location.to_string();
+        let first = found.at.first();
+        Some(json::FenceReport {
+            thread: thread.name.clone(),
+            line: first.map(|(line, _)| *line),
+            column: first.map(|(_, column)| *column),
+            place: Some(fence_at(site.kind, &found)),
+            location: found.label.unwrap_or(location),
+            kind: site.kind.keyword().to_string(),
+            why: "a fence here stops this run".to_string(),
+        })
+    };
+    stopping.iter().filter_map(report).collect()
 }
 
-fn sentences(instance: &Instance, attack: &Attack, shown: &Shown) -> Vec<String> {
+fn sentences(
+    instance: &Instance,
+    attack: &Attack,
+    shown: &Shown,
+    stopping: Option<&[json::FenceReport]>,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let rows = shown.rows();
     let row = |event: usize| table::row_number(&rows, event);
@@ -351,6 +380,15 @@ fn sentences(instance: &Instance, attack: &Attack, shown: &Shown) -> Vec<String>
         row(attack.store),
         row(attack.conflict)
     ));
+    let places: Vec<&str> = (stopping.into_iter().flatten())
+        .filter_map(|f| f.place.as_deref())
+        .collect();
+    if !places.is_empty() {
+        lines.push(format!(
+            "      A {} stops this run.",
+            places.join(", or a ")
+        ));
+    }
     for (i, e) in attack.cycle.iter().enumerate() {
         let head = if i == 0 { "cycle" } else { "     " };
         lines.push(format!(
@@ -360,12 +398,5 @@ fn sentences(instance: &Instance, attack: &Attack, shown: &Shown) -> Vec<String>
             edge(e.kind)
         ));
     }
-    let places = fences(instance, attack);
-    let place = |f: &json::FenceReport| match f.line {
-        Some(line) => format!("line {line}"),
-        None => f.location.clone(),
-    };
-    let places: Vec<String> = places.iter().map(place).collect();
-    lines.push(format!("fence {thread} before {}", places.join(" or ")));
     lines
 }

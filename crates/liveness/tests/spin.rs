@@ -13,116 +13,12 @@ use wattle_evidence::live::{Fairness, LiveTask};
 use wattle_evidence::{Control, LiveAnswer};
 use wattle_liveness::run;
 use wattle_memory::MemoryModel;
-use wattle_model::graph::Action;
-use wattle_model::instance::{Address, Demand, DemandKind, Fact, Instance};
-use wattle_model::{Expr, Formula, RegisterId, Span};
+use wattle_model::Span;
+use wattle_model::instance::{Demand, DemandKind};
 use wattle_random::{Loops, Rng, Shape, program};
+use wattle_report::export::promela;
 
 const FORMULAS: usize = 8;
-
-fn register(t: usize, r: RegisterId) -> String {
-    format!("r{t}_{}", r.index())
-}
-
-fn local(t: usize, e: &Expr<RegisterId>) -> String {
-    let leaf = |r: &RegisterId, f: &mut std::fmt::Formatter<'_>| f.write_str(&register(t, *r));
-    e.display(&leaf).to_string()
-}
-
-fn cell(place: &Address) -> Option<String> {
-    match place {
-        Address::Cell(c) => Some(format!("x{}", c.index())),
-        Address::Computed { .. } => None,
-    }
-}
-
-/// The program as processes whose places are variables, so that formulas can name them.
-fn promela(instance: &Instance) -> Option<String> {
-    let mut out = String::new();
-    let value = |i: &wattle_model::instance::Initial| match i {
-        wattle_model::instance::Initial::Value(v) => Some(*v),
-        wattle_model::instance::Initial::Any => None,
-    };
-    for (i, c) in instance.cells.iter().enumerate() {
-        writeln!(out, "int x{i} = {};", value(&c.init)?).ok()?;
-    }
-    for (t, thread) in instance.threads.iter().enumerate() {
-        writeln!(out, "int l{t} = {};", thread.entry.index()).ok()?;
-        for (r, given) in thread.registers.iter().enumerate() {
-            writeln!(out, "int r{t}_{r} = {};", value(&given.init)?).ok()?;
-        }
-    }
-    for (t, thread) in instance.threads.iter().enumerate() {
-        writeln!(out, "active proctype p{t}() {{ do").ok()?;
-        for step in &thread.steps {
-            let (guard, effect) = match &step.action {
-                Action::Skip | Action::Fence(_) => ("true".to_string(), String::new()),
-                Action::Assign { register: r, value } => (
-                    "true".into(),
-                    format!("{} = {};", register(t, *r), local(t, value)),
-                ),
-                Action::Assume(e) => (local(t, e), String::new()),
-                Action::Load { register: r, place } => (
-                    "true".into(),
-                    format!("{} = {};", register(t, *r), cell(place)?),
-                ),
-                Action::Store { place, value } => (
-                    "true".into(),
-                    format!("{} = {};", cell(place)?, local(t, value)),
-                ),
-                Action::Havoc { .. }
-                | Action::Assert { .. }
-                | Action::AtomicBegin(_)
-                | Action::AtomicEnd
-                | Action::Lock
-                | Action::Unlock => return None,
-            };
-            let (from, to) = (step.source.index(), step.target.index());
-            writeln!(
-                out,
-                ":: d_step {{ (l{t} == {from} && ({guard})) -> {effect} l{t} = {to}; }}"
-            )
-            .ok()?;
-        }
-        // A thread without steps blocks at once.
-        writeln!(out, ":: d_step {{ (false) -> skip }}\nod }}").ok()?;
-    }
-    // With `-f` Spin does not repeat the last state of a run that has come to its end; this process does.
-    writeln!(out, "active proctype end() {{ do :: timeout -> skip od }}").ok()?;
-    // Casts and choices are written differently there.
-    let plain = !["?", "u1(", "u2(", "i1("].iter().any(|s| out.contains(s));
-    plain.then_some(out)
-}
-
-fn spin_formula(f: &Formula<Expr<Fact>>) -> String {
-    let sub = spin_formula;
-    match f {
-        Formula::Now(e) => {
-            let leaf = |fact: &Fact, f: &mut std::fmt::Formatter<'_>| match fact {
-                Fact::Cell(c) => write!(f, "x{}", c.index()),
-                Fact::Register(t, r) => f.write_str(&register(t.index(), *r)),
-                Fact::At(t, at) => {
-                    let each: Vec<String> = at
-                        .iter()
-                        .map(|l| format!("l{} == {}", t.index(), l.index()))
-                        .collect();
-                    write!(f, "({})", each.join(" || "))
-                }
-                Fact::CellAt { .. } | Fact::Seen(..) => f.write_str("false"),
-            };
-            format!("({})", e.display(&leaf))
-        }
-        Formula::Not(f) => format!("(!{})", sub(f)),
-        Formula::And(f, g) => format!("({} && {})", sub(f), sub(g)),
-        Formula::Or(f, g) => format!("({} || {})", sub(f), sub(g)),
-        Formula::Implies(f, g) => format!("({} -> {})", sub(f), sub(g)),
-        Formula::Globally(f) => format!("([] {})", sub(f)),
-        Formula::Finally(f) => format!("(<> {})", sub(f)),
-        Formula::Until(f, g) => format!("({} U {})", sub(f), sub(g)),
-        Formula::Release(f, g) => format!("({} V {})", sub(f), sub(g)),
-        Formula::WeakUntil(f, g) => format!("({} W {})", sub(f), sub(g)),
-    }
-}
 
 /// Whether Spin finds a run that breaks the formula.
 fn broken(directory: &Path, name: &str, fair: bool) -> bool {
@@ -175,15 +71,18 @@ fn spin_agrees() {
         if instance.threads.len() < 2 {
             continue;
         }
-        let Some(mut text) = promela(&instance) else {
+        let Ok(mut text) = promela::threads(&instance) else {
             continue;
         };
+        // With `-f` Spin does not repeat the last state of a run that has come to its end; this process does.
+        text.push_str("active proctype last() { do :: timeout -> skip od }\n");
         let mut rng = Rng::new(seed);
         let formulas: Vec<_> = (0..FORMULAS)
             .map(|_| formula(&mut rng, &instance, 2))
             .collect();
         for (i, f) in formulas.iter().enumerate() {
-            writeln!(text, "ltl f{i} {{ {} }}", spin_formula(f)).unwrap();
+            let written = promela::formula(&instance, f, Span::NONE).expect("nothing is computed");
+            writeln!(text, "ltl f{i} {{ {written} }}").unwrap();
             let kind = DemandKind::Formula(f.clone());
             let span = Span::NONE;
             instance.demands.push(Demand { kind, span });

@@ -225,7 +225,8 @@ pub fn place(instance: &Instance, o: &Overtaking) -> String {
         (0, 0) => format!("{kind} in {} before `{before}`", thread.name),
         (0, line) => format!("{kind} before line {line}"),
         (after, before) if after == before => {
-            format!("{kind} in line {after} between the two")
+            let store = words::step(instance, thread, thread.step(o.fence_after));
+            format!("{kind} in line {after} after `{store}`")
         }
         (after, _) => format!("{kind} after line {after}"),
     }

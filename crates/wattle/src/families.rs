@@ -242,7 +242,10 @@ pub fn scope(task: &OpenTask<'_>, options: &Options) -> Scope {
             let cells = program.regions.iter().map(|r| r.ty);
             let registers = program.families.iter().flat_map(|f| &f.registers);
             let mut types = cells.chain(registers.map(|r| r.ty));
-            (None, types.all(|ty| ty != Type::Int))
+            (
+                None,
+                types.all(|ty| ty != Type::Int) || crate::values::few(program),
+            )
         }
     };
     let data = if finite {

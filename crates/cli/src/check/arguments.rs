@@ -2,7 +2,7 @@
 
 use super::super::batch::Files;
 use super::super::budget::Budget;
-use super::super::format::Formatted;
+use super::super::format::{Format, Formatted};
 use super::super::models::{self, Model};
 use super::super::{signals, units};
 use clap::{Args, ValueEnum};
@@ -207,7 +207,9 @@ impl Arguments {
                 false => AuditPolicy::Always,
             },
             assume_no_wrap: !self.assume.is_empty(),
-            explain: !self.quiet && !self.is_silent(),
+            // A page and a form for machines have the reason whatever the terminal shows.
+            explain: !self.is_silent()
+                && (!self.quiet || self.report.is_some() || self.format.get() != Format::Text),
         }
     }
 

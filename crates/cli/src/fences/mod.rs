@@ -10,6 +10,7 @@ use super::subject::{self, Failure};
 use super::{budget::Budget, output, progress, units};
 use clap::{Args, ValueEnum};
 use report::Report;
+pub use report::fence_at;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wattle::family_fences;
@@ -369,7 +370,8 @@ fn one(
                 std::fs::write(path, &written)
                     .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
                 let new = path.display().to_string();
-                report.difference = Some(diff(&source.name, &new, text, &written));
+                report.difference =
+                    (written != *text).then(|| diff(&source.name, &new, text, &written));
                 report.written = Some(new);
             }
             // What was found is told all the same.

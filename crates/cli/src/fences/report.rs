@@ -277,23 +277,12 @@ impl Report<'_> {
 
     /// `fence after line 10`, `lock prefix in line 3`
     fn words(&self, site: Site, place: &SourcePlace) -> String {
-        let lines = words::all(place.at.iter().map(|(line, _)| line.to_string()));
-        let lines = match place.at.len() {
-            0 => format!(
-                "at {}",
-                place.label.as_deref().unwrap_or("a place without a name")
-            ),
-            1 => format!("line {lines}"),
-            _ => format!("lines {lines}"),
-        };
-        let found = !place.at.is_empty();
-        match (site.kind, place.behind) {
-            (SiteKind::Swap(_), _) => format!("the store in {lines} becomes atomic"),
-            (SiteKind::Lock(_), _) if self.asm => format!("lock prefix in {lines}"),
-            (SiteKind::Lock(_), _) => format!("the statement in {lines} becomes atomic"),
-            (kind, true) => format!("{} after {lines}", kind.keyword()),
-            (kind, false) if found => format!("{} before {lines}", kind.keyword()),
-            (kind, false) => format!("{} {lines}", kind.keyword()),
+        let lines = lines(place);
+        match site.kind {
+            SiteKind::Swap(_) => format!("the store in {lines} becomes atomic"),
+            SiteKind::Lock(_) if self.asm => format!("lock prefix in {lines}"),
+            SiteKind::Lock(_) => format!("the statement in {lines} becomes atomic"),
+            SiteKind::Fence(_) | SiteKind::StoreFence(_) => fence_at(site.kind, place),
         }
     }
 
@@ -444,6 +433,36 @@ impl Report<'_> {
     fn fence_line(&self, f: &FenceReport) -> String {
         let place = f.place.as_deref().unwrap_or_default();
         format!("  {:<10} {place}\n             {}\n", f.thread, f.why)
+    }
+}
+
+/// `line 3`, `lines 3 and 4`
+fn lines(place: &SourcePlace) -> String {
+    let lines = words::all(place.at.iter().map(|(line, _)| line.to_string()));
+    match place.at.len() {
+        0 => {
+            let label = place.label.as_deref();
+            format!("at {}", label.unwrap_or("a place without a name"))
+        }
+        1 => format!("line {lines}"),
+        _ => format!("lines {lines}"),
+    }
+}
+
+/// `fence after line 10`
+pub fn fence_at(kind: SiteKind, place: &SourcePlace) -> String {
+    let fence = match kind {
+        SiteKind::StoreFence(_) => "store fence",
+        SiteKind::Fence(_) | SiteKind::Lock(_) | SiteKind::Swap(_) => kind.keyword(),
+    };
+    let lines = lines(place);
+    match (place.behind, place.at.is_empty()) {
+        (true, _) => match &place.within {
+            Some(statement) => format!("{fence} in {lines} after `{statement}`"),
+            None => format!("{fence} after {lines}"),
+        },
+        (false, false) => format!("{fence} before {lines}"),
+        (false, true) => format!("{fence} {lines}"),
     }
 }
 

@@ -170,13 +170,12 @@ fn z3_says_the_same() {
     for (file, holds, rest) in programs(&s) {
         let text = shown(&file, "smt2", &rest).expect("it is written");
         let wanted_first = text.contains("; sat: it is never reached");
-        // Loops and buffers take it far longer than they take us: it is asked about what ends.
-        let own = std::fs::read_to_string(&file).unwrap_or_default();
-        if !rest.is_empty() || own.contains("while") || own.contains("loop") {
+        // Pending stores as variables take it far longer than they take us.
+        if !rest.is_empty() {
             continue;
         }
         let path = s.file("clauses.smt2", &text);
-        let out = Command::new("z3").args(["rlimit=20000000", &path]).output();
+        let out = Command::new("z3").args(["rlimit=60000000", &path]).output();
         let out = out.expect("it runs");
         let told = String::from_utf8_lossy(&out.stdout).trim().to_string();
         // Products and quotients of variables are beyond what it decides.

@@ -245,6 +245,27 @@ fn a_wattle_toml_says_what_files_do_not() {
     assert!(r.err.contains("wattle.toml"), "{}", r.err);
 }
 
+/// The time that a `wattle.toml` gives a file is the time of each of its controls too.
+#[test]
+fn controls_have_the_time_of_their_file() {
+    let s = Scratch::new();
+    let config = "timeout = \"0s\"\n[[program]]\nfile = \"long.wtl\"\ntimeout = \"60s\"\n[[program]]\nfile = \"short.wtl\"\n";
+    s.file("d/wattle.toml", config);
+    s.file("d/long.wtl", FENCED);
+    s.file("d/short.wtl", FENCED);
+    let r = run(&["test", &s.path("d"), "--control"]);
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    let said = "long.wtl: tso holds, 2 controls noticed";
+    assert!(r.out.contains(said), "{}", r.out);
+    let open = r.out.matches("short.wtl: without the fence").count();
+    assert_eq!(open, 2, "{}", r.out);
+    // What the command line says is for those of whom the file says nothing.
+    s.file("d/wattle.toml", config.replace("timeout = \"0s\"\n", ""));
+    let r = run(&["test", &s.path("d"), "--control", "--timeout", "0s"]);
+    assert_eq!(r.code, 3, "{}{}", r.out, r.err);
+    assert!(r.out.contains(said), "{}", r.out);
+}
+
 #[test]
 fn special_files_are_skipped_and_unreadable_ones_told() {
     let s = Scratch::new();

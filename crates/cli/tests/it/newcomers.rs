@@ -177,4 +177,43 @@ fn the_last_lines_of_litmus() {
     assert!(lines[0].starts_with("Hash="), "{}", r.out);
     assert!(lines[1].starts_with("Time SB "), "{}", r.out);
     assert!(lines[2].starts_with("Observation SB"), "{}", r.out);
+    let r = run(&["litmus", &file, "-q"]);
+    assert_eq!(r.out, "Observation SB Sometimes 1 3\n");
+    let r = run(&["litmus", &file, "-q", "--model", "all"]);
+    let said = "SC: Observation SB Never 0 3\nTSO: Observation SB Sometimes 1 3\nPSO: Observation SB Sometimes 1 3\n";
+    assert_eq!((r.code, r.out.as_str()), (1, said), "{}", r.err);
+}
+
+/// Where nothing is changed there is no difference to show.
+#[test]
+fn nothing_written_has_no_difference() {
+    let s = Scratch::new();
+    let fenced = root().join("examples/peterson-fenced.wtl");
+    let (fenced, out) = (fenced.display().to_string(), s.path("same.wtl"));
+    let r = run(&["fences", &fenced, "--write", &out]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    assert!(!r.out.contains("---"), "{}", r.out);
+    let same = std::fs::read(&out).expect("it is written");
+    assert_eq!(same, std::fs::read(&fenced).expect("it is there"));
+    let r = run(&["fences", &fenced, "--write", &out, "--json"]);
+    assert!(r.out.contains("\"diff\":null"), "{}", r.out);
+}
+
+/// What the terminal does not show is still on the page and in the JSON.
+#[test]
+fn quiet_is_about_the_terminal() {
+    let s = Scratch::new();
+    let peterson = root().join("examples/peterson.wtl").display().to_string();
+    let page = s.path("page.html");
+    let r = run(&["check", "-q", &peterson, "--report", &page]);
+    assert_eq!(
+        (r.code, r.out.as_str()),
+        (1, "violated on TSO\n"),
+        "{}",
+        r.err
+    );
+    let page = std::fs::read_to_string(page).expect("it is written");
+    assert!(page.contains("overtook") && page.contains("fence after line 10"));
+    let r = run(&["check", "-q", &peterson, "--json"]);
+    assert!(r.out.contains("\"fence after line 10\""), "{}", r.out);
 }

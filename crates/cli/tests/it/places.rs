@@ -133,8 +133,9 @@ fn needed_fences_come_with_their_run() {
         r.out
     );
     assert!(
-        r.out
-            .contains("from none: 1 fence, fence after line 2 in p, and fewer do not suffice"),
+        r.out.contains(
+            "from none: 1 fence, fence in line 2 after `x = 1` in p, and fewer do not suffice"
+        ),
         "{}",
         r.out
     );
@@ -351,9 +352,9 @@ fn a_seqlock_in_a_for_loop() {
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
     for told in [
         "2 fences for safety on PSO, and fewer do not suffice",
-        "fence store after line 4\n",
+        "store fence after line 4\n",
         "without it writer can store a before its store to seq is in memory",
-        "fence store after line 6\n",
+        "store fence after line 6\n",
         "without it writer can store seq before its store to b is in memory",
     ] {
         assert!(r.out.contains(told), "{told}\n{}", r.out);

@@ -79,3 +79,38 @@ fn one_thread_is_no_threads() {
     let r = run(&["robust", &file]);
     assert!(r.out.contains("(1 thread, "), "{}", r.out);
 }
+
+/// A place has the same words wherever it is told.
+#[test]
+fn the_same_place_in_the_same_words() {
+    let peterson = root().join("examples/peterson.wtl").display().to_string();
+    let place = "fence after line 10";
+    for command in ["check", "fences", "robust"] {
+        let r = run(&[command, &peterson]);
+        assert!(r.out.contains(place), "{command}: {}", r.out);
+    }
+    let r = run(&["robust", &peterson, "--json"]);
+    let said = format!("\"place\":\"{place}\"");
+    assert!(r.out.contains(&said), "{}", r.out);
+    // In a line with others, the statement is named.
+    let sb = root().join("examples/litmus-sb.wtl").display().to_string();
+    for command in ["check", "fences", "robust"] {
+        let r = run(&[command, &sb]);
+        let said = "fence in line 5 after `x = 1`";
+        assert!(r.out.contains(said), "{command}: {}", r.out);
+    }
+    let s = Scratch::new();
+    let text = "shared data, ready;
+        thread writer {
+            data = 1;
+            ready = 1;
+        }
+        thread reader { local r, d; r = ready; d = data; }
+        finally !(reader.r == 1 && reader.d == 0);";
+    let file = s.file("passing.wtl", text);
+    for command in ["check", "fences", "robust"] {
+        let r = run(&[command, "-m", "pso", &file]);
+        let said = "store fence after line 3";
+        assert!(r.out.contains(said), "{command}: {}", r.out);
+    }
+}

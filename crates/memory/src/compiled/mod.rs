@@ -33,7 +33,7 @@ pub use code::{Code, Flaw};
 pub use menu::{Menu, Menus, UNKNOWN, disjoint};
 pub use pack::Field;
 pub use persistent::{Chosen, Offer};
-pub use ranges::{Range, Ranges, Slot, are_few};
+pub use ranges::{Range, Ranges, Slot, are_bounded, are_few};
 pub use run::{Found, Notes, Sink, Stuck};
 pub use unpack::{Row, Unpack};
 pub use view::{Observed, View};

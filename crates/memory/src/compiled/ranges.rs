@@ -115,6 +115,21 @@ pub fn are_few(instance: &Instance) -> bool {
     closed && all.all(|i| i.hi.abs_diff(i.lo) < FEW)
 }
 
+/// Whether registers and cells take finitely many values each, by their types or because no step leads out of
+/// some, whatever the order. `false` may mean that this is not known.
+pub fn are_bounded(instance: &Instance) -> bool {
+    let (guess, closed) = Guess::infer(instance);
+    let types = instance.cells.iter().map(|c| c.ty).chain(
+        (instance.threads.iter())
+            .flat_map(|t| &t.registers)
+            .map(|r| r.ty),
+    );
+    let all = guess.cells.iter().chain(guess.registers.iter().flatten());
+    let inside =
+        |(i, ty): (&Interval, Type)| ty.bounds().is_some() || (i.lo > i64::MIN && i.hi < i64::MAX);
+    closed && all.zip(types).all(inside)
+}
+
 impl Ranges {
     pub fn infer(instance: &Instance) -> Self {
         let (guess, _) = Guess::infer(instance);

@@ -5,6 +5,7 @@
 //! model comes in before, as a program with its buffers as variables.
 
 mod bounds;
+mod control;
 mod lower;
 pub mod promela;
 pub mod smt2;

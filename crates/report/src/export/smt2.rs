@@ -1,7 +1,9 @@
-//! The program as constrained Horn clauses in SMT-LIB 2: one predicate, `reached`, over where threads are and what
-//! memory and registers hold. Numbers are mathematical integers, so everything is exact: wrap-around is a remainder.
+//! The program as constrained Horn clauses in SMT-LIB 2: for each control state (where all threads are) a predicate
+//! over what memory and registers hold. Numbers are mathematical integers, so everything is exact: wrap-around is
+//! a remainder.
 
-use super::{System, Title, Transition, Var, refused};
+use super::control::{self, Place};
+use super::{System, Title, Transition, Var, Variable, refused};
 use std::fmt::Write;
 use wattle_evidence::Refusal;
 use wattle_model::instance::{Initial, Instance};
@@ -9,6 +11,8 @@ use wattle_model::{Expr, Op1, Op2, Span};
 
 /// The widest operands of bit operators that are written bit by bit.
 const MOST_BITS: u32 = 16;
+/// More control states than this are not written down.
+const MOST_PLACES: usize = 20_000;
 
 /// The program and a question about it, or only its assertions and faults.
 pub fn text(
@@ -17,7 +21,16 @@ pub fn text(
     title: &Title<'_>,
 ) -> Result<String, Refusal> {
     let system = System::new(instance, question)?;
-    let printer = Printer { system: &system };
+    let Some(places) = control::reachable(&system, MOST_PLACES) else {
+        let why = format!(
+            "more than {MOST_PLACES} control states are not written down; fewer threads have fewer"
+        );
+        return Err(refused(Span::NONE, why));
+    };
+    let printer = Printer {
+        system: &system,
+        control: control::variables(&system),
+    };
     let remark = |text: &str| text.replace(['\n', '\r'], " ");
     let (sat, unsat) = match system.minds_faults {
         true => ("the property holds", "it is violated"),
@@ -32,30 +45,45 @@ pub fn text(
         remark(title.memory),
         remark(title.property)
     );
-    for v in &system.variables {
+    for v in printer.data() {
         let _ = writeln!(out, "; {}: {}", v.name, remark(&v.source));
     }
-    let sorts = vec!["Int"; system.variables.len()].join(" ");
-    let _ = writeln!(out, "(declare-fun reached ({sorts}) Bool)");
-    let now = printer.state(&[], Span::NONE)?;
+    let order: Vec<String> = (system.variables.iter())
+        .filter(|v| control::is_control(v.var))
+        .map(|v| remark(&v.source))
+        .collect();
+    let _ = writeln!(
+        out,
+        "; the numbers of a predicate's name: {}",
+        order.join(", ")
+    );
+    let sorts = vec!["Int"; printer.data().count()].join(" ");
+    for place in &places {
+        let _ = writeln!(out, "(declare-fun {} ({sorts}) Bool)", name(place));
+    }
     let mut first = Vec::new();
-    for v in &system.variables {
+    for v in printer.data() {
         let bounds = match v.init {
             Initial::Value(value) => Some((value, value)),
             Initial::Any => v.ty.bounds(),
         };
         first.extend(bounds.map(|b| between(&v.name, b)));
     }
-    printer.clause(&mut out, None, &first, &now);
-    for step in &system.transitions {
-        printer.step(&mut out, step, &now)?;
-    }
-    if let Some(target) = &system.target {
-        let span = question.and_then(|q| instance.questions.get(q));
-        let span = span.map_or(Span::NONE, |q| q.span);
-        out.push_str("; what is asked\n");
-        let target = printer.truth(target, span)?;
-        printer.clause(&mut out, None, &[now, target], "false");
+    let begun = printer.state(&control::first(&system), &[], Span::NONE)?;
+    printer.clause(&mut out, None, &first, &begun);
+    let span = question.and_then(|q| instance.questions.get(q));
+    let span = span.map_or(Span::NONE, |q| q.span);
+    for place in &places {
+        let now = printer.state(place, &[], Span::NONE)?;
+        for step in &system.transitions {
+            printer.step(&mut out, step, (place, &now))?;
+        }
+        let target = system.target.as_ref().map(|t| printer.known(t, place));
+        if let Some(target) = target.filter(|t| t.as_const() != Some(0)) {
+            out.push_str("; what is asked\n");
+            let target = printer.truth(&target, span)?;
+            printer.clause(&mut out, None, &[now, target], "false");
+        }
     }
     out.push_str("(check-sat)\n");
     Ok(out)
@@ -63,14 +91,33 @@ pub fn text(
 
 struct Printer<'s> {
     system: &'s System<'s>,
+    control: Vec<Var>,
+}
+
+/// The predicate of a control state.
+fn name(place: &Place) -> String {
+    place.iter().fold(String::from("reached"), |mut name, at| {
+        let _ = write!(name, "_{at}");
+        name
+    })
 }
 
 /// The value that a step chooses.
 const CHOSEN: &str = "chosen";
 
-impl Printer<'_> {
+impl<'s> Printer<'s> {
+    /// What predicates are about.
+    fn data(&self) -> impl Iterator<Item = &'s Variable> {
+        let all = self.system.variables.iter();
+        all.filter(|v| !control::is_control(v.var))
+    }
+
+    fn known(&self, e: &Expr<Var>, place: &Place) -> Expr<Var> {
+        control::known(e, &self.control, place)
+    }
+
     fn clause(&self, out: &mut String, chosen: Option<&str>, body: &[String], head: &str) {
-        let names = self.system.variables.iter().map(|v| v.name.as_str());
+        let names = self.data().map(|v| v.name.as_str());
         let all: Vec<String> = (names.chain(chosen))
             .map(|name| format!("({name} Int)"))
             .collect();
@@ -81,9 +128,19 @@ impl Printer<'_> {
         };
     }
 
-    fn step(&self, out: &mut String, step: &Transition, now: &str) -> Result<(), Refusal> {
+    /// What a step does in a control state.
+    fn step(
+        &self,
+        out: &mut String,
+        step: &Transition,
+        (place, now): (&Place, &str),
+    ) -> Result<(), Refusal> {
+        let guard = self.known(&step.guard, place);
+        if guard.as_const() == Some(0) {
+            return Ok(());
+        }
         let _ = writeln!(out, "; line {}", step.span.line);
-        let mut body = vec![now.to_string(), self.truth(&step.guard, step.span)?];
+        let mut body = vec![now.to_string(), self.truth(&guard, step.span)?];
         let range = step.chosen.flatten();
         body.extend(range.map(|r| between(CHOSEN, r)));
         let chosen = step.chosen.map(|_| CHOSEN);
@@ -98,24 +155,31 @@ impl Printer<'_> {
         if step.when != Expr::TRUE {
             body.push(self.truth(&step.when, step.span)?);
         }
-        let next = self.state(&step.updates, step.span)?;
+        let there = control::moved(&step.updates, &self.control, place);
+        let next = self.state(&there, &step.updates, step.span)?;
         self.clause(out, chosen, &body, &next);
         Ok(())
     }
 
-    /// The predicate after some updates.
-    fn state(&self, updates: &[(Var, Expr<Var>)], at: Span) -> Result<String, Refusal> {
-        let mut out = String::from("(reached");
-        for v in &self.system.variables {
+    /// The predicate of a control state after some updates of data.
+    fn state(
+        &self,
+        place: &Place,
+        updates: &[(Var, Expr<Var>)],
+        at: Span,
+    ) -> Result<String, Refusal> {
+        let mut values = Vec::new();
+        for v in self.data() {
             let update = updates.iter().find(|(var, _)| *var == v.var);
-            let value = match update {
+            values.push(match update {
                 Some((_, e)) => self.term(e, at)?,
                 None => v.name.clone(),
-            };
-            let _ = write!(out, " {value}");
+            });
         }
-        out.push(')');
-        Ok(out)
+        Ok(match values.is_empty() {
+            true => name(place),
+            false => format!("({} {})", name(place), values.join(" ")),
+        })
     }
 
     fn truth(&self, e: &Expr<Var>, at: Span) -> Result<String, Refusal> {
