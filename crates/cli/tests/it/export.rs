@@ -175,7 +175,7 @@ fn z3_says_the_same() {
             continue;
         }
         let path = s.file("clauses.smt2", &text);
-        let out = Command::new("z3").args(["rlimit=60000000", &path]).output();
+        let out = Command::new("z3").args(["rlimit=40000000", &path]).output();
         let out = out.expect("it runs");
         let told = String::from_utf8_lossy(&out.stdout).trim().to_string();
         // Products and quotients of variables are beyond what it decides.
