@@ -248,11 +248,7 @@ fn exploring_finds_what_a_claim_to_have_explored_hides() {
         (MemoryModel::Pso, false),
     ] {
         let task = task(&instance, model);
-        let explored = Certificate::Explored(Explored {
-            model,
-            states: 1,
-            unreached: None,
-        });
+        let explored = Certificate::Explored(Explored::new(model, 1));
         let told = audit(&task, &explored, &Control::unlimited());
         match fine {
             true => assert!(told.is_ok(), "{told:?}"),
