@@ -332,6 +332,19 @@ fn the_auditor_misses_every_view_that_is_missing() {
     }
 }
 
+/// The same views are no proof where one of them is bad.
+#[test]
+fn bad_views_are_noticed() {
+    for model in MemoryModel::ALL {
+        let (mut system, whole) = tickets(model);
+        system.bad[0].body = wattle_model::array::Formula::TRUE;
+        // Of two threads: one that is alone is looked at before.
+        system.bad[0].params = vec!["p".into(), "q".into()];
+        let wrong = audit(&system, &Certificate::Views(whole), model);
+        assert!(matches!(wrong, Some(AuditError::Bad { .. })), "{wrong:?}");
+    }
+}
+
 #[test]
 fn damaged_certificates_are_refused() {
     let (system, whole) = tickets(MemoryModel::Tso);
