@@ -282,8 +282,22 @@ transition enter ([p]) requires { PC[p] = Wait && Serving = My[p] } { PC[p] := I
 transition leave ([p]) requires { PC[p] = In } { PC[p] := Out; Serving := My[p] + 1 }
 ";
 
+/// Stores that wait: a view without one is reached when it drains, by one of the two or by another.
+const STORES: &str = "
+type loc = A | B
+array PC[proc] : loc
+weak var X : bool
+init (p) { PC[p] = A && X = False }
+unsafe (p q) { PC[p] = A && PC[q] = A && PC[p] = B }
+transition put ([p]) requires { PC[p] = A } { PC[p] := B; X := True }
+";
+
 fn tickets(model: MemoryModel) -> (ArraySystem, Views) {
-    let Some(system) = wattle_syntax::cubicle::parse(TICKETS).system else {
+    proved(TICKETS, model)
+}
+
+fn proved(text: &str, model: MemoryModel) -> (ArraySystem, Views) {
+    let Some(system) = wattle_syntax::cubicle::parse(text).system else {
         panic!("does not parse")
     };
     let Ok(compiled) = Compiled::new(&system, model) else {
@@ -301,8 +315,9 @@ fn tickets(model: MemoryModel) -> (ArraySystem, Views) {
 
 #[test]
 fn the_auditor_misses_every_view_that_is_missing() {
-    for model in MemoryModel::ALL {
-        let (system, whole) = tickets(model);
+    let both = [TICKETS, STORES];
+    for (model, text) in MemoryModel::ALL.iter().flat_map(|m| both.map(|t| (*m, t))) {
+        let (system, whole) = proved(text, model);
         let certificate = Certificate::Views(whole.clone());
         assert_eq!(
             audit(&system, &certificate, model).map(|e| e.to_string()),
@@ -329,6 +344,19 @@ fn the_auditor_misses_every_view_that_is_missing() {
             );
             assert!(noticed, "{model} without {gone}: {wrong:?}");
         }
+    }
+}
+
+/// The same views are no proof where one of them is bad.
+#[test]
+fn bad_views_are_noticed() {
+    for model in MemoryModel::ALL {
+        let (mut system, whole) = tickets(model);
+        system.bad[0].body = wattle_model::array::Formula::TRUE;
+        // Of two threads: one that is alone is looked at before.
+        system.bad[0].params = vec!["p".into(), "q".into()];
+        let wrong = audit(&system, &Certificate::Views(whole), model);
+        assert!(matches!(wrong, Some(AuditError::Bad { .. })), "{wrong:?}");
     }
 }
 
