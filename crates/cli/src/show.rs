@@ -213,9 +213,14 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
             marks((&program, gaps), &instance, &counts, (model, control))?
         }
     };
+    // What is drawn of compiled code is no text of its author.
+    let text = match source.language {
+        InputLanguage::Program(_) => source.text.as_str(),
+        InputLanguage::Code | InputLanguage::Cubicle => "",
+    };
     Ok(match arguments.form {
-        Form::Dot => dot::graph(&instance, &marks),
-        _ => threads(&instance, &marks),
+        Form::Dot => dot::graph(&instance, &marks, text),
+        _ => threads(&instance, &marks, text),
     })
 }
 

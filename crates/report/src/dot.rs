@@ -8,7 +8,7 @@ use wattle_model::{Instance, LocationId, StepId, ThreadId};
 
 /// One cluster per thread. Visible steps are bold, local ones thin; ended locations are doubled;
 /// places of fences are filled.
-pub fn graph(instance: &Instance, marks: &[Mark]) -> String {
+pub fn graph(instance: &Instance, marks: &[Mark], source: &str) -> String {
     let mut out = String::from("digraph program {\n  node [shape=circle, fontsize=10];\n");
     for (id, copies) in threads::families(instance) {
         let (t, thread) = (id.index(), instance.thread(id));
@@ -46,7 +46,7 @@ pub fn graph(instance: &Instance, marks: &[Mark]) -> String {
             );
         }
         for (s, step) in thread.steps.iter().enumerate() {
-            let mut label = words::step(instance, thread, step);
+            let mut label = words::written(source, instance, thread, step);
             if step.span.is_some() {
                 let _ = write!(label, "  :{}", step.span.line);
             }

@@ -33,6 +33,39 @@ pub fn cell(state: &Snapshot, thread: ThreadId, place: &Address) -> Option<CellI
     }
 }
 
+/// A step for graphs: the author's text where a statement is one step, else what it does. Without a source the
+/// text is empty.
+pub fn written(source: &str, instance: &Instance, thread: &Thread, step: &Step) -> String {
+    let place = |s: &Step| (s.span.start, s.span.end);
+    let alone = thread.steps.iter().filter(|s| place(s) == place(step));
+    let whole = match &step.action {
+        Action::Load { register, .. } => !is_temporary(&thread.registers[register.index()].name),
+        Action::Skip
+        | Action::Assign { .. }
+        | Action::Havoc { .. }
+        | Action::Assert { .. }
+        | Action::Store { .. }
+        | Action::Fence(_)
+        | Action::Lock
+        | Action::Unlock => true,
+        Action::Assume(_) | Action::AtomicBegin(_) | Action::AtomicEnd => false,
+    };
+    let text = source.get(step.span.start as usize..step.span.end as usize);
+    let text = text.map(|t| t.trim_end_matches(';').trim());
+    match text {
+        Some(text)
+            if whole
+                && step.span.is_some()
+                && alone.count() == 1
+                && !text.is_empty()
+                && !text.contains('\n') =>
+        {
+            text.to_string()
+        }
+        _ => self::step(instance, thread, step),
+    }
+}
+
 /// What a step does, without a state: for graphs.
 pub fn step(instance: &Instance, thread: &Thread, step: &Step) -> String {
     let standing = Standing {

@@ -60,6 +60,8 @@ fn threads_and_fences_as_a_picture() {
     let file = example("peterson.wtl");
     let plain = picture(&["show", &file, "--as", "svg"]);
     assert!(plain.contains(">critical</text>"), "{plain}");
+    // In the author's words.
+    assert!(plain.contains(">flag[self] = 1  :9</text>"), "{plain}");
     assert!(!plain.contains(">fence</text>"), "{plain}");
     let fenced = picture(&["show", &file, "--as", "svg", "--fences", "tso"]);
     assert_eq!(fenced.matches(">fence</text>").count(), 1, "one per family");
@@ -199,7 +201,7 @@ fn thread_graphs_are_in_the_words_of_the_source() {
         "read turn",
         "assume turn == 1",
         "skip",
-        "flag[0] = 0",
+        "flag[self] = 0",
     ];
     let places: Vec<usize> = order.iter().map(|t| place(t)).collect();
     assert!(places.is_sorted(), "{places:?}\n{}", r.out);

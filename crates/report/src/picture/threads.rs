@@ -38,12 +38,12 @@ const COLOURS: [&str; 6] = [
     "#2f6f9f", "#b3541e", "#5b7f2b", "#7b4b94", "#a3712a", "#2d7d74",
 ];
 
-/// All threads, with marks where fences go.
-pub fn threads(instance: &Instance, marks: &[Mark]) -> String {
+/// All threads, with marks where fences go, in the words of their source if it is there.
+pub fn threads(instance: &Instance, marks: &[Mark], source: &str) -> String {
     let mut page = Canvas::default();
     let (mut x, mut y, mut height, mut widest) = (GAP / 2.0, GAP / 2.0, 0.0f64, 0.0f64);
     for (t, copies) in families(instance) {
-        let panel = Panel::new(instance, t, copies, marks);
+        let panel = Panel::new((instance, source), t, copies, marks);
         let (canvas, w, h) = panel.draw();
         if x > GAP && x + w > PAGE {
             (x, y, height) = (GAP / 2.0, y + height + GAP, 0.0);
@@ -84,6 +84,7 @@ enum Row {
 
 struct Panel<'i> {
     instance: &'i Instance,
+    source: &'i str,
     thread: &'i Thread,
     rows: Vec<Row>,
     /// The row of each location.
@@ -93,10 +94,16 @@ struct Panel<'i> {
 }
 
 impl<'i> Panel<'i> {
-    fn new(instance: &'i Instance, t: ThreadId, copies: usize, marks: &[Mark]) -> Self {
+    fn new(
+        (instance, source): (&'i Instance, &'i str),
+        t: ThreadId,
+        copies: usize,
+        marks: &[Mark],
+    ) -> Self {
         let thread = instance.thread(t);
         let mut panel = Panel {
             instance,
+            source,
             thread,
             rows: Vec::new(),
             row_of: BTreeMap::new(),
@@ -161,7 +168,7 @@ impl<'i> Panel<'i> {
 
     fn text(&self, s: StepId) -> String {
         let step = self.thread.step(s);
-        let mut text = words::step(self.instance, self.thread, step);
+        let mut text = words::written(self.source, self.instance, self.thread, step);
         if step.span.is_some() {
             text.push_str(&format!("  :{}", step.span.line));
         }
