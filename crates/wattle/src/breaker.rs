@@ -102,9 +102,10 @@ impl Engine for Small {
                     }
                     Ok((Explored::Closed { .. } | Explored::Unclear(_) | Explored::Cut(_), _))
                     | Err(_) => complete.push(counts),
-                    Ok((Explored::Stopped(Stop::Memory), _)) if control.stop().is_none() => {}
                     Ok((Explored::Stopped(stop), _)) => {
-                        return undecided(Reason::stopped(stop, NAME));
+                        if let Some(stop) = real(stop, control) {
+                            return undecided(Reason::stopped(stop, NAME));
+                        }
                     }
                 }
             }
@@ -135,6 +136,14 @@ impl Engine for Small {
     }
 }
 
+/// Why everything stops, if it does: enough states of one instance are told as too much memory.
+fn real(stop: Stop, control: &Control<'_>) -> Option<Stop> {
+    match (control.stop(), stop) {
+        (None, Stop::Memory) => None,
+        (told, stop) => Some(told.unwrap_or(stop)),
+    }
+}
+
 /// A bad run from one of the beginnings that matter.
 fn from_beginnings(task: &Task<'_>, control: &Control<'_>) -> Result<(Trace, Progress), Reason> {
     let mut seen = Progress::default();
@@ -150,13 +159,12 @@ fn from_beginnings(task: &Task<'_>, control: &Control<'_>) -> Result<(Trace, Pro
         seen.memory = seen.memory.max(effort.memory);
         match explored {
             Explored::Bad(trace) => return Ok((trace, seen)),
-            Explored::Stopped(stop) if stop != Stop::Memory || control.stop().is_some() => {
-                return Err(Reason::stopped(stop, NAME));
+            Explored::Stopped(stop) => {
+                if let Some(stop) = real(stop, control) {
+                    return Err(Reason::stopped(stop, NAME));
+                }
             }
-            Explored::Closed { .. }
-            | Explored::Unclear(_)
-            | Explored::Cut(_)
-            | Explored::Stopped(_) => {}
+            Explored::Closed { .. } | Explored::Unclear(_) | Explored::Cut(_) => {}
         }
     }
     Err(Reason::Other("no beginning was seen to break it".into()))
