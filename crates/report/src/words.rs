@@ -128,32 +128,45 @@ impl Standing<'_> {
         e.display(&leaf).to_string()
     }
 
-    /// What a register holds here, if the only way here says so.
+    /// What a register holds here, if all ways here say the same.
     fn meaning(self, r: RegisterId) -> Option<String> {
-        let mut at = self.at;
-        for _ in 0..BACK {
-            let mut incoming = self.thread.steps.iter().filter(|s| s.target == at);
-            let step = incoming.next().filter(|_| incoming.next().is_none())?;
-            at = step.source;
-            let there = Standing {
-                at,
-                depth: self.depth - 1,
-                ..self
-            };
-            match &step.action {
-                Action::Load { register, place } if *register == r => {
-                    return Some(there.place(place));
+        let mut found: Option<&Step> = None;
+        let (mut met, mut next) = (vec![self.at], 0);
+        while let Some(at) = met.get(next).copied() {
+            next += 1;
+            let mut incoming = self
+                .thread
+                .steps
+                .iter()
+                .filter(|s| s.target == at)
+                .peekable();
+            if next > BACK || incoming.peek().is_none() {
+                return None;
+            }
+            for step in incoming {
+                match step.action.written() == Some(r) {
+                    true if found.is_some_and(|f| !std::ptr::eq(f, step)) => return None,
+                    true => found = Some(step),
+                    false if met.contains(&step.source) => {}
+                    false => met.push(step.source),
                 }
-                Action::Assign { register, value } if *register == r => {
-                    let text = there.expression(value);
-                    let is_leaf = matches!(value, Expr::Const(_) | Expr::Atom(_));
-                    return Some(if is_leaf { text } else { format!("({text})") });
-                }
-                Action::Havoc { register, .. } if *register == r => return None,
-                _ => {}
             }
         }
-        None
+        let step = found?;
+        let there = Standing {
+            at: step.source,
+            depth: self.depth - 1,
+            ..self
+        };
+        if let Some(place) = step.action.loaded() {
+            return Some(there.place(place));
+        }
+        let Action::Assign { value, .. } = &step.action else {
+            return None;
+        };
+        let text = there.expression(value);
+        let is_leaf = matches!(value, Expr::Const(_) | Expr::Atom(_));
+        Some(if is_leaf { text } else { format!("({text})") })
     }
 
     fn place(self, place: &Address) -> String {
