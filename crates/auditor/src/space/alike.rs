@@ -75,6 +75,7 @@ impl Alike {
         // The epochs of PSO are not told apart in shapes.
         let told = |c: &Class| task.model != MemoryModel::Pso || !fences(task.instance, c);
         classes.retain(|c| c.threads.len() > 1 && told(c));
+        classes.iter_mut().for_each(Class::mirror);
         let shapes = |c: &Class| Shapes {
             of_part: vec![Vec::new(); c.threads.len()],
             of_shape: vec![Vec::new(); c.threads.len()],
@@ -177,6 +178,16 @@ impl Class {
         self.threads.push(t);
         self.own.push(new);
         true
+    }
+
+    /// Of two threads each may name what goes with the other, which then changes places as well. (Of three nobody does: it
+    /// would be another cell after the other two have changed places.)
+    fn mirror(&mut self) {
+        if let [a, b] = &mut self.own[..] {
+            let mine = a.clone();
+            a.extend_from_slice(b);
+            b.extend(mine);
+        }
     }
 }
 
