@@ -5,7 +5,6 @@ use super::subject::{self, Failure, File};
 use super::{budget::Budget, output, units};
 use clap::{Args, ValueEnum};
 use wattle::Options;
-use wattle::check::property_text;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_auditor::{
@@ -183,24 +182,14 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
             return Err(fail(reason, Exit::Unsound));
         }
     };
-    let demanded = wattle::Options {
-        progress: true,
-        ..wattle::Options::default()
-    };
-    let (property, reachable) = match (&subject, kept.question) {
-        (Subject::Program(program), _) if kept.live.is_some() => {
-            let program = wattle::runs::demanding(program, &demanded);
-            let demand = kept.live.and_then(|(d, _)| program.temporal.get(d));
-            let text = demand.map(|t| wattle_model::print::temporal(&program, t));
-            (text, false)
+    let (property, reachable) = match &subject {
+        Subject::Program(program) => {
+            let asked = kept.question.filter(|_| kept.live.is_none());
+            let kind = asked.map(|q| program.properties[q].kind);
+            let text = subject::property(program, &kept);
+            (text, kind == Some(PropertyKind::Reachable))
         }
-        (Subject::Program(program), Some(q)) => {
-            let kind = program.properties[q].kind;
-            let text = property_text(program, q);
-            (Some(text), kind == PropertyKind::Reachable)
-        }
-        (Subject::Program(_), None) => (None, false),
-        (Subject::System(_), _) => (Some("unsafe".to_string()), false),
+        Subject::System(_) => (Some("unsafe".to_string()), false),
     };
     let options = Options {
         assume_no_wrap: !arguments.assume.is_empty(),

@@ -4,9 +4,12 @@ use super::exit::Exit;
 use super::subject::{self, Failure, File};
 use super::{budget::Budget, output};
 use clap::Args;
+use std::path::Path;
+use wattle::check::property_text;
 use wattle_auditor::{AuditError, audit_for_ever};
+use wattle_evidence::file::Kept;
 use wattle_evidence::{Control, EvidenceFile, Lasso, Trace};
-use wattle_model::Program;
+use wattle_model::{Instance, Program};
 use wattle_report::{json, lasso, text, walked, why};
 
 #[derive(Debug, Args)]
@@ -15,7 +18,7 @@ pub struct Arguments {
     file: File,
     /// The trace, as written by `wattle check --trace`
     trace: String,
-    /// Print the events as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Write a page with every state of the run and buttons to step through it: one file, nothing
@@ -53,35 +56,11 @@ fn replay(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure>
         fail(Exit::Unsound, reason)
     })?;
     if let Some(path) = &arguments.html {
-        let why = why::Why {
-            overtakings: why::overtakings(&task, trace, &states),
-            sc_forbids: None,
-        };
-        let (source, _) = arguments.file.load()?;
-        let properties = 0..program.properties.len();
-        let subject = wattle_explore::Subject {
-            name: source.name.clone(),
-            text: source.text.clone(),
-            instance: &instance,
-            counts: kept.counts(),
-            model: task.model,
-            properties: properties
-                .map(|q| wattle::check::property_text(&program, q))
-                .collect(),
-        };
-        // Steps of the page are events.
-        let why = why::sentences(&task, &why, &|event| event + 1);
-        let page = subject
-            .way_of(trace)
-            .and_then(|way| wattle_explore::page::of_run(&subject, &way, &why));
-        let written = page.and_then(|page| std::fs::write(path, page).map_err(|e| e.to_string()));
-        written.map_err(|e| Failure::input(e).about(path.display().to_string()))?;
-        output::answer(&format!("written to {}\n", path.display()));
+        page(arguments, path, &program, &instance, &kept, trace, &[])?;
     } else if arguments.json {
-        let mut events = json::events(&task, trace).unwrap_or_default();
-        output::locate(&arguments.file.load()?.0, &mut events);
-        let text = serde_json::to_string_pretty(&events).unwrap_or_default();
-        output::answer(&format!("{text}\n"));
+        let events = json::events(&task, trace).unwrap_or_default();
+        let end = (!walked::is_walk(&task, trace)).then(|| json::end(trace));
+        told(arguments, &program, &kept, events, end, None)?;
     } else {
         let why = why::Why {
             overtakings: why::overtakings(&task, trace, &states),
@@ -132,11 +111,17 @@ fn replay_for_ever(
             ),
         });
     }
-    if arguments.json {
-        let mut events = json::events_for_ever(&task, found).unwrap_or_default();
-        output::locate(&arguments.file.load()?.0, &mut events);
-        let text = serde_json::to_string_pretty(&events).unwrap_or_default();
-        output::answer(&format!("{text}\n"));
+    if let Some(path) = &arguments.html {
+        let replayed = found.check(&task).map(|r| lasso::why(&task, found, &r));
+        let mut ends = replayed.unwrap_or_default();
+        let round = found.stem.len() + 1;
+        ends.push(format!("From step {round} on it is repeated for ever."));
+        let trace = lasso::as_trace(found);
+        page(arguments, path, program, &instance, kept, &trace, &ends)?;
+    } else if arguments.json {
+        let events = json::events_for_ever(&task, found).unwrap_or_default();
+        let cycle = Some(found.stem.len());
+        told(arguments, program, kept, events, Some("cycle"), cycle)?;
     } else {
         let (stem, cycle) = (found.stem.len(), found.cycle.len());
         let mut answer = format!(
@@ -147,4 +132,57 @@ fn replay_for_ever(
         output::answer(&answer);
     }
     Ok(Exit::Holds)
+}
+
+/// The page of a run; `ends` is said at its end.
+fn page<E: Kept>(
+    arguments: &Arguments,
+    path: &Path,
+    program: &Program,
+    instance: &Instance,
+    kept: &EvidenceFile<E>,
+    trace: &Trace,
+    ends: &[String],
+) -> Result<(), Failure> {
+    let (source, _) = arguments.file.load()?;
+    let properties = 0..program.properties.len();
+    let subject = wattle_explore::Subject {
+        name: source.name.clone(),
+        text: source.text.clone(),
+        instance,
+        counts: kept.counts(),
+        model: kept.model,
+        properties: properties.map(|q| property_text(program, q)).collect(),
+    };
+    let page = subject
+        .way_of(trace)
+        .and_then(|way| wattle_explore::page::of_run(&subject, &way, ends));
+    let written = page.and_then(|page| std::fs::write(path, page).map_err(|e| e.to_string()));
+    written.map_err(|e| Failure::input(e).about(path.display().to_string()))?;
+    output::answer(&format!("written to {}\n", path.display()));
+    Ok(())
+}
+
+/// The object of a run that replays.
+fn told<E: Kept>(
+    arguments: &Arguments,
+    program: &Program,
+    kept: &EvidenceFile<E>,
+    mut events: Vec<json::EventReport>,
+    end: Option<&str>,
+    cycle: Option<usize>,
+) -> Result<(), Failure> {
+    output::locate(&arguments.file.load()?.0, &mut events);
+    let mut value = serde_json::json!({
+        "file": arguments.file.file,
+        "model": kept.model,
+        "property": subject::property(program, kept),
+        "trace": events,
+        "end": end,
+        "cycle": cycle,
+    });
+    output::originated("replay", &mut value);
+    let text = serde_json::to_string_pretty(&value).unwrap_or_default();
+    output::answer(&format!("{text}\n"));
+    Ok(())
 }

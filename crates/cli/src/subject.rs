@@ -4,8 +4,10 @@ use super::exit::Exit;
 use super::{output, signals};
 use clap::Args;
 use std::io::Read;
+use wattle::check::property_text;
 use wattle::input::{self, InputError, InputLanguage, Source, Subject};
-use wattle_evidence::Refusal;
+use wattle_evidence::file::Kept;
+use wattle_evidence::{EvidenceFile, Refusal};
 use wattle_model::{Counts, Instance, InstanceError, Program};
 
 #[derive(Debug, Args)]
@@ -19,6 +21,27 @@ pub struct File {
     /// x86 programs: mathematical integers instead of wrap-around
     #[arg(long)]
     pub mathematical: bool,
+}
+
+/// With what `--progress` demands.
+fn demanding(program: &Program) -> Program {
+    let options = wattle::Options {
+        progress: true,
+        ..wattle::Options::default()
+    };
+    wattle::runs::demanding(program, &options)
+}
+
+/// The property that evidence is about, as written; none if it is about assertions and faults only.
+pub fn property<E: Kept>(program: &Program, kept: &EvidenceFile<E>) -> Option<String> {
+    match kept.live {
+        Some((demand, _)) => {
+            let program = demanding(program);
+            let demand = program.temporal.get(demand)?;
+            Some(wattle_model::print::temporal(&program, demand))
+        }
+        None => kept.question.map(|q| property_text(program, q)),
+    }
 }
 
 pub fn language(name: &str) -> Result<InputLanguage, String> {
@@ -47,20 +70,16 @@ impl File {
     }
 
     /// The instance that evidence about a demand speaks of: perhaps one with progress demanded.
-    pub fn demanded<E: wattle_evidence::file::Kept>(
+    pub fn demanded<E: Kept>(
         &self,
         program: &Program,
-        kept: &wattle_evidence::EvidenceFile<E>,
+        kept: &EvidenceFile<E>,
     ) -> Result<Instance, Failure> {
         let instance = self.instance(program, &kept.counts())?;
         if kept.live_task(&instance).is_ok() {
             return Ok(instance);
         }
-        let options = wattle::Options {
-            progress: true,
-            ..wattle::Options::default()
-        };
-        self.instance(&wattle::runs::demanding(program, &options), &kept.counts())
+        self.instance(&demanding(program), &kept.counts())
     }
 
     /// The program with its numbers of threads; one without threads is refused.

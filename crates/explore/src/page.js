@@ -57,9 +57,11 @@
     document.body.dataset.step = String(at);
   }
 
-  function happened() {
-    return live ? view.history : data.views[data.views.length - 1].history;
-  }
+  // The whole run that is known here: its last state has its events and what is to be said of them.
+  const whole = () => (live ? view : data.views[data.views.length - 1]);
+  const happened = () => whole().history;
+  // The pair that *why* speaks of, once both have happened.
+  const told = () => whole().overtakings.find((o) => o.later < at);
 
   function drawState() {
     const box = element("state");
@@ -84,7 +86,11 @@
     box.replaceChildren(threads, memory);
     view.shows.forEach((q) => box.append(make("div", "answers", `this state ${data.properties[q].startsWith("reachable") ? "shows" : "violates"}: ${data.properties[q]}`)));
     if (view.end) box.append(make("div", "", view.end));
-    if (!live && at === way.length) (data.why || []).forEach((w) => box.append(make("div", "why", w)));
+    if (view.why.length) {
+      const why = make("div", "why");
+      why.append(make("b", "", "why "), view.why.join(" "));
+      box.append(why);
+    }
   }
 
   function drawChoices() {
@@ -103,11 +109,14 @@
   function drawHistory() {
     const list = make("ol");
     const events = happened();
+    const pair = told();
     events.forEach((e, i) => {
-      const item = make("li", (i + 1 === at ? "now " : "") + (e.drain ? "drain" : ""));
+      const mine = pair && (i === pair.store || i === pair.later);
+      const item = make("li", (i + 1 === at ? "now " : "") + (e.drain ? "drain " : "") + (mine ? "pair" : ""));
       item.tabIndex = 0;
       item.append(make("span", "key", String(i + 1)));
       item.append(` ${view.threads[e.thread].name}  ${e.text}${line(e.line)}`);
+      if (mine) item.append(make("span", "tag", i === pair.store ? `overtaken by ${pair.later + 1}` : `overtook ${pair.store + 1}`));
       item.addEventListener("click", () => go(i + 1));
       list.append(item);
     });
@@ -119,6 +128,8 @@
   function drawSource() {
     const pre = make("pre");
     const standing = new Map();
+    const pair = view.why.length ? told() : null;
+    const fence = pair ? pair.fence : null;
     view.threads.forEach((t) => {
       if (!t.ended && t.line > 0) standing.set(t.line, [...(standing.get(t.line) || []), t.name]);
     });
@@ -128,6 +139,11 @@
       row.append(make("span", "who", who ? who.join(",") : ""), make("span", "number", String(i + 1)), text || " ");
       row.style.display = "block";
       pre.append(row);
+      if (fence === i + 1) {
+        const put = make("span", "fence");
+        put.append(make("span", "who", ""), make("span", "number", "+"), `${text.match(/^\s*/)[0]}a fence here stops this run`);
+        pre.append(put);
+      }
     });
     element("source").replaceChildren(pre);
   }

@@ -18,11 +18,12 @@ pub fn live(subject: &Subject<'_>, begin: &Way) -> String {
     // Drawn before anything is asked.
     let first = subject.walk(begin).map(|walk| json!(subject.view(&walk)));
     let first = first.unwrap_or(Value::Null);
-    filled(subject, json!(begin), first, Value::Null, Value::Null)
+    filled(subject, json!(begin), first, Value::Null)
 }
 
-/// One file with every state of a run, and buttons to step through it.
-pub fn of_run(subject: &Subject<'_>, way: &Way, why: &[String]) -> Result<String, String> {
+/// One file with every state of a run, and buttons to step through it. `ends` is said at its end, beside what every
+/// run says.
+pub fn of_run(subject: &Subject<'_>, way: &Way, ends: &[String]) -> Result<String, String> {
     let mut views: Vec<View> = Vec::new();
     for n in 0..=way.choices.len() {
         let part = Way {
@@ -31,21 +32,19 @@ pub fn of_run(subject: &Subject<'_>, way: &Way, why: &[String]) -> Result<String
         };
         let mut view = subject.view(&subject.walk(&part)?);
         // The history is that of the last state, up to here.
-        if n < way.choices.len() {
-            view.history.clear();
+        match n < way.choices.len() {
+            true => {
+                view.history.clear();
+                view.overtakings.clear();
+            }
+            false => view.why.extend_from_slice(ends),
         }
         views.push(view);
     }
-    Ok(filled(
-        subject,
-        json!(way),
-        Value::Null,
-        json!(views),
-        json!(why),
-    ))
+    Ok(filled(subject, json!(way), Value::Null, json!(views)))
 }
 
-fn filled(subject: &Subject<'_>, way: Value, first: Value, views: Value, why: Value) -> String {
+fn filled(subject: &Subject<'_>, way: Value, first: Value, views: Value) -> String {
     let data = json!({
         "name": subject.name,
         "model": subject.model.to_string(),
@@ -54,7 +53,6 @@ fn filled(subject: &Subject<'_>, way: Value, first: Value, views: Value, why: Va
         "way": way,
         "first": first,
         "views": views,
-        "why": why,
     });
     // Inside a script element only `<` could end it.
     let data = data.to_string().replace('<', "\\u003c");

@@ -175,6 +175,10 @@ fn shown(subject: &Subject<'_>, view: &View) -> String {
     if let Some(end) = &view.end {
         let _ = writeln!(out, "  {end}");
     }
+    for (i, line) in view.why.iter().enumerate() {
+        let mark = if i == 0 { "why" } else { "" };
+        let _ = writeln!(out, "  {mark:<3}  {line}");
+    }
     for (i, e) in view.next.iter().enumerate() {
         let name = &view.threads[e.thread].name;
         let _ = writeln!(out, "{:>4}  {name:<8} {}{}", i + 1, e.text, line(e.line));

@@ -4,6 +4,7 @@ use crate::walk::{Subject, Walk, Way};
 use serde::Serialize;
 use wattle_memory::Event;
 use wattle_memory::reference::Snapshot;
+use wattle_report::why::{self, Overtaking, Why};
 use wattle_report::words;
 
 /// A state, how it came about and what can follow.
@@ -16,6 +17,10 @@ pub struct View {
     pub next: Vec<EventView>,
     /// Properties that this state answers: their numbers.
     pub shows: Vec<usize>,
+    /// Which later accesses were done before which earlier stores were in memory.
+    pub overtakings: Vec<OvertakingView>,
+    /// Where it answers a property: why this is possible on relaxed memory.
+    pub why: Vec<String>,
     /// Why it does not go on: a fault, the end of all threads, or that nobody can move.
     pub end: Option<String>,
     /// How many initial states there are.
@@ -58,6 +63,15 @@ pub struct EventView {
     pub line: u32,
 }
 
+/// Positions in the history.
+#[derive(Clone, Debug, Serialize)]
+pub struct OvertakingView {
+    pub store: usize,
+    pub later: usize,
+    /// The line below which a fence would have kept the order, if it is between lines.
+    pub fence: Option<u32>,
+}
+
 impl Subject<'_> {
     /// What there is to see after a walk.
     pub fn view(&self, walk: &Walk) -> View {
@@ -68,6 +82,13 @@ impl Subject<'_> {
             self.event(event, &walk.states[i], after)
         });
         let questions = 0..self.instance.questions.len();
+        let shows: Vec<usize> = questions.filter(|q| self.shows(walk, *q)).collect();
+        let why = self.why(walk);
+        let overtaking = |o: &Overtaking| OvertakingView {
+            store: o.store,
+            later: o.later,
+            fence: why::line(self.instance, o),
+        };
         View {
             way: walk.way.clone(),
             threads: (0..self.instance.threads.len())
@@ -80,9 +101,24 @@ impl Subject<'_> {
                 .iter()
                 .map(|e| self.event(e, state, None))
                 .collect(),
-            shows: questions.filter(|q| self.shows(walk, *q)).collect(),
+            overtakings: why.overtakings.iter().map(overtaking).collect(),
+            // Steps of a walk are events.
+            why: match !shows.is_empty() || walk.fault.is_some() || self.stuck(walk, state) {
+                true => why::sentences(&self.task(None), &why, &|event| event + 1),
+                false => Vec::new(),
+            },
+            shows,
             end: self.end(walk, state),
             starts: self.starts().map_or(1, |s| s.len()),
+        }
+    }
+
+    /// What SC says of the same end is not asked.
+    fn why(&self, walk: &Walk) -> Why {
+        let (task, trace) = (self.task(None), self.trace(walk));
+        Why {
+            overtakings: why::overtakings(&task, &trace, &walk.states),
+            sc_forbids: None,
         }
     }
 
@@ -155,13 +191,16 @@ impl Subject<'_> {
         if !walk.next.is_empty() {
             return None;
         }
-        let threads = self.instance.threads.iter().enumerate();
-        let ended = threads
-            .into_iter()
-            .all(|(t, thread)| thread.ended(state.locations[t]));
-        Some(match ended {
-            true => "all threads have ended".into(),
-            false => "nobody can move: a deadlock".into(),
+        Some(match self.stuck(walk, state) {
+            false => "all threads have ended".into(),
+            true => "nobody can move: a deadlock".into(),
         })
+    }
+
+    /// Nobody can move, and not all have ended.
+    fn stuck(&self, walk: &Walk, state: &Snapshot) -> bool {
+        let mut threads = self.instance.threads.iter().zip(&state.locations);
+        let ended = threads.all(|(thread, at)| thread.ended(*at));
+        walk.next.is_empty() && !ended
     }
 }

@@ -104,7 +104,7 @@ impl Subject<'_> {
         self.trace(walk).check(&task).is_ok()
     }
 
-    fn task(&self, question: Option<usize>) -> Task<'_> {
+    pub(crate) fn task(&self, question: Option<usize>) -> Task<'_> {
         Task {
             instance: self.instance,
             model: self.model,

@@ -52,7 +52,7 @@ impl Section {
         findings: &[(&Finding, Option<String>)],
     ) -> Self {
         let mut section = Section::empty(file);
-        let mut marked = BTreeSet::new();
+        let mut marked = Marked::default();
         for (i, (finding, picture)) in findings.iter().enumerate() {
             let anchor = format!("f{number}-{i}");
             let headline = text::headline(finding, Style::PLAIN);
@@ -264,7 +264,7 @@ fn run(
     instance: &Instance,
     finding: &Finding,
     trace: &Trace,
-    marked: &mut BTreeSet<u32>,
+    marked: &mut Marked,
 ) -> String {
     let task = finding.task(instance);
     let states = match trace.check(&task) {
@@ -296,14 +296,21 @@ fn run(
         let _ = write!(out, "<th>{} buffer</th>", escape(&instance.threads[t].name));
     }
     out.push_str("<th>memory</th></tr>\n");
+    // The rows that *why* speaks of.
+    let pair = finding.why.as_ref().and_then(|w| w.overtakings.first());
+    let pair = pair.map(|o| [o.store, o.later].map(|event| table::row_number(&rows, event)));
     for (i, row) in rows.iter().enumerate() {
-        let _ = write!(out, "<tr><td>{}</td>", i + 1);
+        let class = match pair.is_some_and(|p| p.contains(&(i + 1))) {
+            true => " class=\"pair\"",
+            false => "",
+        };
+        let _ = write!(out, "<tr{class}><td>{}</td>", i + 1);
         for &t in &threads {
             let mut cell = String::new();
             if row.thread.index() == t {
                 cell = escape(&row.text);
                 if row.line > 0 {
-                    marked.insert(row.line);
+                    marked.passed.insert(row.line);
                     let _ = write!(cell, " <a href=\"#l{number}-{0}\">:{0}</a>", row.line);
                 }
             }
@@ -322,26 +329,37 @@ fn run(
     if let Some(why) = &finding.why {
         let row = |event: usize| table::row_number(&rows, event);
         let words = why::sentences(&task, why, &row).join(" ");
-        let _ = writeln!(out, "<p><b>why</b> {}</p>", escape(&words));
+        let _ = writeln!(out, "<p class=\"why\"><b>why</b> {}</p>", quoted(&words));
+        let fence = why.told().and_then(|o| why::line(instance, o));
+        marked.fences.extend(fence);
     }
     out
 }
 
+/// Lines of the source that findings speak of.
+#[derive(Default)]
+struct Marked {
+    /// A run passes them.
+    passed: BTreeSet<u32>,
+    /// A fence below them stops a run.
+    fences: BTreeSet<u32>,
+}
+
 /// The source with line numbers; long ones show only the marked lines and what is around them.
-fn listing(number: usize, source: &str, marked: &BTreeSet<u32>) -> String {
+fn listing(number: usize, source: &str, marked: &Marked) -> String {
     let mut out = String::from("<details open><summary>source</summary><pre class=\"source\">");
     let mut skipped = false;
     let long = source.lines().count() > WHOLE;
     for (line, text) in (1u32..).zip(source.lines()) {
         let near = line.saturating_sub(AROUND)..=line.saturating_add(AROUND);
-        if long && marked.range(near).next().is_none() {
+        if long && marked.passed.range(near).next().is_none() {
             skipped = true;
             continue;
         }
         if std::mem::take(&mut skipped) {
             out.push_str("<span class=\"number\">  …</span>\n");
         }
-        let class = match marked.contains(&line) {
+        let class = match marked.passed.contains(&line) {
             true => " class=\"passed\"",
             false => "",
         };
@@ -350,6 +368,14 @@ fn listing(number: usize, source: &str, marked: &BTreeSet<u32>) -> String {
             "<span id=\"l{number}-{line}\"{class}><span class=\"number\">{line:>4}</span> {}</span>",
             escape(text)
         );
+        if marked.fences.contains(&line) {
+            let indent = text.len() - text.trim_start().len();
+            let _ = writeln!(
+                out,
+                "<span class=\"fence\"><span class=\"number\">   +</span> {}a fence here stops a run above</span>",
+                &text[..indent]
+            );
+        }
     }
     out.push_str("</pre></details>\n");
     out
@@ -382,6 +408,19 @@ fn escape(text: &str) -> String {
     out
 }
 
+/// The same with what stands in backquotes as code.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in text.split('`').enumerate() {
+        let part = escape(part);
+        match i % 2 {
+            0 => out.push_str(&part),
+            _ => out += &format!("<code>{part}</code>"),
+        }
+    }
+    out
+}
+
 const HEAD: &str = "<!DOCTYPE html>
 <html lang=\"en\">
 <head>
@@ -396,6 +435,10 @@ td, th { padding: .15rem .7rem; border-bottom: 1px solid var(--line); text-align
 .run td, pre { font: 13px/1.5 ui-monospace, monospace; }
 .wide, pre { overflow-x: auto; }
 .buffer { opacity: .8; }
+.pair td { background: #cf2f2f1c; }
+.pair td:first-child { box-shadow: inset 3px 0 #cf2f2f; }
+.why { border-left: 3px solid #cf2f2f; padding: .3rem .7rem; background: #cf2f2f12; max-width: 60rem; }
+.fence { color: #1a8f3c; background: #1a8f3c1c; font-weight: 600; display: inline-block; min-width: 100%; }
 .holds, .holds a { color: #1a8f3c; }
 .violated, .violated a { color: #cf2f2f; }
 .open, .open a { color: #b07800; }
@@ -439,6 +482,11 @@ mod tests {
     }
 
     #[test]
+    fn backquotes_are_code() {
+        assert_eq!(quoted("a `<b>` c"), "a <code>&lt;b&gt;</code> c");
+    }
+
+    #[test]
     fn dates() {
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(951_827_696), "2000-02-29 12:34 UTC");
@@ -448,11 +496,16 @@ mod tests {
     #[test]
     fn long_sources_show_what_the_run_passes() {
         let source = "x\n".repeat(1000);
-        let text = listing(1, &source, &BTreeSet::from([500]));
+        let marked = Marked {
+            passed: BTreeSet::from([500]),
+            fences: BTreeSet::from([501]),
+        };
+        let text = listing(1, &source, &marked);
+        assert_eq!(text.matches("a fence here").count(), 1);
         assert_eq!(text.matches("id=\"l1-").count(), 7);
         assert!(text.contains("class=\"passed\""));
         assert_eq!(
-            listing(1, "x\ny\n", &BTreeSet::new())
+            listing(1, "x\ny\n", &Marked::default())
                 .matches("id=\"l1-")
                 .count(),
             2

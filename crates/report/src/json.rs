@@ -434,7 +434,7 @@ pub fn result(instance: Option<&Instance>, finding: &Finding) -> ResultReport {
         live.why = lasso::why(&task, found, &replayed);
     }
     if let Some(trace) = finding.trace() {
-        r.end = Some(end(trace));
+        r.end = Some(end(trace).into());
         r.trace = finding
             .instance(instance)
             .and_then(|i| events(&finding.task(i), trace));
@@ -488,13 +488,13 @@ fn fence(instance: &Instance, o: &crate::why::Overtaking) -> FenceReport {
     }
 }
 
-fn end(trace: &Trace) -> String {
+/// What a trace shows.
+pub fn end(trace: &Trace) -> &'static str {
     match trace.end {
         End::Target => "target",
         End::Fault(_) => "fault",
         End::Deadlock => "deadlock",
     }
-    .into()
 }
 
 fn overtaking(instance: &Instance, o: &crate::why::Overtaking) -> OvertakingReport {

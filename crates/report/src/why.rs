@@ -16,6 +16,14 @@ pub struct Why {
     pub sc_forbids: Option<bool>,
 }
 
+impl Why {
+    /// The overtaking that a fence is told for: the first, where a fence helps at all.
+    pub fn told(&self) -> Option<&Overtaking> {
+        let helps = self.sc_forbids != Some(false);
+        self.overtakings.first().filter(|_| helps)
+    }
+}
+
 /// A later access of a thread took effect before an earlier store of the same thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overtaking {
@@ -201,15 +209,23 @@ pub fn sentences(task: &Task<'_>, why: &Why, number: &dyn Fn(usize) -> usize) ->
         None if sc.is_empty() => {}
         None => lines.push(sc.trim_start().to_string()),
     }
-    if why.sc_forbids != Some(false)
-        && let Some(o) = why.overtakings.first()
-    {
+    if let Some(o) = why.told() {
         lines.push(format!(
             "A {} stops this run; `wattle fences` finds the least set.",
             place(instance, o)
         ));
     }
     lines
+}
+
+/// The line below which a fence stops this run, to be marked in the source; `None` if it goes into a line, or there
+/// are none.
+pub fn line(instance: &Instance, o: &Overtaking) -> Option<u32> {
+    let line = |s: StepId| instance.thread(o.thread).step(s).span.line;
+    match (line(o.fence_after), line(o.fence_before)) {
+        (0, before) => before.checked_sub(1),
+        (after, before) => (after != before).then_some(after),
+    }
 }
 
 /// `fence after line 8`: where a fence stops this run.

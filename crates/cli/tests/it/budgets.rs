@@ -129,7 +129,7 @@ fn every_engine_stops_when_it_is_told() {
             let instance = program(text).instance().expect("an instance");
             for model in MemoryModel::ALL {
                 for (deadlock, most) in
-                    [(false, 0), (false, 1), (false, 40), (false, 300), (true, 7)]
+                    [(false, 0), (false, 1), (false, 40), (false, 100), (true, 7)]
                 {
                     let task = Task {
                         instance: &instance,

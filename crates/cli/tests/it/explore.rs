@@ -44,6 +44,7 @@ fn a_walk_in_the_terminal() {
     assert!(out.contains("drain x = 1"), "{out}");
     assert!(out.contains("p    2 thread p"), "{out}");
     assert!(out.contains("this state violates: finally"), "{out}");
+    assert!(out.contains("  why  p step "), "{out}");
     // What was kept is a trace like any other, and comes back.
     assert_eq!(run(&["replay", &file, &kept]).code, 0);
     let out = terminal(&[&file, "--trace", &kept], "q\n");
@@ -334,6 +335,10 @@ fn the_page_in_a_browser() {
     // A found run, its end, and back through it.
     browser.keys(&["f"]);
     browser.until("return document.querySelector('.answers') !== null");
+    // What overtook what is lit, and where the fence goes.
+    browser.until("return document.querySelectorAll('li.pair').length === 2");
+    browser.until("return document.querySelector('pre .fence').innerText.includes('a fence here')");
+    browser.until("return document.querySelector('.why').innerText.includes('overtook step')");
     let steps = browser.script("return document.body.dataset.step");
     browser.keys(&["\u{e012}"]);
     let one_back = format!(
@@ -361,7 +366,7 @@ fn a_run_in_one_file() {
     assert_eq!(r.code, 0, "{}{}", r.out, r.err);
     let text = std::fs::read_to_string(&page).expect("the page");
     assert!(!text.contains("http://") && !text.contains("https://"));
-    assert!(text.contains("overtook"), "the why is there");
+    assert!(text.contains("overtook step"), "the why is there");
     let Some(browser) = Browser::new() else {
         println!("skipped: there is no chromedriver (Debian: chromium, chromium-driver)");
         return;

@@ -126,3 +126,66 @@ fn litmus_fits_its_schema() {
     let v = valid(&["litmus", &one.display().to_string(), "--json"]);
     assert_eq!(v["complete"], true);
 }
+
+/// Every other command with `--json`, on what it can answer and on what it cannot.
+#[test]
+fn the_rest_fits_its_schemas() {
+    let s = Scratch::new();
+    let sb = s.file("sb.wtl", SB);
+    let expects = s.file("expects.wtl", &format!("// expect: tso holds\n{SB}"));
+    let broken = s.file("broken.wtl", "shared x;\nthread p { x = ; }\n");
+    let (trace, proof) = (s.path("run.json"), s.path("proof.json"));
+    assert_eq!(run(&["check", &sb, "--trace", &trace]).code, 1);
+    let sc = run(&["check", &sb, "-m", "sc", "--certificate", &proof]);
+    assert_eq!(sc.code, 0, "{}{}", sc.out, sc.err);
+    let v = valid(&["final", &sb, "-m", "all", "--json"]);
+    assert_eq!(v["models"][2]["states"], 4, "{v:#}");
+    let v = valid(&["final", &sb, "--timeout", "0s", "--json"]);
+    assert_eq!(v["models"][0]["complete"], false, "{v:#}");
+    let v = valid(&["replay", &sb, &trace, "--json"]);
+    assert_eq!((&v["end"], &v["cycle"]), (&"target".into(), &Value::Null));
+    assert!(v["trace"].as_array().is_some_and(|t| t.len() >= 5), "{v:#}");
+    let v = valid(&["audit", &sb, &proof, "--json"]);
+    assert_eq!(v["verdict"], "holds", "{v:#}");
+    assert_eq!(v["property"], valid(&["check", &sb, "--json"])["property"]);
+    let v = valid(&["show", &sb, "--as", "svg", "--json"]);
+    assert_eq!(v["as"], "svg", "{v:#}");
+    let v = valid(&["test", &expects, &sb, &broken, "--json"]);
+    assert_eq!(
+        (&v["not_as_expected"], &v["not_read"]),
+        (&1.into(), &1.into())
+    );
+    valid(&[
+        "bench",
+        "params",
+        "--suites",
+        &s.path("none"),
+        "--examples",
+        &s.path("none"),
+        "--json",
+    ]);
+    let failing: [&[&str]; 6] = [
+        &["final", &broken],
+        &["show", &broken],
+        &["replay", &broken, &trace],
+        &["replay", &sb, &proof],
+        &["audit", &broken, &proof],
+        &["audit", &sb, &trace],
+    ];
+    for command in failing {
+        let v = valid(&[command, &["--json"]].concat());
+        assert!(v["reason"].is_string(), "{command:?}: {v:#}");
+    }
+    // A run that goes on for ever says from where.
+    let spin = "shared x; thread p { while x == 0 { } } thread q { skip; } progress;";
+    let spin = s.file("spin.wtl", spin);
+    assert_eq!(run(&["check", &spin, "--trace", &trace]).code, 1);
+    let v = valid(&["replay", &spin, &trace, "--json"]);
+    assert_eq!(v["end"], "cycle", "{v:#}");
+    assert!(v["cycle"].is_u64() && v["property"].is_string(), "{v:#}");
+    let page = s.path("run.html");
+    let r = run(&["replay", &spin, &trace, "--html", &page]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let page = std::fs::read_to_string(page).expect("the page");
+    assert!(page.contains("it is repeated for ever"), "{page}");
+}

@@ -90,6 +90,8 @@ pub struct Order {
 const ROW: f64 = 40.0;
 const BOX: f64 = 26.0;
 const LANE: f64 = 11.0;
+/// How high a fence between two boxes is.
+const FENCE: f64 = 11.0;
 /// Between two ends of arrows at one side of a box.
 const PORT: f64 = 5.0;
 const TOP: f64 = 56.0;
@@ -143,7 +145,7 @@ impl Order {
                 .iter()
                 .filter(skips)
                 .map(|r| words(&self.arrows[r.arrow]));
-            24.0 + counts[g] as f64 * LANE + words.map(width).fold(0.0, f64::max)
+            30.0 + counts[g] as f64 * LANE + words.map(width).fold(0.0, f64::max)
         };
         for (g, w) in columns.iter().enumerate() {
             x += room(g);
@@ -173,7 +175,7 @@ impl Order {
                 left[t] + if right { columns[t] } else { 0.0 }
             };
             let t = self.accesses[a.to].thread;
-            let away = 14.0 + lane[r] as f64 * LANE;
+            let away = 18.0 + lane[r] as f64 * LANE;
             let lane = match route.from_left {
                 true => left[t] - away,
                 false => left[t] + columns[t] + away,
@@ -187,11 +189,16 @@ impl Order {
                 (side(a.to, !route.from_left), end),
             ];
             canvas.line(&points, pen(a), true);
-            let (x, anchor) = match route.from_left {
-                true => (side(a.to, false) - 3.0, Anchor::End),
-                false => (side(a.to, true) + 3.0, Anchor::Start),
+            // Beside its column, or above where it leaves its box.
+            let (at, right) = match self.skips(a) {
+                true => ((lane, (start + end) / 2.0 + 3.0), !route.from_left),
+                false => ((points[0].0, start - 4.0), route.to_right),
             };
-            canvas.text((x, end - 3.0), anchor, "edge", words(a));
+            let (x, anchor) = match right {
+                true => (at.0 + 4.0, Anchor::Start),
+                false => (at.0 - 4.0, Anchor::End),
+            };
+            canvas.text((x, at.1), anchor, "edge", words(a));
         }
         for (i, access) in self.accesses.iter().enumerate() {
             let (x, w) = (left[access.thread], columns[access.thread]);
@@ -204,9 +211,23 @@ impl Order {
             let middle = x + w / 2.0;
             canvas.text((middle, y(i) + 4.0), Anchor::Middle, "", &access.text);
         }
+        // The fence that the words under the trace speak of.
+        if let Some(before) = self.fence() {
+            let t = self.accesses[before].thread;
+            let at = y(before) - ROW / 2.0;
+            canvas.rounded((left[t], at), (columns[t], FENCE), "fence");
+            let middle = left[t] + columns[t] / 2.0;
+            canvas.text((middle, at + 3.0), Anchor::Middle, "put", "fence");
+        }
         let bottom = y(self.accesses.len());
         let end = self.legend(&mut canvas, bottom);
         canvas.finish((edge.max(330.0), end), "happens-before")
+    }
+
+    /// The access before which a fence stops this run: what overtook a store, in the cycle.
+    fn fence(&self) -> Option<usize> {
+        let pair = self.arrows.iter().find(|a| a.cycle && a.reordered);
+        pair.map(|a| a.to)
     }
 
     fn column(&self, t: usize) -> f64 {
@@ -289,6 +310,12 @@ impl Order {
             };
             canvas.line(&[(20.0, y), (56.0, y)], pen, true);
             let words = "the cycle: no SC run has this";
+            canvas.text((66.0, y + 4.0), Anchor::Start, "small", words);
+            y += 18.0;
+        }
+        if self.fence().is_some() {
+            canvas.rounded((20.0, y), (36.0, FENCE), "fence");
+            let words = "a fence here stops this run";
             canvas.text((66.0, y + 4.0), Anchor::Start, "small", words);
             y += 18.0;
         }

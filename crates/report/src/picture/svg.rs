@@ -164,8 +164,8 @@ fn towards(p: (f64, f64), other: (f64, f64), by: f64) -> (f64, f64) {
 }
 
 const STYLE: &str = "text{font:12px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1f2933}\
-.name{font-weight:bold;font-size:14px}.small{font-size:10px;fill:#52606d}.edge{font-size:9px;fill:#52606d}\
-.label{fill:#0b6e4f;font-weight:bold}.on{fill:#ffffff;font-weight:bold}\
+.name{font-weight:bold;font-size:14px}.small{font-size:10px;fill:#52606d}.edge{font-size:9px;fill:#52606d;paint-order:stroke;stroke:#ffffff;stroke-width:3px}\
+.put{font-size:9px;fill:#ffffff;font-weight:bold}.label{fill:#0b6e4f;font-weight:bold}.on{fill:#ffffff;font-weight:bold}\
 .step{fill:#f0f4f8;stroke:#9fb3c8}.touch{fill:#e3f2fd;stroke:#4a90c2}\
 .wait{fill:#fff4e5;stroke:#d9822b}.place{fill:#ffffff;stroke:#52606d}\
 .end{fill:#d9e2ec;stroke:#52606d}.fence{fill:#0b6e4f;stroke:#084c37}\
