@@ -256,8 +256,11 @@ impl<'a> Check<'a> {
                             {
                                 return Ok(Outcome::Violated(run));
                             }
-                            let most = self.system.threads.map_or(4, |n| n.min(4) as u8);
-                            for n in 1..=most {
+                            let sizes = match self.system.threads {
+                                Some(_) => self.sizes(constants),
+                                None => (constants..=constants.max(4)).collect(),
+                            };
+                            for n in sizes {
                                 if let Some(run) = self.small(n, 60_000) {
                                     return Ok(Outcome::Violated(run));
                                 }

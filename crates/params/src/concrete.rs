@@ -339,6 +339,9 @@ fn guided(
 
 /// Replays a run on the reference machine: whether it is one and ends in a bad state.
 pub fn replays(system: &wattle_model::array::ArraySystem, model: MemoryModel, run: &Run) -> bool {
+    if (system.threads).is_some_and(|n| n != u32::from(run.threads)) {
+        return false;
+    }
     let machine = Machine::new(system, model, run.threads);
     if run.start.values.len() != machine.size() || !machine.is_initial(&run.start) {
         return false;

@@ -342,3 +342,34 @@ transition p3 ([p]) requires { PC[p] = B3 } { PC[p] := B4; Y := True; }
     assert!(matches!(verdict(MemoryModel::Tso), Outcome::Holds(_)));
     assert!(!matches!(verdict(MemoryModel::Pso), Outcome::Holds(_)));
 }
+
+/// With two threads nobody gets past the universal guard; that one thread alone does is no answer.
+#[test]
+fn a_violation_has_the_number_of_threads_that_is_fixed() {
+    let text = |threads: &str| {
+        format!(
+            "{threads}type loc = A | B | C | D\nweak var X : int\nweak var Y : int\narray PC[proc] : loc\n\
+             weak array F[proc] : int\ninit (p) {{ PC[p] = A && X = 0 && Y = 0 && F[p] = 0 }}\n\
+             unsafe (p) {{ PC[p] = D && p @ X = 1 }}\n\
+             transition t1 ([p])\nrequires {{ PC[p] = B && fence() }}\n{{ PC[p] := C; Y := 1; }}\n\
+             transition t2 ([p])\nrequires {{ PC[p] = C && fence() }}\n{{ PC[p] := D; X := 1; }}\n\
+             transition t3 ([p])\nrequires {{ PC[p] = A && Y <> 1 && forall_other z. F[z] = 1 }}\n\
+             {{ PC[p] := B; X := 1; }}\n"
+        )
+    };
+    for model in [MemoryModel::Sc, MemoryModel::Tso] {
+        let run = |threads: &str| {
+            check(&system(&text(threads)), model, Options::default(), &|_| {
+                false
+            })
+            .0
+        };
+        let any = run("");
+        assert!(
+            matches!(&any, Outcome::Violated(r) if r.threads == 1),
+            "{any:?}"
+        );
+        let two = run("number_procs 2\n");
+        assert!(!matches!(two, Outcome::Violated(_)), "{two:?}");
+    }
+}

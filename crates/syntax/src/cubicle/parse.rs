@@ -517,7 +517,18 @@ fn product(c: &mut Reader<'_>) -> Parse<(i64, Factor)> {
             factor => Ok((1, factor)),
         };
     }
-    Ok((1, named(c)?))
+    let factor = named(c)?;
+    if !c.eat("*") {
+        return Ok((1, factor));
+    }
+    let times = match c.peek().kind {
+        Kind::Number => number(c)?,
+        _ => return Err(c.unexpected("a number")),
+    };
+    match times {
+        Factor::Number(n) | Factor::Real(n, 1) => Ok((n, factor)),
+        _ => Err(c.unexpected("a whole number")),
+    }
 }
 
 fn named(c: &mut Reader<'_>) -> Parse<Factor> {

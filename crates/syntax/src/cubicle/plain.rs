@@ -57,6 +57,8 @@ pub struct Plainer<'a> {
     pub holds_threads: &'a dyn Fn(&str) -> bool,
     pub place: Place,
     parts: usize,
+    /// How many of the names in scope are parameters that were written: `_other` means none of them.
+    written: usize,
     /// Variables bound so far.
     bound: usize,
 }
@@ -72,6 +74,8 @@ enum Normal {
     Fence(FenceWord, Option<Name>, Span),
 }
 
+/// The parameters more, and what is left to be said.
+type Way = (Vec<Name>, Normal);
 /// What names stand for inside predicates and quantifiers, innermost last.
 type Meanings = Vec<(String, Term)>;
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -122,6 +126,7 @@ impl<'a> Plainer<'a> {
             holds_threads,
             place,
             parts: 0,
+            written: 0,
             bound: 0,
         }
     }
@@ -135,7 +140,24 @@ impl<'a> Plainer<'a> {
                 let body = self.for_all(normal, scope, &mut extra)?;
                 Ok(vec![Alternative { extra, body }])
             }
-            Place::Some | Place::Condition => self.ways(normal, scope),
+            Place::Condition => {
+                if let Some(span) = quantified(&normal) {
+                    let hint = "split the transition and say it in `requires`";
+                    let message = "a case condition cannot speak of all threads or of some thread";
+                    return refuse(span, message, hint);
+                }
+                let (extra, body) = (Vec::new(), self.without_some(normal, scope)?);
+                Ok(vec![Alternative { extra, body }])
+            }
+            Place::Some => {
+                self.written = scope.len();
+                let ways = self.ways(normal, scope)?.into_iter();
+                let ways = ways.map(|(extra, body)| {
+                    let body = self.without_some(body, &joined(scope, &extra))?;
+                    Ok(Alternative { extra, body })
+                });
+                ways.collect()
+            }
         }
     }
 
@@ -367,14 +389,12 @@ impl<'a> Plainer<'a> {
         parts.collect()
     }
 
-    /// Existential quantifiers outwards, each with all threads it may speak of.
-    fn ways(&mut self, n: Normal, scope: &[Name]) -> Result<Vec<Alternative>> {
-        if !has_some(&n) {
-            let body = self.without_some(n, scope)?;
-            return Ok(vec![Alternative {
-                extra: Vec::new(),
-                body,
-            }]);
+    /// Existential quantifiers outwards, each with all threads it may speak of; what is left has only
+    /// conjunctions above its universal ones. Those are taken apart when all parameters are known
+    /// ([`Plainer::without_some`]): a thread that was chosen is one of *all* threads wherever it was chosen.
+    fn ways(&mut self, n: Normal, scope: &[Name]) -> Result<Vec<Way>> {
+        if !splits(&n) {
+            return Ok(vec![(Vec::new(), n)]);
         }
         let found = match n {
             Normal::Or(list) => {
@@ -385,25 +405,20 @@ impl<'a> Plainer<'a> {
                 all
             }
             Normal::And(list) => {
-                let mut all = vec![Alternative {
-                    extra: Vec::new(),
-                    body: Plain::And(Vec::new()),
-                }];
+                let mut all: Vec<(Vec<Name>, Vec<Normal>)> = vec![(Vec::new(), Vec::new())];
                 for part in list {
                     let mut next = Vec::new();
-                    for so_far in all {
-                        let mut names = scope.to_vec();
-                        names.extend(so_far.extra.iter().cloned());
-                        for way in self.ways(part.clone(), &names)? {
-                            let mut extra = so_far.extra.clone();
-                            extra.extend(way.extra);
-                            let body = Plain::And(vec![so_far.body.clone(), way.body]);
-                            next.push(Alternative { extra, body });
+                    for (extra, so_far) in all {
+                        let names = joined(scope, &extra);
+                        for (more, body) in self.ways(part.clone(), &names)? {
+                            next.push((joined(&extra, &more), joined(&so_far, &[body])));
                         }
                     }
                     all = next;
                 }
-                all
+                let all = all.into_iter();
+                all.map(|(extra, parts)| (extra, Normal::And(parts)))
+                    .collect()
             }
             Normal::Quantified(quantifier, variables, body) => {
                 self.some(quantifier, &variables, *body, scope)?
@@ -414,7 +429,7 @@ impl<'a> Plainer<'a> {
             let span = scope.first().map_or(Span::NONE, |n| n.span);
             return refuse(
                 span,
-                "this speaks of some thread in too many ways",
+                "this speaks of threads in too many ways",
                 "name the threads as parameters",
             );
         }
@@ -428,7 +443,7 @@ impl<'a> Plainer<'a> {
         variables: &[Name],
         body: Normal,
         scope: &[Name],
-    ) -> Result<Vec<Alternative>> {
+    ) -> Result<Vec<Way>> {
         let span = variables[0].span;
         if quantifier.all {
             let hint = "say it with parameters, or for one thread at a time";
@@ -438,25 +453,14 @@ impl<'a> Plainer<'a> {
                 hint,
             );
         }
-        if self.place == Place::Condition {
-            let hint = "split the transition and say it in `requires`";
-            return refuse(
-                span,
-                "some thread cannot be meant in a case condition",
-                hint,
-            );
-        }
         let mut choices: Vec<(Vec<Name>, Vec<Name>)> = vec![(Vec::new(), Vec::new())];
         for v in variables {
             let mut next = Vec::new();
             for (chosen, extra) in choices {
-                if !quantifier.other {
-                    for known in scope {
-                        if chosen.iter().all(|c| c.text != known.text) {
-                            let mut chosen = chosen.clone();
-                            chosen.push(known.clone());
-                            next.push((chosen, extra.clone()));
-                        }
+                for known in self.known(quantifier, scope) {
+                    if chosen.iter().all(|c| c.text != known.text) {
+                        let chosen = joined(&chosen, &[known.clone()]);
+                        next.push((chosen, extra.clone()));
                     }
                 }
                 let taken = |text: &str| scope.iter().chain(&extra).any(|n| n.text == text);
@@ -477,18 +481,19 @@ impl<'a> Plainer<'a> {
             let meanings = variables.iter().zip(&chosen);
             let meanings = meanings.map(|(v, c)| (v.text.clone(), of_name(c)));
             let body = rename(body.clone(), &meanings.collect())?;
-            let mut names = scope.to_vec();
-            names.extend(extra.iter().cloned());
-            for way in self.ways(body, &names)? {
-                let mut with = extra.clone();
-                with.extend(way.extra);
-                all.push(Alternative {
-                    extra: with,
-                    body: way.body,
-                });
+            for (more, body) in self.ways(body, &joined(scope, &extra))? {
+                all.push((joined(&extra, &more), body));
             }
         }
         Ok(all)
+    }
+
+    /// The threads in scope that a quantifier speaks of.
+    fn known<'s>(&self, quantifier: Quantifier, scope: &'s [Name]) -> &'s [Name] {
+        match quantifier.other {
+            true => &scope[self.written..],
+            false => scope,
+        }
     }
 
     /// Universal quantifiers: parameters one by one, and all other threads.
@@ -508,12 +513,10 @@ impl<'a> Plainer<'a> {
                     return refuse(variables[0].span, pairs, hint);
                 };
                 let mut parts = Vec::new();
-                if !quantifier.other {
-                    for known in scope {
-                        let meanings = vec![(variable.text.clone(), of_name(known))];
-                        let body = rename((*body).clone(), &meanings)?;
-                        parts.push(self.without_some(body, scope)?);
-                    }
+                for known in self.known(quantifier, scope) {
+                    let meanings = vec![(variable.text.clone(), of_name(known))];
+                    let body = rename((*body).clone(), &meanings)?;
+                    parts.push(self.without_some(body, scope)?);
                 }
                 let name = called(variable, |text| scope.iter().any(|n| n.text == text));
                 let mut inner = scope.to_vec();
@@ -553,12 +556,26 @@ fn called(variable: &Name, taken: impl Fn(&str) -> bool) -> Name {
     }
 }
 
-/// Whether some thread is meant somewhere.
-fn has_some(n: &Normal) -> bool {
+fn joined<T: Clone>(some: &[T], more: &[T]) -> Vec<T> {
+    some.iter().chain(more).cloned().collect()
+}
+
+/// Whether a formula holds in several ways: some thread is meant somewhere, or all threads below `||`.
+fn splits(n: &Normal) -> bool {
     match n {
-        Normal::And(list) | Normal::Or(list) => list.iter().any(has_some),
-        Normal::Quantified(quantifier, _, body) => !quantifier.all || has_some(body),
+        Normal::And(list) => list.iter().any(splits),
+        Normal::Or(list) => list.iter().any(|n| quantified(n).is_some()),
+        Normal::Quantified(quantifier, _, body) => !quantifier.all || splits(body),
         Normal::Compare(..) | Normal::Fence(..) => false,
+    }
+}
+
+/// Where the first quantifier is.
+fn quantified(n: &Normal) -> Option<Span> {
+    match n {
+        Normal::And(list) | Normal::Or(list) => list.iter().find_map(quantified),
+        Normal::Quantified(_, variables, _) => variables.first().map(|v| v.span),
+        Normal::Compare(..) | Normal::Fence(..) => None,
     }
 }
 

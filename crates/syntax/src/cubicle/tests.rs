@@ -211,6 +211,53 @@ fn some_thread_is_a_parameter_or_another() {
 }
 
 #[test]
+fn who_was_chosen_is_one_of_all() {
+    let some = "(exists_other q. Turn = q)";
+    let all = "(forall_other r. PC[r] = A)";
+    let one = guard(&format!("{some} && {all}"));
+    let other = guard(&format!("{all} && {some}"));
+    assert!(one.contains("Turn = q && PC[q] = A && (forall"), "{one}");
+    assert!(other.contains("PC[q] = A && (forall"), "{other}");
+    // Who is no parameter may be the same thread twice.
+    let twice = guard("exists_other q. exists_other r. Turn = q && Turn = r");
+    assert!(twice.contains("transition t (p q)"), "{twice}");
+    assert!(twice.contains("transition t_2 (p q r)"), "{twice}");
+    // All threads in one case of two: two transitions.
+    let cases = guard("PC[p] = A && (Turn = p || (forall_other q. PC[q] = A))");
+    assert!(
+        cases.contains("requires { PC[p] = A && Turn = p }"),
+        "{cases}"
+    );
+    assert!(
+        cases.contains(
+            "transition t_2 (p)\nrequires { PC[p] = A && (forall_other q. (PC[q] = A)) }"
+        ),
+        "{cases}"
+    );
+}
+
+/// What a guard binds means nothing in the updates, where the same name may be bound anew.
+#[test]
+fn a_guards_variable_is_none_of_the_updates() {
+    let text = |update: &str| {
+        format!(
+            "type loc = A | B\narray PC[proc] : loc\ninit (p) {{ PC[p] = A }}\nunsafe (p q) {{ PC[p] = B && PC[q] = B }}\n\
+             transition t (p)\nrequires {{ exists_other j. PC[j] = A }}\n{{ {update} }}\n"
+        )
+    };
+    let each = text("PC[j] := case | j = p : B | _ : A");
+    let printed = parse(&each).system.map(|s| s.to_string());
+    let printed = printed.unwrap_or_else(|| messages(&each));
+    assert!(printed.contains("transition t (p j_2)"), "{printed}");
+    assert!(printed.contains("requires { PC[j_2] = A }"), "{printed}");
+    assert!(messages(&text("PC[j] := B")).contains("unknown thread `j`"));
+    assert!(
+        messages(&text("PC[p] := case | exists q. PC[q] = A : B | _ : A"))
+            .contains("a case condition cannot speak")
+    );
+}
+
+#[test]
 fn pairs_in_unsafe_and_init_are_parameters() {
     let text = "type loc = A | B\narray PC[proc] : loc\n\
         predicate alone (l) { forall x <> y. PC[x] = l => PC[y] <> l }\n\
@@ -229,10 +276,17 @@ fn pairs_in_unsafe_and_init_are_parameters() {
 #[test]
 fn fractions_are_scaled_together() {
     let text = "var X : real\nvar Y : int\ninit () { X = 0.5 && Y = 2 }\n\
-        unsafe () { X > 1 + 0.25 && Y = 3 }\ntransition t (p)\nrequires { X < 1 }\n{ X := X + 1.25; }\n";
+        unsafe () { X > 1 + 0.25 && 6 = Y * 2 }\ntransition t (p)\nrequires { X < 1 }\n{ X := X + 1.25; }\n";
     let printed = parse(text).system.map(|s| s.to_string());
     let printed = printed.unwrap_or_else(|| messages(text));
-    for part in ["X = 50", "Y = 2", "125 < X", "Y = 3", "X < 100", "X + 125"] {
+    for part in [
+        "X = 50",
+        "Y = 2",
+        "125 < X",
+        "6 = 2 * Y",
+        "X < 100",
+        "X + 125",
+    ] {
         assert!(printed.contains(part), "missing {part} in\n{printed}");
     }
 }

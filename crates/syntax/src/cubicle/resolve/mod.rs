@@ -302,19 +302,27 @@ impl Resolver<'_> {
 
     fn one_transition(&mut self, t: &tree::Transition, way: &Alternative) -> Transition {
         let names: Vec<Name> = t.params.iter().chain(&way.extra).cloned().collect();
-        let params = self.params(&names);
+        let mut params = self.params(&names);
         let weak = self.system.has_weak_cells();
         let named =
             named_actor(t, &way.body).and_then(|n| params.iter().position(|p| *p == n.text));
         let first = (weak && !params.is_empty()).then_some(0);
         let actor = t.bracketed.or(named).or(first).map(|i| i as u8);
-        let scope = Scope {
+        let mut scope = Scope {
             names: params.clone(),
             actor,
             readers: true,
         };
         let mut fence = None;
         let guard = self.formula(&way.body, &scope, &mut fence, true);
+        // What the guard binds means nothing in updates, which may bind the same name.
+        let bound: Vec<&Name> = t.updates.iter().flat_map(|u| &u.index).collect();
+        for i in t.params.len()..params.len() {
+            scope.names[i].clear();
+            while bound.iter().any(|n| n.text == params[i]) || params[..i].contains(&params[i]) {
+                params[i] += "_2";
+            }
+        }
         let mut updates = Vec::new();
         for u in &t.updates {
             if let Some(update) = self.update(u, &scope, &updates) {

@@ -34,7 +34,8 @@ impl Resolver<'_> {
         if found.is_none() {
             let d = Diagnostic::error(name.span, format!("unknown thread `{}`", name.text))
                 .expected("a parameter, a bound variable or a constant such as `#1`");
-            let d = self.hinted(d, &name.text, scope.names.iter().map(String::as_str));
+            let known = scope.names.iter().map(String::as_str);
+            let d = self.hinted(d, &name.text, known.filter(|n| !n.is_empty()));
             self.diagnostics.push(d);
         }
         found.map(|i| ThreadTerm::Param(i as u8))
@@ -99,11 +100,8 @@ impl Resolver<'_> {
             Plain::ForallOther(variable, body) => {
                 if !top {
                     self.diagnostics.push(
-                        Diagnostic::error(
-                            variable.span,
-                            "`forall_other` may only stand in the top conjunction of a guard",
-                        )
-                        .hint("split the transition, one for each case"),
+                        Diagnostic::error(variable.span, "all threads cannot be meant here")
+                            .hint("only `requires` and `init` can say something of all threads"),
                     );
                 }
                 let mut names = scope.names.clone();
