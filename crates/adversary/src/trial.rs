@@ -230,7 +230,7 @@ pub fn trial(
                 judge
             })
         };
-        let neighbours: Vec<OnceCell<Neighbours>> = questions(program, deadlock)
+        let neighbours: Vec<OnceCell<Neighbours<'_>>> = questions(program, deadlock)
             .iter()
             .map(|_| OnceCell::new())
             .collect();
@@ -241,15 +241,13 @@ pub fn trial(
             table.took(engine.name, began.elapsed().saturating_sub(judging.take()));
             found.extend(wrong);
             for (q, proof) in answers.proofs.iter().enumerate() {
-                // Proofs about any number of threads are not about an instance.
-                let Some(proof) = proof.as_ref().filter(|_| !program.is_parameterised()) else {
+                let Some(proof) = proof.as_ref() else {
                     continue;
                 };
                 let question = questions(program, deadlock)[q];
-                let beside = neighbours[q].get_or_init(|| {
-                    Neighbours::of(program, model, question, deadlock, limits.states / 4)
-                });
-                audits.push(beside.audit(program, proof, true));
+                let beside = neighbours[q]
+                    .get_or_init(|| Neighbours::of(program, model, question, deadlock, limits));
+                audits.push(beside.own(proof));
                 if let Some(other) = beside.accepted(proof, audits) {
                     found.push(Disagreement {
                         engine: engine.clone(),

@@ -87,7 +87,7 @@ fn damage(
 ) -> Option<(&'static str, Components)> {
     let mut a = apart(task, c);
     let looped: Vec<u32> = c.components.keys().copied().collect();
-    Some(match rng.below(13) {
+    Some(match rng.below(14) {
         0 => {
             let i = rng.below(a.rows.len());
             // With fairness the auditor may go on to the next state by itself: then the nodes alone.
@@ -158,6 +158,16 @@ fn damage(
             }
             state.edges.remove(i);
             ("an edge taken out", damaged)
+        }
+        12 => {
+            let mut damaged = c.clone();
+            let states = damaged.automaton.states.iter_mut();
+            let edges = states.flat_map(|s| &mut s.edges);
+            edges.for_each(|e| e.accepting.clear());
+            if damaged == *c {
+                return None;
+            }
+            ("an automaton that accepts no run", damaged)
         }
         7 => {
             let n = a.nodes.len();

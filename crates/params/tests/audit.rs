@@ -132,6 +132,24 @@ fn arrays_have_three_indices() {
     assert!(wattle_syntax::cubicle::parse(&four).system.is_none());
 }
 
+/// Under TSO a guard may touch what is not weak only of the acting thread.
+#[test]
+fn guards_look_at_their_own() {
+    let own = FLAGS.replace("FENCE", "&& fence()");
+    let others = own.replace(
+        "requires { PC[p] = L2",
+        "requires { PC[p] = L2 && PC[q] = L1",
+    );
+    assert_ne!(own, others);
+    for model in MemoryModel::ALL {
+        let cubes = proof(&system(&own), model);
+        let said = audit(&system(&others), &cubes);
+        // Its stores keep their order, so that PSO is TSO here.
+        let refused = matches!(said, Err(AuditError::Refused(_)));
+        assert_eq!(refused, model != MemoryModel::Sc, "{model}: {said:?}");
+    }
+}
+
 /// `WRITES` is a case of an update of all elements, of a weak array or of one that is not.
 const ROWS: &str = "
 type loc = A | B

@@ -2,6 +2,7 @@
 
 use crate::proves::SEMAPHORE;
 use crate::{audited, counted, granted, read};
+use wattle_auditor::AuditError;
 use wattle_counting::{Granted, Outcome};
 use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
 use wattle_evidence::certificate::{Comparison, Counting, PendingStores};
@@ -52,6 +53,10 @@ fn forged_certificates_are_refused() {
     });
     change("a place that there is not", &|c| {
         c.facts[0].0[0].sum.push((1, Counted::Place(999)));
+    });
+    let last = honest.places.len() as u32;
+    change("a place after the last", &move |c| {
+        c.facts[0].0[0].sum.push((0, Counted::Place(last)));
     });
     change("no place at the entry", &|c| {
         c.places.remove(0);
@@ -149,6 +154,33 @@ fn told_apart() {
     for text in texts {
         let program = read(text);
         let said = audited(&program, MemoryModel::Tso, Some(0), &empty);
-        assert!(said.is_err(), "{text}");
+        // Whatever the certificate says.
+        assert!(
+            matches!(said, Err(AuditError::Refused(_))),
+            "{text}: {said:?}"
+        );
+    }
+}
+
+/// How many threads there are is a number of its own, and a value outside a range is a fault even where
+/// numbers are taken not to wrap around.
+#[test]
+fn what_a_few_threads_break_is_not_proved() {
+    let texts = [
+        "shared n; thread p[*] { local r; r = fetch_add(n, 1); if r == count(p) - 1 { no: skip; } } never p[i]@no;",
+        "shared n = count(p); thread p[*] { local r; r = fetch_add(n, -1); if r == 1 { no: skip; } } never p[i]@no;",
+        "shared n: 0..3; thread p[*] { fetch_add(n, 1); no: skip; } never p[i]@no && n == 9;",
+        "shared n: u8; thread p[*] { local r: 0..3; r = fetch_add(n, 1); } never n == 300;",
+        "shared a[2]: 0..3, n: u8; thread p[*] { fetch_add(n, 1); fetch_add(a[1], 1); } never n == 300;",
+    ];
+    for (text, model) in texts.iter().flat_map(|t| MemoryModel::ALL.map(|m| (t, m))) {
+        let program = read(text);
+        for free in [Granted::Nothing, Granted::NoWrap] {
+            let said = granted(&program, model, Some(0), free);
+            assert!(
+                !matches!(said, Outcome::Proved(_)),
+                "{model} {free:?} {text}"
+            );
+        }
     }
 }

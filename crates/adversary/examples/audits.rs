@@ -1,24 +1,13 @@
-//! `cargo run -p wattle-evidence --example audits -- FILE`
+//! `cargo run -p wattle-adversary --example audits -- FILE`
 //!
 //! Repeats the audits that the adversary wrote down (`adversary --audits FILE`), each line a program, a
 //! question and a certificate, and compares: exit code 1 if one ends otherwise than it did.
 
-use serde::Deserialize;
 use std::process::ExitCode;
-use wattle_auditor::{AuditError, audit};
-use wattle_evidence::{Certificate, Control, Task};
-use wattle_memory::MemoryModel;
+use wattle_adversary::neighbour::Audit;
+use wattle_evidence::Control;
+use wattle_model::Program;
 use wattle_syntax::{Language, parse};
-
-#[derive(Deserialize)]
-struct Audit {
-    program: String,
-    model: MemoryModel,
-    question: Option<usize>,
-    deadlock: bool,
-    certificate: Certificate,
-    accepted: bool,
-}
 
 fn main() -> ExitCode {
     let Some(file) = std::env::args().nth(1) else {
@@ -53,18 +42,13 @@ fn main() -> ExitCode {
 /// Whether the audit ends as it did.
 fn repeat(line: &str, accepted: &mut usize) -> Option<bool> {
     let a: Audit = serde_json::from_str(line).ok()?;
-    let program = parse(Language::Wtl, &a.program).program?;
-    let instance = program.instance().ok()?;
-    let task = Task {
-        instance: &instance,
-        model: a.model,
-        question: a.question,
-        deadlock: a.deadlock,
+    let read = |text: &String| -> Option<Program> { parse(Language::Wtl, text).program };
+    let program = read(&a.program)?;
+    let translated = match &a.translated {
+        Some(text) => Some(read(text)?),
+        None => None,
     };
     *accepted += usize::from(a.accepted);
-    match audit(&task, &a.certificate, &Control::unlimited()) {
-        Ok(_) => Some(a.accepted),
-        Err(AuditError::Stopped(_)) => None,
-        Err(_) => Some(!a.accepted),
-    }
+    let again = a.again(&program, translated.as_ref(), &Control::unlimited())?;
+    Some(again == a.accepted)
 }
