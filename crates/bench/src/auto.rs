@@ -1,5 +1,5 @@
-//! The plan beside every engine alone, on every example and on the suites of harder programs: processor
-//! time, and the worst ratio.
+//! The plan beside every engine alone, on every example, on the suites of harder programs and on random programs:
+//! processor time, and the worst ratio.
 //!
 //! If the plan took T, an engine alone that has no answer after T/3 cannot show it to be more than
 //! three times slower, so no engine gets more: all of them together cost little more than the plan.
@@ -19,6 +19,9 @@ use wattle::{Options, ThreadCount, Verdict, plan, resources};
 use wattle_evidence::{AnyNumber, Asked, Control, OpenTask, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Instance};
+use wattle_random::Profile;
+use wattle_syntax::wtl::parse_linked;
+use wattle_syntax::{Language, parse};
 
 /// No measurement takes more processor time.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -36,9 +39,12 @@ const SHOWN: usize = 15;
 /// Suites beside the examples.
 const SUITES: [&str; 4] = ["scale", "families", "integers", "soundness"];
 
+/// Random programs of each profile.
+const RANDOM: u64 = 100;
+
 /// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
 /// are wanted the worst are shown, after the others.
-pub fn run(examples: &Path, suites: &Path, all: bool, out: &mut Sink<'_>) -> bool {
+pub fn run(examples: &Path, suites: &Path, random: bool, all: bool, out: &mut Sink<'_>) -> bool {
     let mut table = Table::default();
     let mut folders = vec![examples.display().to_string()];
     for suite in SUITES {
@@ -58,28 +64,34 @@ pub fn run(examples: &Path, suites: &Path, all: bool, out: &mut Sink<'_>) -> boo
     for file in files {
         let Ok((subject, _)) = input::read(&file, None).and_then(|mut s| input::parse(&mut s))
         else {
-            out.line(&format!("{file}: cannot be read"));
-            table.unread += 1;
+            if lacks_code(&file) {
+                table.not_compiled += 1;
+            } else {
+                out.line(&format!("{file}: cannot be read"));
+                table.unread += 1;
+            }
             continue;
         };
         let shown = folders.iter().find_map(|f| file.strip_prefix(f.as_str()));
         let shown = shown.unwrap_or(&file);
         let shown = shown.trim_start_matches('/');
-        each(&subject, &mut |asked, note| {
-            if engines(&asked).len() < 2 {
-                table.alone += 1;
-                return;
+        table.measure(&subject, shown, all, out);
+    }
+    for profile in Profile::ALL.into_iter().filter(|_| random) {
+        for seed in 1..=RANDOM {
+            let text = wattle_random::source(seed, profile).text;
+            // What does not parse is another test's business.
+            if let Some(program) = parse(Language::Wtl, &text).program {
+                let name = format!("random {profile} {seed}");
+                table.measure(&Subject::Program(program), &name, all, out);
             }
-            let row = Row::measured(format!("{shown}{note}"), asked);
-            if all {
-                out.row(&row.to_string(), row.value());
-            }
-            table.rows.push(row);
-        });
+        }
     }
     if !all {
         out.line(HEAD);
-        table.rows.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+        // First what an engine alone decides and the plan does not.
+        let place = |r: &Row| if r.is_missed() { f64::MAX } else { r.ratio() };
+        table.rows.sort_by(|a, b| place(b).total_cmp(&place(a)));
         let is_worth = |r: &&Row| r.is_slow() || r.is_missed();
         let bad = table.rows.iter().filter(is_worth).count();
         for row in table.rows.iter().take(bad.max(SHOWN)) {
@@ -100,9 +112,26 @@ struct Table {
     unread: usize,
     /// Questions that only one engine takes.
     alone: usize,
+    /// Programs that call code nobody has compiled here.
+    not_compiled: usize,
 }
 
 impl Table {
+    /// Every question about a subject.
+    fn measure(&mut self, subject: &Subject, name: &str, all: bool, out: &mut Sink<'_>) {
+        each(subject, &mut |asked, note| {
+            if engines(&asked).len() < 2 {
+                self.alone += 1;
+                return;
+            }
+            let row = Row::measured(format!("{name}{note}"), asked);
+            if all {
+                out.row(&row.to_string(), row.value());
+            }
+            self.rows.push(row);
+        });
+    }
+
     fn summary(&self, out: &mut Sink<'_>) {
         let count = |wanted: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| wanted(r)).count();
         out.line(&format!(
@@ -123,12 +152,28 @@ impl Table {
             "{} questions for any number of threads are for one engine only: not measured",
             self.alone
         ));
+        if self.not_compiled > 0 {
+            out.line(&format!(
+                "{} programs call compiled code that is not here: not measured",
+                self.not_compiled
+            ));
+        }
         out.line(&format!(
             "{} rows over {FACTOR}; {} decided by an engine alone and not by the plan",
             count(&Row::is_slow),
             count(&Row::is_missed),
         ));
     }
+}
+
+/// Whether a program calls compiled code that is not beside it.
+fn lacks_code(file: &str) -> bool {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let linked = std::fs::read_to_string(file).map(|text| parse_linked(&text));
+    linked.is_ok_and(|l| {
+        let mut objects = l.link.objects.iter();
+        objects.any(|(object, _)| !folder.join(object).is_file())
+    })
 }
 
 /// Every question about a subject. Families of any number of threads are also measured with two.

@@ -17,6 +17,9 @@ pub struct Arguments {
     /// The programs to compare the plan on
     #[arg(long, value_name = "DIR", default_value = "examples")]
     examples: std::path::PathBuf,
+    /// Of `auto` leave the random programs out
+    #[arg(long)]
+    no_random: bool,
     /// Of `auto` and `evidence` show every row, not only the worst or longest
     #[arg(long)]
     all: bool,
@@ -42,7 +45,7 @@ enum Suite {
     Tso,
     /// calin-2016's tables and graphs of chapter 5: exploration, reductions, families
     Calin,
-    /// The plan beside every engine alone, on every example and the suites of harder programs
+    /// The plan beside every engine alone, on every example, the suites of harder programs and 300 random ones
     Auto,
     /// Fences for integer programs by `cegar`, beside abdulla-2012's Table 1; PSO too
     Abdulla,
@@ -90,7 +93,7 @@ impl Suite {
                 return Ok(());
             }
             Suite::Auto => (
-                wattle_bench::auto::run(examples, suites, arguments.all, out),
+                wattle_bench::auto::run(examples, suites, !arguments.no_random, arguments.all, out),
                 "an engine alone is much better than the plan",
             ),
             Suite::Abdulla => (

@@ -5,6 +5,7 @@ use crate::cube::{Consistent, Contradiction, Cube, Mask, OTHER};
 use crate::lin::{self, Lin};
 use crate::memory::{EVENTS, NOBODY, Open, Part};
 use crate::slot::Slot;
+use crate::work;
 use wattle_model::array::{Access, Comparison, ThreadTerm};
 
 /// What a slot's constraints turn into.
@@ -110,6 +111,7 @@ impl<'c, 'a> Builder<'c, 'a> {
     }
 
     pub fn literal(&mut self, l: &Lit, env: &[u8]) -> Consistent {
+        work::done(work::LITERAL);
         match l {
             Lit::In(a, mask) => {
                 let slot = self.slot(a, env);

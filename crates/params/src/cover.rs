@@ -9,6 +9,7 @@ use crate::cube::Cube;
 use crate::lin::{self, Lin};
 use crate::memory::{Events, NOBODY, Pending};
 use crate::slot::Slot;
+use crate::work;
 
 /// Whether every state of `b` is a state of `a`.
 pub fn covers(kinds: &[Kind], a: &Cube, b: &Cube) -> bool {
@@ -18,6 +19,7 @@ pub fn covers(kinds: &[Kind], a: &Cube, b: &Cube) -> bool {
     if (!a.ints.is_empty() && b.ints.is_empty()) || (!a.reals.is_empty() && b.reals.is_empty()) {
         return false;
     }
+    work::done(work::COVERS);
     let mut search = Search {
         steps: if a.threads() > 4 { 200 } else { 1000 },
         kinds,

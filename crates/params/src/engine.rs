@@ -7,6 +7,7 @@ use crate::compile::Unsupported;
 use crate::concrete::Run;
 use crate::lower::lower;
 use crate::machine::{Event, Machine};
+use crate::work;
 use std::cell::Cell;
 use wattle_evidence::related::Translated;
 use wattle_evidence::{
@@ -176,6 +177,9 @@ fn refused(u: Unsupported) -> OpenAnswer {
     }
 }
 
+/// Work from one poll to the next, in nanoseconds that are counted.
+const POLL: u64 = 500_000;
+
 /// Runs the search under the budget; also says what stopped it.
 fn decide(
     system: &ArraySystem,
@@ -183,20 +187,26 @@ fn decide(
     control: &Control<'_>,
 ) -> (Outcome, Option<Stop>) {
     let stopped = Cell::new(None);
+    let begun = work::so_far();
     // What was done, for whoever runs beside it; cubes held may well become fewer.
     let polls = Cell::new(0u64);
-    let stop = |_: usize| {
-        polls.set(polls.get() + 1);
-        let progress = Progress {
-            states: polls.get(),
-            ..Progress::default()
-        };
-        match control.poll(NAME, progress) {
-            Ok(()) => false,
-            Err(s) => {
-                stopped.set(Some(s));
-                true
-            }
+    let look = || -> Result<(), Stop> {
+        let due = 1 + work::so_far().wrapping_sub(begun) / POLL;
+        while polls.get() < due {
+            polls.set(polls.get() + 1);
+            let progress = Progress {
+                states: polls.get(),
+                ..Progress::default()
+            };
+            control.poll(NAME, progress)?;
+        }
+        control.go_on()
+    };
+    let stop = |_: usize| match look() {
+        Ok(()) => false,
+        Err(s) => {
+            stopped.set(Some(s));
+            true
         }
     };
     let (outcome, _) = check::check(system, model, Options::default(), &stop);

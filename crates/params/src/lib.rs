@@ -32,6 +32,7 @@ pub mod slot;
 pub mod small;
 pub mod symmetry;
 pub mod view;
+mod work;
 
 pub use check::{Options, Outcome, Proof, check};
 pub use concrete::{Run, replays};

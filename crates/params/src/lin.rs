@@ -5,6 +5,7 @@
 //! counts as satisfiable.
 
 use crate::slot::Slot;
+use crate::work;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {
@@ -161,6 +162,7 @@ fn split(list: &[Lin], integer: bool, budget: usize) -> bool {
 
 /// Fourier–Motzkin on the constraints without disequalities.
 fn feasible(list: &[Lin]) -> bool {
+    work::many(work::ROW, list.len());
     let mut slots: Vec<Slot> = list
         .iter()
         .flat_map(|l| l.terms.iter().map(|(s, _)| *s))
@@ -201,6 +203,7 @@ fn feasible(list: &[Lin]) -> bool {
 
 /// Combines every lower with every upper bound of unknown `i`; `None` if it grows too large.
 fn eliminate(rows: Vec<Row>, i: usize) -> Option<Vec<Row>> {
+    work::many(work::ROW, rows.len());
     let (mut upper, mut lower, mut out) = (Vec::new(), Vec::new(), Vec::new());
     for r in rows {
         match r.coefficients[i].signum() {

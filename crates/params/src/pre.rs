@@ -20,6 +20,7 @@ use crate::compile::{Compiled, CompiledTransition, CompiledUpdate};
 use crate::cube::{Cube, THREADS};
 use crate::memory::{EVENTS, Events, Part};
 use crate::slot::Slot;
+use crate::work;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{ThreadTerm, UpdateIndex};
 
@@ -195,6 +196,7 @@ pub fn may_join(compiled: &Compiled<'_>, cube: &Cube, fixed: u16) -> bool {
 
 impl<'c, 'a> Job<'c, 'a> {
     fn run(&self, base: Cube, out: &mut Predecessors) {
+        work::done(work::STEP_BACK);
         let targets = self.targets(&base);
         if targets.is_empty() {
             return;

@@ -3,6 +3,7 @@
 
 use crate::machine::{Entry, Machine};
 use crate::view::View;
+use crate::work;
 use wattle_model::array::{CellType, Comparison, Term};
 
 /// The renamings of an instance; only the identity if threads are not alike.
@@ -84,6 +85,7 @@ impl Symmetry {
             let p = self.back[r][q];
             self.value(&self.renamings[r].0, p, values[p])
         };
+        work::many(work::RENAMED, self.renamings.len());
         let mut best = 0;
         for r in 1..self.renamings.len() {
             let mut pairs = (0..values.len()).map(|q| (renamed(r, q), renamed(best, q)));
@@ -109,6 +111,7 @@ impl Symmetry {
         if self.renamings.len() < 2 {
             return view;
         }
+        work::many(work::RENAMED, self.renamings.len());
         let all = self.renamings.iter().map(|(threads, places)| {
             let value = |p: usize, v: i64| self.value(threads, p, v);
             let write = |w: &Vec<(usize, i64)>| -> Vec<(usize, i64)> {

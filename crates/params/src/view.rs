@@ -11,6 +11,7 @@
 use crate::forward::Limits;
 use crate::machine::{Candidates, Entry, Event, Machine, State, Step};
 use crate::symmetry::Symmetry;
+use crate::work;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::cell::Cell;
 use std::hash::BuildHasherDefault;
@@ -212,6 +213,7 @@ fn take(
     }
     let before = state.clone();
     machine.ways(state, step, candidates, &mut |_, next| {
+        work::done(work::REMEMBERED);
         let state = &before;
         let mut out = view.clone();
         let mut direct = Vec::new();

@@ -8,6 +8,8 @@
 
 use crate::beginnings;
 use crate::small_worlds::{BUFFERED, fewer_choices, numbers, run};
+use std::sync::{Mutex, PoisonError};
+use wattle_evidence::control::Pace;
 use wattle_evidence::{
     Answer, AnyNumber, Control, Engine, OpenAnswer, OpenTask, Progress, Reason, Refusal, Stop,
     Task, Trace,
@@ -73,6 +75,10 @@ impl Engine for Small {
             (Err(refusal), _) => return undecided(Reason::Refused(refusal)),
             (Ok(()), AnyNumber::System(_)) => return undecided(Reason::Other(String::new())),
         };
+        let by_states = ByStates::new(control);
+        let control = &control
+            .stage(std::time::Duration::MAX)
+            .with_pace(&by_states);
         let given = program;
         let (program, _) = fewer_choices(program);
         let mut complete = Vec::new();
@@ -133,6 +139,56 @@ impl Engine for Small {
         }
         let why = format!("no run of up to {THREADS} threads was seen to break it");
         undecided(Reason::Other(why))
+    }
+}
+
+/// Polls by the states of many searches, most of which end soon: each begins with a poll, and begins anew now and then.
+struct ByStates<'c> {
+    outer: &'c Control<'c>,
+    met: Mutex<Met>,
+}
+
+#[derive(Default)]
+struct Met {
+    /// What the search had done at its last poll.
+    done: u64,
+    /// States not yet polled for, and polls.
+    owed: u64,
+    polls: u64,
+}
+
+impl<'c> ByStates<'c> {
+    /// States from one poll to the next, and as how many the beginning of a search counts.
+    const EVERY: u64 = 1 << 10;
+    const BEGINNING: u64 = 1 << 7;
+
+    fn new(outer: &'c Control<'c>) -> Self {
+        let met = Mutex::new(Met::default());
+        ByStates { outer, met }
+    }
+}
+
+impl Pace for ByStates<'_> {
+    fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = progress.states.saturating_sub(progress.frontier);
+        met.owed += match done < met.done / 2 || done == 0 {
+            true => Self::BEGINNING + done,
+            false => done.saturating_sub(met.done),
+        };
+        met.done = done;
+        while met.owed >= Self::EVERY {
+            met.owed -= Self::EVERY;
+            met.polls += 1;
+            // No two are about the same.
+            let states = progress.frontier + met.polls;
+            self.outer.poll(worker, Progress { states, ..progress })?;
+        }
+        self.outer.go_on()
+    }
+
+    fn is_over(&self) -> bool {
+        self.outer.stop() == Some(Stop::Cancelled)
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Entry {
     audit: u64,
     /// Made for unbounded integers; the others are made for finite data.
     integers: bool,
+    /// But has a share where there are very many states: what it says does not depend on how many.
+    large: bool,
     /// Polls the first of the plan has before this one begins, where data is finite, and microseconds for which the
     /// others wait then.
     head_start: u64,
@@ -59,8 +61,11 @@ pub struct Entry {
 /// How an engine runs on any number of threads.
 #[derive(Clone, Copy)]
 struct Open {
-    /// About how many microseconds it works from poll to poll.
+    /// About how many microseconds it works from poll to poll, and while a proof of it is audited.
     tick: u64,
+    audit: u64,
+    /// It gets one part in so many.
+    handicap: u64,
     /// Microseconds for which the others wait at its beginning.
     free: u64,
 }
@@ -84,6 +89,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             unbounded,
             audit,
             integers: false,
+            large: false,
             head_start: HEAD_START,
             free: 0,
             open: None,
@@ -102,8 +108,22 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         let integers = true;
         Entry { integers, ..entry }
     }
-    fn open(tick: u64, free: u64, entry: Entry) -> Entry {
-        let open = Some(Open { tick, free });
+    fn large(entry: Entry) -> Entry {
+        let (head_start, large) = (LONG, true);
+        Entry {
+            head_start,
+            large,
+            ..entry
+        }
+    }
+    fn open(ticks: [u64; 2], handicap: u64, free: u64, entry: Entry) -> Entry {
+        let [tick, audit] = ticks;
+        let open = Some(Open {
+            tick,
+            audit,
+            handicap,
+            free,
+        });
         Entry { open, ..entry }
     }
     let ticks = [600, 4000, 2000];
@@ -127,13 +147,13 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         soon(entry(true, [2000, 2000, 1500], Traces)),
         entry(true, [1000, 4000, 1000], Robust::default()),
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
-        open(500, 0, entry(false, [500, 500, 500], Params)),
+        open([500, 150], 1, 0, entry(false, [500, 500, 500], Params)),
         // What has few configurations is done at once.
-        open(700, 24_000, entry(true, [450, 1200, 45], Exact)),
-        open(1000, 0, entry(false, [1000, 1000, 1000], Counting)),
-        // One part in four: it mostly finds nothing, or at once.
-        open(2400, 160_000, entry(true, [600, 600, 600], Small)),
-        integers(entry(true, [450, 450, 800], Facts)),
+        open([350, 45], 1, 16_000, entry(true, [450, 1200, 45], Exact)),
+        open([400, 250], 1, 0, entry(false, [1000, 1000, 1000], Counting)),
+        // Half a share: it mostly finds nothing, or at once.
+        open([1000, 1000], 2, 40_000, entry(true, [600, 600, 600], Small)),
+        large(integers(entry(true, [450, 450, 800], Facts))),
         integers(entry(true, [600, 450, 800], cegar(options))),
         integers(entry(true, [450, 450, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
@@ -150,13 +170,20 @@ pub fn engines(options: &Options) -> Vec<Entry> {
 /// there are very many states.
 const HEAD_START: u64 = 24;
 const SOON: u64 = 2;
+/// Before who is for large spaces of states: smaller ones are done by then.
+const LONG: u64 = 160;
 /// Microseconds it then has for itself: states met meanwhile would mostly be in vain.
 const AT_ONCE: u64 = 16_000;
 
+/// Polls of the first where any number of threads is asked about.
+const OPEN_START: u64 = 8;
+
 /// Where data is finite, who is not the first gets half the time of the first.
 const LATER: u64 = 2;
+/// Who begins when the others have long begun gets a quarter.
+const LATE: u64 = 4;
 /// Who is not made for the program's data gets little: where integers are unbounded most engines
-/// cannot search to the end, and their states are large.
+/// cannot search to the end, and their states are large. Who is not the first gets half of it.
 const FOREIGN: u64 = 16;
 
 /// Variables with more values than this are as good as unbounded.
@@ -188,9 +215,9 @@ impl Like {
 }
 
 /// Who runs side by side. Where data is finite, engines made for integers wait until the others have
-/// given up: they go long from one poll to the next, and everybody would wait for them.
+/// given up: they go long from one poll to the next, and everybody would wait for them. Not so who has a share there.
 fn rounds(willing: Vec<&Entry>, like: Like) -> Vec<Vec<&Entry>> {
-    let waits = |e: &&Entry| like == Like::Finite && e.integers;
+    let waits = |e: &&Entry| like == Like::Finite && e.integers && !e.large;
     let (later, now) = willing.into_iter().partition(waits);
     let both: [Vec<&Entry>; 2] = [now, later];
     both.into_iter().filter(|r| !r.is_empty()).collect()
@@ -199,21 +226,27 @@ fn rounds(willing: Vec<&Entry>, like: Like) -> Vec<Vec<&Entry>> {
 /// Those of a round as they run: how long they work from poll to poll, and how often they may.
 fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>> {
     let runner = |(i, e): (usize, &&'e Entry)| {
-        let open = e.open.map_or(e.unbounded, |o| o.tick);
-        let waited = e.open.map_or(0, |o| o.free);
         let (tick, audit, handicap, head_start, free) = match like {
             Like::Finite => {
-                let handicap = if i > 0 { LATER } else { 1 };
+                let handicap = match i {
+                    0 => 1,
+                    _ if e.large => LATE,
+                    _ => LATER,
+                };
                 (e.finite, e.audit, handicap, e.head_start, e.free)
             }
-            Like::Unbounded => (
-                e.unbounded,
-                e.audit,
-                if e.integers { 1 } else { FOREIGN },
-                8,
-                0,
-            ),
-            Like::Open => (open, open, 1, 4, waited),
+            Like::Unbounded => {
+                let handicap = match i {
+                    _ if e.integers => 1,
+                    0 => FOREIGN,
+                    _ => 2 * FOREIGN,
+                };
+                (e.unbounded, e.audit, handicap, 8, 0)
+            }
+            Like::Open => match e.open {
+                Some(o) => (o.tick, o.audit, o.handicap, OPEN_START, o.free),
+                None => (e.unbounded, e.audit, 1, OPEN_START, 0),
+            },
         };
         Runner {
             engine: e.engine.as_ref(),

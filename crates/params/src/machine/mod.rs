@@ -11,6 +11,7 @@ mod init;
 pub use ground::Step;
 pub use init::Candidates;
 
+use crate::work;
 use ground::{Condition, Steps, Stored};
 use std::cell::OnceCell;
 use wattle_memory::MemoryModel;
@@ -245,6 +246,7 @@ impl<'a> Machine<'a> {
         candidates: &Candidates,
         emit: &mut dyn FnMut(&[i64], &State),
     ) {
+        work::done(work::STEP);
         if !self.enabled(state, step) {
             return;
         }

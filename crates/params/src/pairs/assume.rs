@@ -4,6 +4,7 @@ use super::shape::{Shape, Sort};
 use super::state::{NOBODY, Place, SPACING, State, UNKNOWN, Val};
 use crate::compile::{Conj, Dnf, Lit};
 use crate::lin::Op;
+use crate::work;
 use std::cell::Cell;
 use wattle_model::array::{Access, Comparison, ThreadTerm};
 
@@ -151,6 +152,7 @@ impl Rules<'_> {
 
     /// The states with everything known that is not to be forgotten.
     pub fn complete(&self, mut state: State, out: &mut Vec<State>) {
+        work::done(work::COMPLETE);
         let place = match self.shape.forget(&mut state) {
             Err(place) => Some(Place::Value(place)),
             Ok(gone) => {
@@ -231,6 +233,7 @@ impl Rules<'_> {
     }
 
     pub fn test(&self, state: &State, lit: &Lit, env: Env<'_>) -> Truth {
+        work::done(work::TEST);
         match lit {
             Lit::In(a, mask) => {
                 let (place, v) = self.read(state, a, env);

@@ -3,6 +3,7 @@
 
 use super::shape::{Shape, Sort};
 use super::state::{NOBODY, SPACING, State, UNKNOWN, Val};
+use crate::work;
 
 /// A view and which of its threads is meant first and second.
 #[derive(Clone, Copy)]
@@ -117,6 +118,7 @@ fn agree(nodes: &Nodes, ordered: bool) -> Option<Vec<Val>> {
 
 /// The state with the threads x, y, z, if the views of (x, y), (x, z) and (y, z) fit together.
 pub fn merge(shape: &Shape, [xy, xz, yz]: [Seen<'_>; 3]) -> Option<State> {
+    work::done(work::MERGE);
     let mut views = [xy.state.clone(), xz.state.clone(), yz.state.clone()];
     let (a, b, c) = (xy.sides, xz.sides, yz.sides);
     let parts: Parts = [

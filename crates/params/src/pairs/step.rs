@@ -5,6 +5,7 @@ use super::forget::visit_reads;
 use super::shape::Sort;
 use super::state::{Entry, Place, State, UNKNOWN, Val, Write};
 use crate::compile::{Compiled, CompiledTransition, Conj, Lit, New};
+use crate::work;
 use wattle_model::array::{Access, FenceKind, ThreadTerm, UpdateIndex};
 
 /// Longest buffer that is followed.
@@ -146,6 +147,7 @@ impl Rules<'_> {
         args: &[Val],
         emit: &mut dyn FnMut(State),
     ) {
+        work::done(work::BIND);
         let t = plan.transition;
         let Some(param) = plan.order.get(level).copied() else {
             let with = who.with.map(|w| state.vals[w]);

@@ -52,7 +52,7 @@ const HEAD_START_AUDIT: u64 = 100_000;
 /// done before them, and what they do meanwhile would be in vain.
 const AUDIT_SHARE: u64 = 8;
 /// Microseconds for which a better proof is waited for at least.
-const MOMENT: u64 = 500_000;
+const MOMENT: u64 = 40_000;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
 /// Between two looks at the outside world while waiting.
