@@ -3,14 +3,12 @@
 //! Equations are those of the affine hull of the points; a point that breaks one is taken into the hull.
 //! Bounds are those that more threads do not move, and the program's own numbers next to what was seen: a
 //! semaphore with five places shows its bound with six threads only, but its text says five.
-//! Where a word has flags beside a number, the hull is taken once more with a flag's bit as a column of its own:
-//! `l = 4·readers + writers + 2·flag` becomes a fact that one of two equations holds.
-//! A cell that is only bounded by how many threads are at some places (each took one away, and nobody gives it back one
-//! by one) has the fewest places that the points allow.
 //! Other facts are dropped when a point breaks them. Facts only ever become weaker, every state seen
 //! satisfies them, and what is left when nothing gives way is the strongest of this form that the events
 //! keep: a point that follows what satisfies all facts satisfies every weaker set that is kept.
 
+use crate::flagged::{Flagged, flagged};
+use crate::held::Held;
 use crate::hull::{Equation, Hull};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
@@ -26,51 +24,12 @@ const MOST_FACTS: usize = 1_200;
 /// Numbers of the program that are tried beyond what was seen.
 const NEAREST: usize = 3;
 
-/// Hulls with flags that are tried.
-const MOST_FLAGGED: usize = 6;
-
 pub struct Guess {
     pub places: usize,
     hull: Hull,
     flagged: Vec<Flagged>,
+    held: Vec<Held>,
     others: Vec<Fact>,
-}
-
-/// The hull of the points with some bits of cells as further columns.
-struct Flagged {
-    /// Which cell, and which of its bits.
-    bits: Vec<(usize, u32)>,
-    hull: Hull,
-}
-
-impl Flagged {
-    fn add(&mut self, cells: &[i64], point: &Point) -> bool {
-        let bits = self.bits.iter().map(|(c, k)| cells[*c] >> k & 1);
-        let point: Point = point.iter().copied().chain(bits).collect();
-        self.hull.add(&point)
-    }
-
-    /// Those that say something of a bit and of something else, without the bits: for each of their values
-    /// what remains.
-    fn equations(&self) -> Vec<Vec<Equation>> {
-        let mut all = Vec::new();
-        for mut e in self.hull.equations() {
-            let bits = e.coefficients.split_off(e.coefficients.len() - self.bits.len());
-            if bits.iter().all(|b| *b == 0) || e.coefficients.iter().all(|a| *a == 0) {
-                continue;
-            }
-            let mut one_of = vec![e];
-            for b in bits.iter().filter(|b| **b != 0) {
-                let set = one_of.iter().map(|e| Equation {
-                    coefficients: e.coefficients.clone(),
-                    constant: e.constant.saturating_add(*b),
-                });
-                one_of = one_of.iter().cloned().chain(set).collect();
-            }
-            all.push(one_of);
-        }
-        all
-    }
 }
 
 /// What the text of the program has in it.
@@ -104,6 +63,7 @@ impl Guess {
             places,
             hull: Hull::default(),
             flagged: flagged(points, places, &text.flags),
+            held: Vec::new(),
             others: Vec::new(),
         };
         for (_, p) in points {
@@ -144,11 +104,9 @@ impl Guess {
             }
         }
         guess.others = seen.facts(&guess, &text.numbers);
-        for cell in places..columns {
-            for sign in [1, -1] {
-                guess.others.extend(guess.held_up(points, most, cell, sign));
-            }
-        }
+        let cells = (places..columns).flat_map(|cell| [(cell - places, 1), (cell - places, -1)]);
+        let held = cells.filter_map(|(cell, sign)| Held::new(points, places, most, cell, sign));
+        guess.held = held.collect();
         guess
     }
 
@@ -160,45 +118,6 @@ impl Guess {
             outside |= f.add(cells, point);
         }
         outside
-    }
-
-    /// `sign · cell + Σ n ≥ least` over the fewest places, if that is a bound that more threads do not move.
-    fn held_up(
-        &self,
-        points: &[(u32, Point)],
-        most: u32,
-        cell: usize,
-        sign: i64,
-    ) -> Option<Fact> {
-        let mut sums: Vec<i64> = (points.iter())
-            .map(|(_, p)| sign * p[cell] + p[..self.places].iter().sum::<i64>())
-            .collect();
-        let few = |(n, _): &(u32, Point)| *n < most.max(2);
-        let least = *sums.iter().min()?;
-        let with_few = sums.iter().zip(points).filter(|(_, p)| few(p));
-        if with_few.map(|(s, _)| *s).min() != Some(least) {
-            return None;
-        }
-        let mut here = Vec::new();
-        for place in 0..self.places {
-            let mut both = sums.iter().zip(points);
-            if both.all(|(s, (_, p))| s - p[place] >= least) {
-                for (s, (_, p)) in sums.iter_mut().zip(points) {
-                    *s -= p[place];
-                }
-            } else {
-                here.push((-1, self.counted(place)));
-            }
-        }
-        if here.is_empty() {
-            return None;
-        }
-        here.push((-sign, self.counted(cell)));
-        Some(Fact(vec![Sum {
-            sum: here,
-            constant: least,
-            is: Comparison::AtMostZero,
-        }]))
     }
 
     /// Of each equation the places at which there are never more with more threads, and of these the ones with
@@ -259,7 +178,8 @@ impl Guess {
             part.is_none_or(|p| closest.get(p.sum.as_slice()) == Some(&p.constant))
         };
         let others = self.others.iter().filter(kept).cloned();
-        equations.chain(others).collect()
+        let held = self.held.iter().map(Held::fact);
+        equations.chain(held).chain(others).collect()
     }
 
     fn counted(&self, column: usize) -> Counted {
@@ -274,7 +194,9 @@ impl Guess {
         let before = self.others.len();
         let (counts, cells) = point.split_at(self.places);
         self.others.retain(|f| f.holds(cells, counts));
-        self.take_in(point) || self.others.len() < before
+        let broken = self.held.iter().any(|h| !h.holds(point));
+        self.held.retain_mut(|h| h.admits(point));
+        self.take_in(point) || broken || self.others.len() < before
     }
 
     /// The guess with more places, where nobody has been seen.
@@ -283,32 +205,11 @@ impl Guess {
         for hull in std::iter::once(&mut self.hull).chain(flagged) {
             hull.insert(self.places, places - self.places);
         }
+        for held in &mut self.held {
+            held.widen(places);
+        }
         self.places = places;
     }
-}
-
-/// Which bits of cells are looked at as flags: single ones, and pairs in one cell.
-fn flagged(points: &[(u32, Point)], places: usize, flags: &BTreeSet<u32>) -> Vec<Flagged> {
-    let columns = points.first().map_or(places, |(_, p)| p.len());
-    let varies = |c: usize, k: u32| {
-        let mut all = points.iter().map(|(_, p)| p[places + c] >> k & 1);
-        let first = all.next();
-        all.any(|b| Some(b) != first)
-    };
-    let mut sets: Vec<Vec<(usize, u32)>> = Vec::new();
-    for c in 0..columns - places {
-        let here: Vec<u32> = flags.iter().copied().filter(|k| varies(c, *k)).collect();
-        sets.extend(here.iter().map(|k| vec![(c, *k)]));
-        for (n, a) in here.iter().enumerate() {
-            sets.extend(here[n + 1..].iter().map(|b| vec![(c, *a), (c, *b)]));
-        }
-    }
-    sets.sort_by_key(Vec::len);
-    let hull = |bits| Flagged {
-        bits,
-        hull: Hull::default(),
-    };
-    sets.into_iter().take(MOST_FLAGGED).map(hull).collect()
 }
 
 /// The sum that the fact bounds everywhere, if it is of that form.

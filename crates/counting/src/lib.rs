@@ -11,7 +11,9 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
+mod flagged;
 mod guess;
+mod held;
 mod hull;
 mod sample;
 mod split;
@@ -276,7 +278,7 @@ fn constants<A>(e: &Expr<A>, into: &mut Text) {
 fn flags(mask: i64, into: &mut BTreeSet<u32>) {
     for of in [mask, !mask, !mask & i64::from(u32::MAX)] {
         if of.count_ones() <= 2 {
-            into.extend((0..i64::BITS).filter(|k| of >> k & 1 == 1));
+            into.extend((0..i64::BITS).filter(|k| (of >> k) & 1 == 1));
         }
     }
 }
