@@ -42,3 +42,23 @@ void down_lock(struct down *l) {
         while (atomic_load_explicit(&l->free, memory_order_relaxed) <= 0) relax();
 }
 void down_unlock(struct down *l) { store(&l->free, 1); }
+
+// Readers and writers with a flag that a writer waits: bit 0 is the flag, bit 1 a writer's, the rest counts readers.
+struct waiting { atomic_int word; };
+void waiting_read(struct waiting *l) {
+    for (;;) {
+        while (atomic_load_explicit(&l->word, memory_order_relaxed) & 3) relax();
+        if (!(atomic_fetch_add_explicit(&l->word, 4, memory_order_acquire) & 3)) return;
+        atomic_fetch_sub_explicit(&l->word, 4, memory_order_relaxed);
+    }
+}
+void waiting_read_done(struct waiting *l) { atomic_fetch_sub_explicit(&l->word, 4, memory_order_release); }
+void waiting_write(struct waiting *l) {
+    for (;;) {
+        int n = atomic_load_explicit(&l->word, memory_order_relaxed);
+        if (n < 2 && atomic_compare_exchange_weak_explicit(&l->word, &n, 2, memory_order_acquire, memory_order_relaxed)) return;
+        if (!(n & 1)) atomic_fetch_or_explicit(&l->word, 1, memory_order_relaxed);
+        while (atomic_load_explicit(&l->word, memory_order_relaxed) > 1) relax();
+    }
+}
+void waiting_write_done(struct waiting *l) { atomic_fetch_sub_explicit(&l->word, 2, memory_order_release); }

@@ -7,7 +7,9 @@
 //! satisfies them, and what is left when nothing gives way is the strongest of this form that the events
 //! keep: a point that follows what satisfies all facts satisfies every weaker set that is kept.
 
-use crate::hull::Hull;
+use crate::flagged::{Flagged, flagged};
+use crate::held::Held;
+use crate::hull::{Equation, Hull};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
 use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
@@ -25,7 +27,17 @@ const NEAREST: usize = 3;
 pub struct Guess {
     pub places: usize,
     hull: Hull,
+    flagged: Vec<Flagged>,
+    held: Vec<Held>,
     others: Vec<Fact>,
+}
+
+/// What the text of the program has in it.
+pub struct Text {
+    /// Numbers, and those next to them.
+    pub numbers: BTreeSet<i64>,
+    /// Bits that are set or cleared alone.
+    pub flags: BTreeSet<u32>,
 }
 
 /// How bold a guess is.
@@ -38,23 +50,24 @@ pub enum Boldness {
 }
 
 impl Guess {
-    /// `points` come with the number of threads; `groups` are places that are one location; `numbers` those
-    /// that the program has in it.
+    /// `points` come with the number of threads; `groups` are places that are one location.
     pub fn new(
         points: &[(u32, Point)],
         places: usize,
         groups: &[Vec<usize>],
-        numbers: &BTreeSet<i64>,
+        text: &Text,
         boldness: Boldness,
     ) -> Guess {
         let columns = points.first().map_or(places, |(_, p)| p.len());
         let mut guess = Guess {
             places,
             hull: Hull::default(),
+            flagged: flagged(points, places, &text.flags),
+            held: Vec::new(),
             others: Vec::new(),
         };
         for (_, p) in points {
-            guess.hull.add(p);
+            guess.take_in(p);
         }
         let most = points.iter().map(|(n, _)| *n).max().unwrap_or(0);
         let mut seen = Bounds::new(most);
@@ -90,8 +103,21 @@ impl Guess {
                 }
             }
         }
-        guess.others = seen.facts(&guess, numbers);
+        guess.others = seen.facts(&guess, &text.numbers);
+        let cells = (places..columns).flat_map(|cell| [(cell - places, 1), (cell - places, -1)]);
+        let held = cells.filter_map(|(cell, sign)| Held::new(points, places, most, cell, sign));
+        guess.held = held.collect();
         guess
+    }
+
+    /// Takes the point into the hulls; whether it was outside of one.
+    fn take_in(&mut self, point: &Point) -> bool {
+        let cells = &point[self.places..];
+        let mut outside = self.hull.add(point);
+        for f in &mut self.flagged {
+            outside |= f.add(cells, point);
+        }
+        outside
     }
 
     /// Of each equation the places at which there are never more with more threads, and of these the ones with
@@ -105,7 +131,9 @@ impl Guess {
         let all: Vec<Option<i64>> = (0..self.places).map(most_at).collect();
         let sizes: BTreeSet<i64> = all.iter().flatten().copied().collect();
         let mut parts = Vec::new();
-        for e in self.hull.equations() {
+        let flagged = self.flagged.iter().flat_map(Flagged::equations);
+        let flagged = flagged.filter_map(|one_of| one_of.into_iter().next());
+        for e in self.hull.equations().into_iter().chain(flagged) {
             for (sign, size) in [1, -1]
                 .iter()
                 .flat_map(|s| sizes.iter().map(move |m| (s, m)))
@@ -124,15 +152,19 @@ impl Guess {
 
     /// All facts but those that another says with a closer bound.
     pub fn facts(&self) -> Vec<Fact> {
-        let equations = self.hull.equations().into_iter().map(|e| {
+        let sum = |e: Equation| {
             let sum = e.coefficients.iter().enumerate();
             let sum = sum.filter(|(_, a)| **a != 0);
-            Fact(vec![Sum {
+            Sum {
                 sum: sum.map(|(c, a)| (*a, self.counted(c))).collect(),
                 constant: e.constant,
                 is: Comparison::Zero,
-            }])
-        });
+            }
+        };
+        let equations = self.hull.equations().into_iter().map(|e| vec![e]);
+        let flagged = self.flagged.iter().flat_map(Flagged::equations);
+        let equations = equations.chain(flagged);
+        let equations = equations.map(|one_of| Fact(one_of.into_iter().map(sum).collect()));
         let closest: BTreeMap<&[(i64, Counted)], i64> = {
             let mut all = BTreeMap::new();
             for part in self.others.iter().filter_map(bound) {
@@ -146,7 +178,8 @@ impl Guess {
             part.is_none_or(|p| closest.get(p.sum.as_slice()) == Some(&p.constant))
         };
         let others = self.others.iter().filter(kept).cloned();
-        equations.chain(others).collect()
+        let held = self.held.iter().map(Held::fact);
+        equations.chain(held).chain(others).collect()
     }
 
     fn counted(&self, column: usize) -> Counted {
@@ -161,12 +194,20 @@ impl Guess {
         let before = self.others.len();
         let (counts, cells) = point.split_at(self.places);
         self.others.retain(|f| f.holds(cells, counts));
-        self.hull.add(point) || self.others.len() < before
+        let broken = self.held.iter().any(|h| !h.holds(point));
+        self.held.retain_mut(|h| h.admits(point));
+        self.take_in(point) || broken || self.others.len() < before
     }
 
     /// The guess with more places, where nobody has been seen.
     pub fn widen(&mut self, places: usize) {
-        self.hull.insert(self.places, places - self.places);
+        let flagged = self.flagged.iter_mut().map(|f| &mut f.hull);
+        for hull in std::iter::once(&mut self.hull).chain(flagged) {
+            hull.insert(self.places, places - self.places);
+        }
+        for held in &mut self.held {
+            held.widen(places);
+        }
         self.places = places;
     }
 }

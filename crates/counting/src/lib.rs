@@ -11,12 +11,14 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
+mod flagged;
 mod guess;
+mod held;
 mod hull;
 mod sample;
 mod split;
 
-use guess::{Boldness, Guess, Point};
+use guess::{Boldness, Guess, Point, Text};
 pub use sample::Samples;
 use split::Split;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +27,7 @@ use wattle_evidence::certificate::counting::{Fact, Gap, Local, Place};
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Initial;
-use wattle_model::{CountedCrowd, Crowd, Expr};
+use wattle_model::{CountedCrowd, Crowd, Expr, Op2};
 
 /// Who knows, for given places, what the program may do there.
 pub trait Judge {
@@ -100,7 +102,7 @@ pub fn prove<'j>(
             return Ok(Outcome::Open("no small instance could be run".into()));
         }
         let search = Search {
-            numbers: numbers(&counted.crowd),
+            text: text(&counted.crowd),
             model,
             granted,
             samples: &samples,
@@ -125,8 +127,7 @@ pub fn prove<'j>(
 }
 
 struct Search<'a, 'j> {
-    /// Those in the program.
-    numbers: BTreeSet<i64>,
+    text: Text,
     model: MemoryModel,
     granted: Granted,
     samples: &'a Samples,
@@ -230,36 +231,55 @@ impl Search<'_, '_> {
             group.or_default().push(p);
         }
         let groups: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
-        Guess::new(&points, places, &groups, &self.numbers, boldness)
+        Guess::new(&points, places, &groups, &self.text, boldness)
     }
 }
 
-/// What the program compares with, adds or begins with, and what is next to it.
-fn numbers(crowd: &Crowd) -> BTreeSet<i64> {
-    let mut found = BTreeSet::new();
+/// What the program compares with, adds or begins with, and what is next to it; bits of its masks.
+fn text(crowd: &Crowd) -> Text {
+    let mut text = Text {
+        numbers: BTreeSet::new(),
+        flags: BTreeSet::new(),
+    };
     for c in &crowd.instance.cells {
         if let Initial::Value(v) = c.init {
-            found.insert(v);
+            text.numbers.insert(v);
         }
     }
     for step in crowd.instance.threads.iter().flat_map(|t| &t.steps) {
         if let Some(e) = step.action.evaluated() {
-            constants(e, &mut found);
+            constants(e, &mut text);
         }
     }
     let near = |v: &i64| [v.saturating_sub(1), *v, v.saturating_add(1)];
-    found.iter().flat_map(near).collect()
+    text.numbers = text.numbers.iter().flat_map(near).collect();
+    text
 }
 
-fn constants<A>(e: &Expr<A>, into: &mut BTreeSet<i64>) {
+fn constants<A>(e: &Expr<A>, into: &mut Text) {
     match e {
         Expr::Const(c) => {
-            into.insert(*c);
+            into.numbers.insert(*c);
         }
         Expr::Atom(_) => {}
         Expr::Unary(_, a) => constants(a, into),
-        Expr::Binary(_, a, b) => [a, b].iter().for_each(|e| constants(e, into)),
+        Expr::Binary(op, a, b) => {
+            if matches!(op, Op2::BitAnd | Op2::BitOr | Op2::BitXor) {
+                let masks = [a, b].into_iter().filter_map(|e| e.as_const());
+                masks.for_each(|m| flags(m, &mut into.flags));
+            }
+            [a, b].iter().for_each(|e| constants(e, into));
+        }
         Expr::Ite(c, a, b) => [c, a, b].iter().for_each(|e| constants(e, into)),
+    }
+}
+
+/// Bits that a mask has, or leaves out, with at most one other.
+fn flags(mask: i64, into: &mut BTreeSet<u32>) {
+    for of in [mask, !mask, !mask & i64::from(u32::MAX)] {
+        if of.count_ones() <= 2 {
+            into.extend((0..i64::BITS).filter(|k| (of >> k) & 1 == 1));
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Signs {
 #[derive(Default)]
 struct Votes {
     up: BTreeMap<Key, Key>,
-    /// With a sign, without, and negative constants.
+    /// With a sign, without, and what may be negative.
     counts: BTreeMap<Key, (u32, u32, u32)>,
 }
 
@@ -54,11 +54,15 @@ impl Votes {
         }
     }
 
+    /// A negative constant, or a number that is counted down: it may go below zero.
     fn negative(&mut self, k: Key, e: &E) {
-        if let E::Const(c, w) = e
-            && *w < 64
-            && signed(*c, *w) < 0
-        {
+        let below = |e: &E| matches!(e, E::Const(c, w) if *w < 64 && signed(*c, *w) < 0);
+        let down = match e {
+            E::Bin(Bin::Add, a, b) => below(a) || below(b),
+            E::Bin(Bin::Sub, _, b) => matches!(**b, E::Const(c, w) if w < 64 && signed(c, w) > 0),
+            e => below(e),
+        };
+        if down {
             self.counts.entry(k).or_default().2 += 1;
         }
     }

@@ -262,7 +262,15 @@ pub trait Words {
         };
         let (mut x, mut y) = (self.read(a, sign)?, self.read(b, sign)?);
         if flipped {
-            (x, y) = (flip(x), flip(y));
+            // Next to a constant it is told in terms of its sign, which engines understand.
+            let strict = op == Cmp::Ult;
+            match (x.as_const(), y.as_const()) {
+                (None, Some(k)) => return Ok(below(x, k, strict)),
+                (Some(k), None) => {
+                    return Ok(Expr::unary(Op1::Not, below(y, k, !strict)));
+                }
+                (None, None) | (Some(_), Some(_)) => (x, y) = (flip(x), flip(y)),
+            }
         }
         let op = match op {
             Cmp::Eq => Op2::Eq,
@@ -272,6 +280,14 @@ pub trait Words {
         };
         Ok(binary(op, x, y))
     }
+}
+
+/// Whether `m`, as a number of 64 bits without a sign, is less than `k` (or equal to it).
+fn below(m: M, k: i64, strict: bool) -> M {
+    let op = if strict { Op2::Lt } else { Op2::Le };
+    let positive = binary(Op2::Le, Expr::Const(0), m.clone());
+    let less = binary(op, m, Expr::Const(k));
+    binary(if k < 0 { Op2::Or } else { Op2::And }, positive, less)
 }
 
 /// Panics if an expression has another value in the model's arithmetic than this, as a number with a sign or

@@ -65,7 +65,12 @@ impl Meaning<'_> {
                 self.set(ZF, E::same(a.clone(), b.clone()));
                 self.set(CF, E::test(Cmp::Ult, a.clone(), b.clone()));
                 self.set(SF, negative(result.clone()));
-                self.set(OF, overflow(&a, &b, &result, true));
+                let over = match a {
+                    // Only the least number has no opposite.
+                    E::Const(0, w) => E::same(b.clone(), E::constant(1 << (w - 1), w)),
+                    _ => overflow(&a, &b, &result, true),
+                };
+                self.set(OF, over);
                 self.set(PF, even(&result));
                 self.set(LT, E::test(Cmp::Slt, a.clone(), b.clone()));
                 self.set(BE, E::test(Cmp::Ule, a.clone(), b.clone()));
