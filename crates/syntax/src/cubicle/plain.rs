@@ -459,7 +459,7 @@ impl<'a> Plainer<'a> {
             for (chosen, extra) in choices {
                 for known in self.known(quantifier, scope) {
                     if chosen.iter().all(|c| c.text != known.text) {
-                        let chosen = joined(&chosen, &[known.clone()]);
+                        let chosen = joined(&chosen, std::slice::from_ref(known));
                         next.push((chosen, extra.clone()));
                     }
                 }
