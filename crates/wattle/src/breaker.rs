@@ -8,7 +8,7 @@
 
 use crate::beginnings;
 use crate::small_worlds::{BUFFERED, fewer_choices, numbers, run};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use wattle_evidence::control::Pace;
 use wattle_evidence::{
     Answer, AnyNumber, Control, Engine, OpenAnswer, OpenTask, Progress, Reason, Refusal, Stop,
@@ -94,6 +94,7 @@ impl Engine for Small {
                 if instance.threads.is_empty() {
                     continue;
                 }
+                by_states.begin();
                 let explored = run(&task.on(&instance), BUFFERED[0], states.min(left), control);
                 if let Ok((_, effort)) = &explored {
                     left = left.saturating_sub(effort.states);
@@ -142,7 +143,8 @@ impl Engine for Small {
     }
 }
 
-/// Polls by the states of many searches, most of which end soon: each begins with a poll, and begins anew now and then.
+/// Polls by the states of many searches, most of which end soon: each begins with a poll, and goes on with another
+/// whenever numbers have outgrown their places.
 struct ByStates<'c> {
     outer: &'c Control<'c>,
     met: Mutex<Met>,
@@ -150,33 +152,39 @@ struct ByStates<'c> {
 
 #[derive(Default)]
 struct Met {
-    /// What the search had done at its last poll.
-    done: u64,
+    /// The most that the search had done at a poll.
+    most: u64,
     /// States not yet polled for, and polls.
     owed: u64,
     polls: u64,
 }
 
 impl<'c> ByStates<'c> {
-    /// States from one poll to the next, and as how many the beginning of a search counts.
+    /// States from one poll to the next, and as how many a poll of a search counts that has done no more.
     const EVERY: u64 = 1 << 10;
-    const BEGINNING: u64 = 1 << 7;
+    const EACH: u64 = 1 << 5;
 
     fn new(outer: &'c Control<'c>) -> Self {
         let met = Mutex::new(Met::default());
         ByStates { outer, met }
     }
+
+    fn met(&self) -> MutexGuard<'_, Met> {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another instance is searched from now on.
+    fn begin(&self) {
+        self.met().most = 0;
+    }
 }
 
 impl Pace for ByStates<'_> {
     fn tick(&self, worker: &'static str, progress: Progress) -> Result<(), Stop> {
-        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut met = self.met();
         let done = progress.states.saturating_sub(progress.frontier);
-        met.owed += match done < met.done / 2 || done == 0 {
-            true => Self::BEGINNING + done,
-            false => done.saturating_sub(met.done),
-        };
-        met.done = done;
+        met.owed += Self::EACH + done.saturating_sub(met.most);
+        met.most = met.most.max(done);
         while met.owed >= Self::EVERY {
             met.owed -= Self::EVERY;
             met.polls += 1;
