@@ -341,8 +341,24 @@ fn carry(thread: &Thread, here: &mut [BTreeSet<Difference>]) {
                 | Action::Lock
                 | Action::Unlock => after,
             };
-            if let Action::Assume(e) | Action::Assert { condition: e, .. } = &step.action {
-                compared(e, &mut before);
+            match &step.action {
+                Action::Assume(e) | Action::Assert { condition: e, .. } => {
+                    compared(e, &mut before);
+                }
+                // What a flag is given and a later guard asks for.
+                Action::Assign { value, .. } if is_comparison(value) => {
+                    compared(value, &mut before);
+                }
+                Action::Assign { .. }
+                | Action::Load { .. }
+                | Action::Havoc { .. }
+                | Action::Skip
+                | Action::Store { .. }
+                | Action::Fence(_)
+                | Action::AtomicBegin(_)
+                | Action::AtomicEnd
+                | Action::Lock
+                | Action::Unlock => {}
             }
             let known = &mut here[step.source.index()];
             for d in before {
@@ -355,6 +371,11 @@ fn carry(thread: &Thread, here: &mut [BTreeSet<Difference>]) {
             return;
         }
     }
+}
+
+fn is_comparison(e: &Expr<RegisterId>) -> bool {
+    use Op2::{Eq, Ge, Gt, Le, Lt, Ne};
+    matches!(e, Expr::Binary(Eq | Ne | Lt | Le | Gt | Ge, ..))
 }
 
 /// The differences that a condition looks at.
