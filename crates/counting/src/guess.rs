@@ -10,7 +10,7 @@
 use crate::hull::Hull;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
-use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
+use wattle_evidence::certificate::counting::{Counted, Fact, Known, Sum};
 use wattle_model::CellId;
 
 /// Numbers of threads at the places, then memory.
@@ -26,15 +26,30 @@ pub struct Guess {
     pub places: usize,
     hull: Hull,
     others: Vec<Fact>,
+    /// Of the threads at places.
+    pub known: Vec<Known>,
 }
 
 /// How bold a guess is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boldness {
     /// Equations, and bounds of single quantities.
     Equations,
     /// Also which places exclude each other, and what memory is where somebody is.
     Exclusions,
+    /// Equations and bounds, and what threads know.
+    Known,
+    Everything,
+}
+
+impl Boldness {
+    fn excludes(self) -> bool {
+        matches!(self, Boldness::Exclusions | Boldness::Everything)
+    }
+
+    pub fn knows(self) -> bool {
+        matches!(self, Boldness::Known | Boldness::Everything)
+    }
 }
 
 impl Guess {
@@ -52,6 +67,7 @@ impl Guess {
             places,
             hull: Hull::default(),
             others: Vec::new(),
+            known: Vec::new(),
         };
         for (_, p) in points {
             guess.hull.add(p);
@@ -79,7 +95,7 @@ impl Guess {
             {
                 seen.note((usize::MAX, vec![(1, a), (-1, b)]), p[a] - p[b], *n);
             }
-            if boldness < Boldness::Exclusions {
+            if !boldness.excludes() {
                 continue;
             }
             for here in (0..places).filter(|c| p[*c] > 0) {
@@ -162,6 +178,22 @@ impl Guess {
         let (counts, cells) = point.split_at(self.places);
         self.others.retain(|f| f.holds(cells, counts));
         self.hull.add(point) || self.others.len() < before
+    }
+
+    /// Whether something known at the place gave way, of a thread with this of its own.
+    pub fn forget(
+        &mut self,
+        place: usize,
+        point: &Point,
+        registers: &[i64],
+        values: &[i64],
+    ) -> bool {
+        let before = self.known.len();
+        let (counts, cells) = point.split_at(self.places);
+        self.known.retain(|k| {
+            k.place as usize != place || k.fact.holds_of(cells, counts, registers, values)
+        });
+        self.known.len() < before
     }
 
     /// The guess with more places, where nobody has been seen.

@@ -13,6 +13,7 @@
 
 mod guess;
 mod hull;
+mod known;
 mod sample;
 mod split;
 
@@ -21,7 +22,7 @@ pub use sample::Samples;
 use split::Split;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Counting;
-use wattle_evidence::certificate::counting::{Fact, Gap, Local, Place};
+use wattle_evidence::certificate::counting::{Fact, Gap, Known, Local, Place};
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Initial;
@@ -30,10 +31,10 @@ use wattle_model::{CountedCrowd, Crowd, Expr};
 /// Who knows, for given places, what the program may do there.
 pub trait Judge {
     /// A way out of what the facts allow, if there is one.
-    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble>;
 
     /// Whether the facts allow something bad.
-    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble>;
 }
 
 /// Why nobody can say.
@@ -100,6 +101,7 @@ pub fn prove<'j>(
             return Ok(Outcome::Open("no small instance could be run".into()));
         }
         let search = Search {
+            crowd: &counted.crowd,
             numbers: numbers(&counted.crowd),
             model,
             granted,
@@ -109,10 +111,17 @@ pub fn prove<'j>(
         let crowd = &counted.crowd;
         let mut split = Split::new(crowd, &samples);
         let mut why = String::new();
-        for boldness in [Boldness::Equations, Boldness::Exclusions] {
-            match search.facts(&mut split, boldness)? {
-                Ok(certificate) => return Ok(Outcome::Proved(certificate)),
-                Err(open) => why = open,
+        for boldness in [
+            Boldness::Equations,
+            Boldness::Exclusions,
+            Boldness::Known,
+            Boldness::Everything,
+        ] {
+            match search.facts(&mut split, boldness) {
+                Ok(Ok(certificate)) => return Ok(Outcome::Proved(certificate)),
+                // What is too hard with these facts may not be with others.
+                Ok(Err(open)) | Err(Trouble::Refused(open)) => why = open,
+                Err(Trouble::Stopped(stop)) => return Err(stop.into()),
             }
         }
         Ok(Outcome::Open(why))
@@ -125,6 +134,7 @@ pub fn prove<'j>(
 }
 
 struct Search<'a, 'j> {
+    crowd: &'a Crowd,
     /// Those in the program.
     numbers: BTreeSet<i64>,
     model: MemoryModel,
@@ -150,7 +160,7 @@ impl Search<'_, '_> {
                 let mut judge = (self.judge)(places.clone())?;
                 let mut facts = guess.facts();
                 let nowhere = loop {
-                    match judge.gap(&facts)? {
+                    match judge.gap(&facts, &guess.known)? {
                         None => break None,
                         Some(Gap::Breaks { cells, counts, .. }) => {
                             let point: Point = [counts, cells].concat();
@@ -159,21 +169,37 @@ impl Search<'_, '_> {
                             }
                             facts = guess.facts();
                         }
+                        Some(Gap::Forgets {
+                            place,
+                            cells,
+                            counts,
+                            registers,
+                            values,
+                            ..
+                        }) => {
+                            let point: Point = [counts, cells].concat();
+                            if !guess.forget(place, &point, &registers, &values) {
+                                return Ok(Err("a fact does not give way".into()));
+                            }
+                        }
                         Some(Gap::Nowhere { local, .. }) => break Some(local),
                         Some(Gap::Allows { what }) => return Ok(Err(told(&what))),
                     }
                 };
                 let Some(local) = nowhere else {
-                    return Ok(match judge.allows(&facts)? {
+                    return Ok(match judge.allows(&facts, &guess.known)? {
                         None => Ok(Counting {
                             model: self.model,
                             no_wrap: self.granted.no_wrap(),
                             at_most: self.granted.at_most(),
                             places,
                             facts,
+                            known: guess.known,
                         }),
                         Some(Gap::Allows { what }) => Err(told(&what)),
-                        Some(Gap::Breaks { .. } | Gap::Nowhere { .. }) => Err(told("a gap")),
+                        Some(Gap::Breaks { .. } | Gap::Forgets { .. } | Gap::Nowhere { .. }) => {
+                            Err(told("a gap"))
+                        }
                     });
                 };
                 if local.values.len() > MOST_PENDING {
@@ -230,7 +256,11 @@ impl Search<'_, '_> {
             group.or_default().push(p);
         }
         let groups: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
-        Guess::new(&points, places, &groups, &self.numbers, boldness)
+        let mut guess = Guess::new(&points, places, &groups, &self.numbers, boldness);
+        if boldness.knows() {
+            guess.known = known::guess(self.crowd, self.samples, split, &of_local);
+        }
+        guess
     }
 }
 
