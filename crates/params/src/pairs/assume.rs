@@ -7,6 +7,9 @@ use crate::lin::Op;
 use std::cell::Cell;
 use wattle_model::array::{Access, Comparison, ThreadTerm};
 
+/// States that may come of one in which something is not known.
+const MOST_COMPLETED: usize = 100_000;
+
 pub struct Rules<'s> {
     pub shape: &'s Shape,
     /// There are more threads than the solid ones.
@@ -149,8 +152,14 @@ impl Rules<'_> {
         }
     }
 
-    /// The states with everything known that is not to be forgotten.
+    /// The states with everything known that is not to be forgotten. Gives up where there are too many.
     pub fn complete(&self, mut state: State, out: &mut Vec<State>) {
+        if out.len() >= MOST_COMPLETED {
+            self.gave_up.set(true);
+        }
+        if self.gave_up.get() {
+            return;
+        }
         let place = match self.shape.forget(&mut state) {
             Err(place) => Some(Place::Value(place)),
             Ok(gone) => {
