@@ -5,11 +5,16 @@
 //! place and every fact holds of memory and of the numbers n of threads at the places.
 //!
 //! 1. *Initial*: all threads of a role are where its entry is, with nothing pending; any number of them, or
-//!    one if the role is one thread's. Every initial value of registers fits a place, and every fact holds.
+//!    one if the role is one thread's. Every initial value of registers fits a place, and every fact, and
+//!    what is known there, holds.
 //! 2. *Closed*: a thread at place P (so n_P ≥ 1), with any registers and pending values that fit P, takes a
 //!    step, goes through a whole atomic block, or has a store drained: by the rules, over symbols. Where it
 //!    comes to fits a place Q; memory is what the rules say, n_P is one less and n_Q one more; every
 //!    fact holds again. Other threads stay where they are: a place says nothing about memory.
+//!
+//!    What is *known* at Q holds of it; and what is known at R holds still of any other thread there (n_R ≥ 1, and
+//!    n_P ≥ 2 if that is P), about which nothing is assumed but that it fits R and that what is known there was so.
+//!    Its registers and pending values are its own, so they stay; memory and the numbers are what changed.
 //! 3. *Safe*: no such event is a fault, and no choice of places for the threads that the property names,
 //!    with so many threads there, makes it true.
 //!
@@ -32,9 +37,9 @@ mod safe;
 use super::inductive::machine::Pending;
 use super::load_buffers::alike::{are_alike, sees_memory_only};
 use super::{AuditError, Audited, Solvers};
-use moves::{Landing, Move, Start, Symbolic};
+use moves::{Landing, Move, Own, Start, Symbolic};
 use safe::Bad;
-use wattle_evidence::certificate::counting::{Counted, Counting, Fact, Gap, Local, Place};
+use wattle_evidence::certificate::counting::{Counted, Counting, Fact, Gap, Known, Local, Place};
 use wattle_evidence::certificate::{Comparison, Corrupt};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::{Assumption, Scope};
@@ -65,17 +70,18 @@ pub fn audit_counting(
     };
     let places = certificate.places.clone();
     let mut examination = Examination::new(solvers, &asked, places, control)?;
-    let gap = match examination.gap(&certificate.facts)? {
-        None => examination.allows(&certificate.facts)?,
+    let (facts, known) = (&certificate.facts, &certificate.known);
+    let gap = match examination.gap(facts, known)? {
+        None => examination.allows(facts, known)?,
         gap => gap,
     };
     match gap {
         None => Ok(Audited {
             checked: examination.asked,
         }),
-        Some(Gap::Breaks { event, .. } | Gap::Nowhere { event, .. }) => {
-            Err(AuditError::NotClosed { state: 0, event })
-        }
+        Some(
+            Gap::Breaks { event, .. } | Gap::Forgets { event, .. } | Gap::Nowhere { event, .. },
+        ) => Err(AuditError::NotClosed { state: 0, event }),
         Some(Gap::Allows { what }) => Err(AuditError::Other(format!("it does not exclude {what}"))),
     }
 }
@@ -114,13 +120,14 @@ pub struct Asked<'p> {
 pub struct Examination<'a> {
     solvers: &'a Solvers,
     control: &'a Control<'a>,
-    cells: usize,
     counts: Vec<Var>,
     /// What numbers of threads are.
     numbers: Vec<Formula>,
     starts: Vec<Start>,
     moves: Vec<Move>,
     bad: Vec<Bad>,
+    /// At each place any thread that looks on.
+    others: Vec<(Formula, Own)>,
     /// The move to look at next.
     next: usize,
     asked: u64,
@@ -202,10 +209,10 @@ impl<'a> Examination<'a> {
         Ok(Examination {
             solvers,
             control,
-            cells: crowd.instance.cells.len(),
             starts: symbolic.starts()?,
             moves: symbolic.moves()?,
             bad: symbolic.bad()?,
+            others: symbolic.others()?,
             counts,
             numbers,
             next: 0,
@@ -235,15 +242,18 @@ impl<'a> Examination<'a> {
 
     /// Whether some initial state is outside, or some event leads out. Begins where the last gap was, and
     /// ends after one round in which there was none.
-    pub fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, AuditError> {
+    pub fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, AuditError> {
+        if known.iter().any(|k| k.place as usize >= self.counts.len()) {
+            return Err(corrupt());
+        }
         for s in 0..self.starts.len() {
-            if let Some(gap) = self.start(s, facts)? {
+            if let Some(gap) = self.start(s, facts, known)? {
                 return Ok(Some(gap));
             }
         }
         for _ in 0..self.moves.len() {
             let m = self.next % self.moves.len();
-            if let Some(gap) = self.kept(m, facts)? {
+            if let Some(gap) = self.kept(m, facts, known)? {
                 return Ok(Some(gap));
             }
             self.next = m + 1;
@@ -252,12 +262,12 @@ impl<'a> Examination<'a> {
     }
 
     /// Whether a fault or what the property forbids is not excluded.
-    pub fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, AuditError> {
+    pub fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, AuditError> {
         for m in 0..self.moves.len() {
             let Move { landing: None, .. } = &self.moves[m] else {
                 continue;
             };
-            let query = self.before(m, facts)?;
+            let query = self.before(m, facts, known)?;
             if self.model(&query)?.is_some() {
                 let what = format!("that {} is a fault", self.moves[m].what);
                 return Ok(Some(Gap::Allows { what }));
@@ -265,9 +275,13 @@ impl<'a> Examination<'a> {
         }
         for b in 0..self.bad.len() {
             let bad = &self.bad[b];
+            let now = Now::of(&bad.cells, self.counts.iter().map(|n| Term::from(*n)));
             let mut query = bad.when.clone();
             query.extend(self.numbers.iter().cloned());
-            query.extend(self.facts(facts, &bad.cells, &|i| Term::from(self.counts[i]))?);
+            query.extend(now.all(facts, None)?);
+            for (p, own) in &bad.threads {
+                query.extend(now.known(known, *p, own)?);
+            }
             if self.model(&query)?.is_some() {
                 let what = "what the property forbids".into();
                 return Ok(Some(Gap::Allows { what }));
@@ -276,59 +290,87 @@ impl<'a> Examination<'a> {
         Ok(None)
     }
 
-    fn start(&mut self, s: usize, facts: &[Fact]) -> Result<Option<Gap>, AuditError> {
+    fn start(
+        &mut self,
+        s: usize,
+        facts: &[Fact],
+        known: &[Known],
+    ) -> Result<Option<Gap>, AuditError> {
         let start = &self.starts[s];
         let event = "the start".to_string();
-        if let Some(nowhere) = &start.nowhere {
-            let (mut query, landing) = nowhere.clone();
-            query.extend(self.numbers.iter().cloned());
-            if let Some(model) = self.model(&query)? {
-                let local = landing.local(&model)?;
-                return Ok(Some(Gap::Nowhere { event, local }));
-            }
+        let (mut query, landing) = start.nowhere.clone();
+        query.extend(self.numbers.iter().cloned());
+        if let Some(model) = self.model(&query)? {
+            let local = landing.local(&model)?;
+            return Ok(Some(Gap::Nowhere { event, local }));
         }
         let start = &self.starts[s];
-        let cells = start.cells.clone();
-        let occupied = start.occupied.clone();
-        let number = |i: usize| match occupied[i] {
-            true => Term::from(self.counts[i]),
+        let counts = start.occupied.iter().zip(&self.counts);
+        let counts = counts.map(|(occupied, n)| match occupied {
+            true => Term::from(*n),
             false => Term::constant(0),
-        };
-        let mut query = start.when.clone();
-        for (i, n) in self.counts.iter().enumerate() {
-            if !occupied[i] {
-                query.push(eq(*n, 0));
+        });
+        let now = Now::of(&start.cells, counts);
+        let mut first = start.when.clone();
+        for (occupied, n) in start.occupied.iter().zip(&self.counts) {
+            if !occupied {
+                first.push(eq(*n, 0));
             }
         }
-        query.extend(self.numbers.iter().cloned());
-        let after = self.facts(facts, &cells, &number)?;
-        query.push(not(&and(after)));
-        let counts: Vec<Term> = (0..occupied.len()).map(number).collect();
-        let model = self.model(&query)?;
-        model
-            .map(|m| breaks(event, &cells, &counts, &m))
-            .transpose()
+        first.extend(self.numbers.iter().cloned());
+        let mut query = first.clone();
+        query.push(not(&and(now.all(facts, None)?)));
+        if let Some(model) = self.model(&query)? {
+            return Ok(Some(now.breaks(event, &model)?));
+        }
+        for (p, fits) in &landing.fits {
+            let mut query = first.clone();
+            query.extend([fits.clone(), ge(self.counts[*p], 1)]);
+            query.push(not(&and(now.known(known, *p, &landing.own)?)));
+            if let Some(model) = self.model(&query)? {
+                return Ok(Some(now.forgets(event, *p, &landing.own, &model)?));
+            }
+        }
+        Ok(None)
     }
 
     /// The state before the move, and that it is possible.
-    fn before(&self, m: usize, facts: &[Fact]) -> Result<Vec<Formula>, AuditError> {
+    fn before(
+        &self,
+        m: usize,
+        facts: &[Fact],
+        known: &[Known],
+    ) -> Result<Vec<Formula>, AuditError> {
         let mv = &self.moves[m];
+        let now = self.now(m);
         let mut query = mv.when.clone();
         query.push(ge(self.counts[mv.place], 1));
         query.extend(self.numbers.iter().cloned());
-        query.extend(self.facts(facts, &mv.cells, &|i| Term::from(self.counts[i]))?);
+        query.extend(now.all(facts, None)?);
+        query.extend(now.known(known, mv.place, &mv.own)?);
         Ok(query)
     }
 
-    fn kept(&mut self, m: usize, facts: &[Fact]) -> Result<Option<Gap>, AuditError> {
+    /// Memory and numbers before the move.
+    fn now(&self, m: usize) -> Now {
+        let counts = self.counts.iter().map(|n| Term::from(*n));
+        Now::of(&self.moves[m].cells, counts)
+    }
+
+    fn kept(
+        &mut self,
+        m: usize,
+        facts: &[Fact],
+        known: &[Known],
+    ) -> Result<Option<Gap>, AuditError> {
         let mv = &self.moves[m];
         let Some(landing) = mv.landing.clone() else {
             return Ok(None);
         };
-        let (place, what, cells) = (mv.place, mv.what.clone(), mv.cells.clone());
-        let known = self.before(m, facts)?;
+        let (place, what, now) = (mv.place, mv.what.clone(), self.now(m));
+        let possible = self.before(m, facts, known)?;
         let fits = landing.fits.iter().map(|(_, f)| f.clone());
-        let mut query = known.clone();
+        let mut query = possible.clone();
         query.push(not(&or(fits)));
         if let Some(model) = self.model(&query)? {
             let (event, local) = (what, landing.local(&model)?);
@@ -338,46 +380,88 @@ impl<'a> Examination<'a> {
             if *fits == Formula::False {
                 continue;
             }
-            let number = |i: usize| {
+            let counts = self.counts.iter().enumerate().map(|(i, n)| {
                 let change = i64::from(i == *q) - i64::from(i == place);
-                Term::from(self.counts[i]) + Term::constant(change)
-            };
-            let same = |i: usize| Term::from(self.counts[i]);
-            let before = self.facts(facts, &cells, &same)?;
-            let after = self.facts(facts, &landing.cells, &number)?;
-            let changed = before.into_iter().zip(after).filter(|(b, a)| b != a);
-            let goal = not(&and(changed.map(|(_, a)| a)));
-            let mut query = known.clone();
-            query.push(fits.clone());
-            query.push(goal);
-            let counts: Vec<Term> = (0..self.counts.len()).map(number).collect();
-            if let Some(model) = self.model(&query)? {
-                return Ok(Some(breaks(what, &landing.cells, &counts, &model)?));
+                Term::from(*n) + Term::constant(change)
+            });
+            let then = Now::of(&landing.cells, counts);
+            let mut possible = possible.clone();
+            possible.push(fits.clone());
+            let goal = unless(now.all(facts, None)?, then.all(facts, None)?);
+            if let Some(model) = self.model(&[&possible[..], &[goal]].concat())? {
+                return Ok(Some(then.breaks(what, &model)?));
+            }
+            let own = &landing.own;
+            let goal = not(&and(then.known(known, *q, own)?));
+            if let Some(model) = self.model(&[&possible[..], &[goal]].concat())? {
+                return Ok(Some(then.forgets(what, *q, own, &model)?));
+            }
+            for r in 0..self.others.len() {
+                let (is_there, own) = self.others[r].clone();
+                let before = now.known(known, r, &own)?;
+                let goal = unless(before.clone(), then.known(known, r, &own)?);
+                if goal == Formula::False {
+                    continue;
+                }
+                let as_many = ge(self.counts[r], 1 + i64::from(r == place));
+                let more = [before, vec![is_there, as_many, goal]].concat();
+                if let Some(model) = self.model(&[&possible[..], &more].concat())? {
+                    return Ok(Some(then.forgets(what, r, &own, &model)?));
+                }
             }
         }
         Ok(None)
     }
+}
 
-    fn facts(
+/// That some of these do not hold any more, which held before.
+fn unless(before: Vec<Formula>, after: Vec<Formula>) -> Formula {
+    let changed = before.into_iter().zip(after).filter(|(b, a)| b != a);
+    not(&and(changed.map(|(_, a)| a)))
+}
+
+fn corrupt() -> AuditError {
+    AuditError::Corrupt(Corrupt("a fact about what there is not"))
+}
+
+/// Memory, and how many threads are at each place.
+struct Now {
+    cells: Vec<Term>,
+    counts: Vec<Term>,
+}
+
+impl Now {
+    fn of(cells: &[Term], counts: impl Iterator<Item = Term>) -> Now {
+        Now {
+            cells: cells.to_vec(),
+            counts: counts.collect(),
+        }
+    }
+
+    /// What is known of a thread at the place.
+    fn known(&self, known: &[Known], p: usize, own: &Own) -> Result<Vec<Formula>, AuditError> {
+        let here = known.iter().filter(|k| k.place as usize == p);
+        self.all(here.map(|k| &k.fact), Some(own))
+    }
+
+    fn all<'f>(
         &self,
-        facts: &[Fact],
-        cells: &[Term],
-        number: &dyn Fn(usize) -> Term,
+        facts: impl IntoIterator<Item = &'f Fact>,
+        own: Option<&Own>,
     ) -> Result<Vec<Formula>, AuditError> {
-        let corrupt = || AuditError::Corrupt(Corrupt("a fact about what there is not"));
+        let value = |counted: &Counted| match counted {
+            Counted::Cell(c) => self.cells.get(c.index()),
+            Counted::Place(p) => self.counts.get(*p as usize),
+            Counted::Register(r) => own?.registers.get(r.index()),
+            Counted::Entry(e) => own?.values.get(*e as usize),
+        };
         let mut all = Vec::new();
         for Fact(parts) in facts {
             let mut one_of = Vec::new();
             for part in parts {
                 let mut sum = Term::constant(part.constant);
                 for (k, counted) in &part.sum {
-                    let term = match counted {
-                        Counted::Cell(c) if c.index() < self.cells => cells[c.index()].clone(),
-                        Counted::Place(p) if (*p as usize) < self.counts.len() => {
-                            number(*p as usize)
-                        }
-                        Counted::Cell(_) | Counted::Place(_) => return Err(corrupt()),
-                    };
+                    let term = value(counted).ok_or_else(corrupt)?;
                     sum = sum + term.scaled(&Int::from(*k));
                 }
                 one_of.push(match part.is {
@@ -391,19 +475,31 @@ impl<'a> Examination<'a> {
         }
         Ok(all)
     }
-}
 
-fn breaks(
-    event: String,
-    cells: &[Term],
-    counts: &[Term],
-    model: &Model,
-) -> Result<Gap, AuditError> {
-    Ok(Gap::Breaks {
-        event,
-        cells: evaluated(cells, model)?,
-        counts: evaluated(counts, model)?,
-    })
+    fn breaks(&self, event: String, model: &Model) -> Result<Gap, AuditError> {
+        Ok(Gap::Breaks {
+            event,
+            cells: evaluated(&self.cells, model)?,
+            counts: evaluated(&self.counts, model)?,
+        })
+    }
+
+    fn forgets(
+        &self,
+        event: String,
+        place: usize,
+        own: &Own,
+        model: &Model,
+    ) -> Result<Gap, AuditError> {
+        Ok(Gap::Forgets {
+            event,
+            place,
+            cells: evaluated(&self.cells, model)?,
+            counts: evaluated(&self.counts, model)?,
+            registers: evaluated(&own.registers, model)?,
+            values: evaluated(&own.values, model)?,
+        })
+    }
 }
 
 fn evaluated(terms: &[Term], model: &Model) -> Result<Vec<i64>, AuditError> {
@@ -418,8 +514,8 @@ impl Landing {
             role: self.role,
             location: self.location,
             pending: self.pending.clone(),
-            registers: evaluated(&self.registers, model)?,
-            values: evaluated(&self.values, model)?,
+            registers: evaluated(&self.own.registers, model)?,
+            values: evaluated(&self.own.values, model)?,
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::held::Held;
 use crate::hull::{Equation, Hull};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
-use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
+use wattle_evidence::certificate::counting::{Counted, Fact, Known, Sum};
 use wattle_model::CellId;
 
 /// Numbers of threads at the places, then memory.
@@ -30,6 +30,8 @@ pub struct Guess {
     flagged: Vec<Flagged>,
     held: Vec<Held>,
     others: Vec<Fact>,
+    /// Of the threads at places.
+    pub known: Vec<Known>,
 }
 
 /// What the text of the program has in it.
@@ -41,12 +43,25 @@ pub struct Text {
 }
 
 /// How bold a guess is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boldness {
     /// Equations, and bounds of single quantities.
     Equations,
     /// Also which places exclude each other, and what memory is where somebody is.
     Exclusions,
+    /// Equations and bounds, and what threads know.
+    Known,
+    Everything,
+}
+
+impl Boldness {
+    fn excludes(self) -> bool {
+        matches!(self, Boldness::Exclusions | Boldness::Everything)
+    }
+
+    pub fn knows(self) -> bool {
+        matches!(self, Boldness::Known | Boldness::Everything)
+    }
 }
 
 impl Guess {
@@ -65,6 +80,7 @@ impl Guess {
             flagged: flagged(points, places, &text.flags),
             held: Vec::new(),
             others: Vec::new(),
+            known: Vec::new(),
         };
         for (_, p) in points {
             guess.take_in(p);
@@ -92,7 +108,7 @@ impl Guess {
             {
                 seen.note((usize::MAX, vec![(1, a), (-1, b)]), p[a] - p[b], *n);
             }
-            if boldness < Boldness::Exclusions {
+            if !boldness.excludes() {
                 continue;
             }
             for here in (0..places).filter(|c| p[*c] > 0) {
@@ -197,6 +213,22 @@ impl Guess {
         let broken = self.held.iter().any(|h| !h.holds(point));
         self.held.retain_mut(|h| h.admits(point));
         self.take_in(point) || broken || self.others.len() < before
+    }
+
+    /// Whether something known at the place gave way, of a thread with this of its own.
+    pub fn forget(
+        &mut self,
+        place: usize,
+        point: &Point,
+        registers: &[i64],
+        values: &[i64],
+    ) -> bool {
+        let before = self.known.len();
+        let (counts, cells) = point.split_at(self.places);
+        self.known.retain(|k| {
+            k.place as usize != place || k.fact.holds_of(cells, counts, registers, values)
+        });
+        self.known.len() < before
     }
 
     /// The guess with more places, where nobody has been seen.

@@ -15,6 +15,7 @@ mod flagged;
 mod guess;
 mod held;
 mod hull;
+mod known;
 mod sample;
 mod split;
 
@@ -23,7 +24,7 @@ pub use sample::Samples;
 use split::Split;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Counting;
-use wattle_evidence::certificate::counting::{Fact, Gap, Local, Place};
+use wattle_evidence::certificate::counting::{Fact, Gap, Known, Local, Place};
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Initial;
@@ -32,10 +33,10 @@ use wattle_model::{CountedCrowd, Crowd, Expr, Op2};
 /// Who knows, for given places, what the program may do there.
 pub trait Judge {
     /// A way out of what the facts allow, if there is one.
-    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble>;
 
     /// Whether the facts allow something bad.
-    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble>;
+    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble>;
 }
 
 /// Why nobody can say.
@@ -102,6 +103,7 @@ pub fn prove<'j>(
             return Ok(Outcome::Open("no small instance could be run".into()));
         }
         let search = Search {
+            crowd: &counted.crowd,
             text: text(&counted.crowd),
             model,
             granted,
@@ -111,10 +113,17 @@ pub fn prove<'j>(
         let crowd = &counted.crowd;
         let mut split = Split::new(crowd, &samples);
         let mut why = String::new();
-        for boldness in [Boldness::Equations, Boldness::Exclusions] {
-            match search.facts(&mut split, boldness)? {
-                Ok(certificate) => return Ok(Outcome::Proved(certificate)),
-                Err(open) => why = open,
+        for boldness in [
+            Boldness::Equations,
+            Boldness::Exclusions,
+            Boldness::Known,
+            Boldness::Everything,
+        ] {
+            match search.facts(&mut split, boldness) {
+                Ok(Ok(certificate)) => return Ok(Outcome::Proved(certificate)),
+                // What is too hard with these facts may not be with others.
+                Ok(Err(open)) | Err(Trouble::Refused(open)) => why = open,
+                Err(Trouble::Stopped(stop)) => return Err(stop.into()),
             }
         }
         Ok(Outcome::Open(why))
@@ -127,6 +136,7 @@ pub fn prove<'j>(
 }
 
 struct Search<'a, 'j> {
+    crowd: &'a Crowd,
     text: Text,
     model: MemoryModel,
     granted: Granted,
@@ -151,7 +161,7 @@ impl Search<'_, '_> {
                 let mut judge = (self.judge)(places.clone())?;
                 let mut facts = guess.facts();
                 let nowhere = loop {
-                    match judge.gap(&facts)? {
+                    match judge.gap(&facts, &guess.known)? {
                         None => break None,
                         Some(Gap::Breaks { cells, counts, .. }) => {
                             let point: Point = [counts, cells].concat();
@@ -160,21 +170,37 @@ impl Search<'_, '_> {
                             }
                             facts = guess.facts();
                         }
+                        Some(Gap::Forgets {
+                            place,
+                            cells,
+                            counts,
+                            registers,
+                            values,
+                            ..
+                        }) => {
+                            let point: Point = [counts, cells].concat();
+                            if !guess.forget(place, &point, &registers, &values) {
+                                return Ok(Err("a fact does not give way".into()));
+                            }
+                        }
                         Some(Gap::Nowhere { local, .. }) => break Some(local),
                         Some(Gap::Allows { what }) => return Ok(Err(told(&what))),
                     }
                 };
                 let Some(local) = nowhere else {
-                    return Ok(match judge.allows(&facts)? {
+                    return Ok(match judge.allows(&facts, &guess.known)? {
                         None => Ok(Counting {
                             model: self.model,
                             no_wrap: self.granted.no_wrap(),
                             at_most: self.granted.at_most(),
                             places,
                             facts,
+                            known: guess.known,
                         }),
                         Some(Gap::Allows { what }) => Err(told(&what)),
-                        Some(Gap::Breaks { .. } | Gap::Nowhere { .. }) => Err(told("a gap")),
+                        Some(Gap::Breaks { .. } | Gap::Forgets { .. } | Gap::Nowhere { .. }) => {
+                            Err(told("a gap"))
+                        }
                     });
                 };
                 if local.values.len() > MOST_PENDING {
@@ -231,7 +257,11 @@ impl Search<'_, '_> {
             group.or_default().push(p);
         }
         let groups: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
-        Guess::new(&points, places, &groups, &self.text, boldness)
+        let mut guess = Guess::new(&points, places, &groups, &self.text, boldness);
+        if boldness.knows() {
+            guess.known = known::guess(self.crowd, self.samples, split, &of_local);
+        }
+        guess
     }
 }
 

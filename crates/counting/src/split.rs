@@ -111,10 +111,14 @@ impl Split {
         }
     }
 
+    /// The registers and the entries that are told apart by value at the spot.
+    pub fn by_value(&self, spot: &Spot) -> (Vec<usize>, Vec<usize>) {
+        self.by_value.get(spot).cloned().unwrap_or_default()
+    }
+
     /// What is compared at the spot, of registers that are not told apart by value.
     fn compared(&self, spot: &Spot) -> Vec<Difference> {
-        let few = self.by_value.get(spot).map(|(r, _)| r.as_slice());
-        let few = few.unwrap_or_default();
+        let (few, _) = self.by_value(spot);
         let all = self.differences[spot.role][spot.location.index()].iter();
         let open = all.filter(|d| d.of.keys().any(|r| !few.contains(r)));
         open.cloned().collect()
@@ -123,7 +127,7 @@ impl Split {
     /// The number of the place where the thread is; a new one if need be.
     pub fn place(&mut self, local: &Local) -> usize {
         let spot = Self::spot(local);
-        let (registers, entries) = self.by_value.get(&spot).cloned().unwrap_or_default();
+        let (registers, entries) = self.by_value(&spot);
         let values = registers.iter().map(|r| local.registers[*r]);
         let values = values.chain(entries.iter().map(|e| local.values[*e]));
         let values = values.collect();
@@ -176,7 +180,7 @@ impl Split {
 
     fn told(&self, spot: &Spot, (values, signs): &Key) -> Place {
         let role = ThreadId::new(spot.role);
-        let (registers, entries) = self.by_value.get(spot).cloned().unwrap_or_default();
+        let (registers, entries) = self.by_value(spot);
         let register = |r: &usize| Quantity::Register(role, RegisterId::new(*r));
         let quantities = registers.iter().map(register);
         let entry = |e: &usize| Quantity::Entry(role, *e as u32);

@@ -2,12 +2,13 @@
 //!
 //! `count(p)` of an open family is no finite data, but it is one number for all threads and never
 //! changes. [`Program::counted_crowd`] has every thread read it from a register of its own, which nobody
-//! writes: what is left is a crowd, and whoever reasons about it knows what the register holds.
+//! writes: what is left is a crowd, and whoever reasons about it knows what the register holds, and which cells
+//! begin with such a number.
 
 use crate::crowd::{Crowd, NotAlike};
 use crate::expr::Expr;
 use crate::graph::Action;
-use crate::ids::{FamilyId, IndexId, RegisterId};
+use crate::ids::{CellId, FamilyId, IndexId, RegionId, RegisterId};
 use crate::program::{Count, Init, Local, Place, Program, Register};
 use crate::property::{Observation, ThreadIndex, ThreadRef};
 use crate::span::Span;
@@ -18,11 +19,13 @@ use crate::ty::Type;
 pub struct CountedCrowd {
     /// The program as it was, but that numbers of threads are read from registers, which start with them.
     pub program: Program,
-    /// The same with registers that start with anything.
+    /// The same with registers, and cells, that start with anything.
     pub open: Program,
     pub crowd: Crowd,
     /// Thread of the instance, register, and the thread that stands for those who are counted.
     pub numbers: Vec<(usize, RegisterId, usize)>,
+    /// Cells that begin with how many threads one stands for.
+    pub cells: Vec<(CellId, usize)>,
 }
 
 impl Program {
@@ -63,12 +66,32 @@ impl Program {
                 }
             }
         }
+        let mut cells = Vec::new();
+        for (c, cell) in crowd.instance.cells.iter().enumerate() {
+            let counted = self.begins_with_count(cell.region);
+            let stands = |f| threads.iter().position(|u| u.family == f);
+            if let Some(role) = counted.and_then(stands) {
+                cells.push((CellId::new(c), role));
+            }
+        }
         Ok(CountedCrowd {
             program,
             open,
             crowd,
             numbers,
+            cells,
         })
+    }
+
+    /// The open family whose number of threads the region begins with: integers without a bound, none of which wraps.
+    fn begins_with_count(&self, region: RegionId) -> Option<FamilyId> {
+        let region = &self.regions[region.index()];
+        match (&region.init, region.ty) {
+            (Init::All(Expr::Atom(Local::Count(f))), Type::Int) => {
+                (self.family(*f).count == Count::Any).then_some(*f)
+            }
+            _ => None,
+        }
     }
 
     /// The program without a word about how many threads an open family has: registers say it. With
@@ -117,6 +140,11 @@ impl Program {
         let mut open = self.clone();
         for (owner, register, _) in registers {
             open.families[owner.index()].registers[register.index()].init = Init::Any;
+        }
+        for r in 0..open.regions.len() {
+            if self.begins_with_count(RegionId::new(r)).is_some() {
+                open.regions[r].init = Init::Any;
+            }
         }
         open
     }

@@ -4,7 +4,7 @@
 use wattle_auditor::counting::{self as auditor, Examination};
 use wattle_auditor::{AuditError, Solvers};
 use wattle_counting::{Granted, Judge, Outcome, Samples, Trouble, prove};
-use wattle_evidence::certificate::counting::{Counting as Facts, Fact, Gap, Place};
+use wattle_evidence::certificate::counting::{Counting as Facts, Fact, Gap, Known, Place};
 use wattle_evidence::{
     Answer, AnyNumber, Assumption, Certificate, Control, Engine, OpenAnswer, OpenProof, OpenTask,
     Progress, Reason, Refusal, Task,
@@ -158,12 +158,12 @@ fn trouble(e: AuditError) -> Trouble {
 }
 
 impl Judge for Examined<'_> {
-    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble> {
-        self.0.gap(facts).map_err(trouble)
+    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
+        self.0.gap(facts, known).map_err(trouble)
     }
 
-    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble> {
-        self.0.allows(facts).map_err(trouble)
+    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
+        self.0.allows(facts, known).map_err(trouble)
     }
 }
 

@@ -12,17 +12,26 @@ use wattle_logic::{Formula, Term, Var, and, ge, not};
 use wattle_memory::{Exact, Layout};
 use wattle_model::graph::{Action, Section};
 use wattle_model::instance::{Address, Initial, Step, Thread};
-use wattle_model::{CountedCrowd, Crowd, Instance, LocationId, RegisterId, ThreadId, Type};
+use wattle_model::{CellId, CountedCrowd, Crowd, Instance, LocationId, RegisterId, ThreadId, Type};
 
 /// An event of a thread at a place, and when it is possible.
 pub struct Move {
     pub what: String,
     pub place: usize,
     pub when: Vec<Formula>,
-    /// Memory before.
+    /// The thread's own and memory, before.
+    pub own: Own,
     pub cells: Vec<Term>,
     /// `None` is a fault.
     pub landing: Option<Landing>,
+}
+
+/// What only the thread itself has.
+#[derive(Clone)]
+pub struct Own {
+    pub registers: Vec<Term>,
+    /// Of its pending stores.
+    pub values: Vec<Term>,
 }
 
 /// Where a thread comes to, and memory then.
@@ -31,8 +40,7 @@ pub struct Landing {
     pub role: ThreadId,
     pub location: LocationId,
     pub pending: PendingStores,
-    pub registers: Vec<Term>,
-    pub values: Vec<Term>,
+    pub own: Own,
     pub cells: Vec<Term>,
     /// The places there, and when it is the one.
     pub fits: Vec<(usize, Formula)>,
@@ -45,7 +53,7 @@ pub struct Start {
     /// Where threads may be at first.
     pub occupied: Vec<bool>,
     /// Whether one starts where there is no place for it.
-    pub nowhere: Option<(Vec<Formula>, Landing)>,
+    pub nowhere: (Vec<Formula>, Landing),
 }
 
 /// Refuses what the argument does not treat.
@@ -147,6 +155,8 @@ pub struct Symbolic<'a, L: Layout> {
     pub counts: Vec<Var>,
     /// Registers that hold how many threads play a role.
     numbers: &'a [(usize, RegisterId, usize)],
+    /// Cells that begin with how many.
+    begins: &'a [(CellId, usize)],
     pub control: &'a Control<'a>,
 }
 
@@ -192,6 +202,7 @@ where
             places,
             counts,
             numbers,
+            begins: &counted.cells,
             control,
         })
     }
@@ -261,17 +272,32 @@ where
         Ok(and(all))
     }
 
-    fn landing(&self, state: &State<Buffer<L>>, t: usize) -> Result<Landing, AuditError> {
-        let role = ThreadId::new(self.crowd.roles.of(t));
-        let location = state.locations[t];
-        let pending = control_of(state).buffers[t].clone();
-        let terms = |values: &[_]| -> Result<Vec<Term>, AuditError> {
-            values.iter().map(|v| Ok(number(v)?.clone())).collect()
-        };
+    pub fn own(&self, state: &State<Buffer<L>>, t: usize) -> Result<Own, AuditError> {
         let mut values = Vec::new();
         for (_, _, v) in state.buffers[t].listed() {
             values.push(number(v)?.clone());
         }
+        Ok(Own {
+            registers: terms(&state.registers[t])?,
+            values,
+        })
+    }
+
+    /// For each place any thread there, with variables of its own, and what makes it be there.
+    pub fn others(&mut self) -> Result<Vec<(Formula, Own)>, AuditError> {
+        let mut all = Vec::new();
+        for p in 0..self.places.len() {
+            let t = self.places[p].role.index();
+            let (state, known) = self.state(&[(t, p)])?;
+            all.push((and(known), self.own(&state, t)?));
+        }
+        Ok(all)
+    }
+
+    fn landing(&self, state: &State<Buffer<L>>, t: usize) -> Result<Landing, AuditError> {
+        let role = ThreadId::new(self.crowd.roles.of(t));
+        let location = state.locations[t];
+        let pending = control_of(state).buffers[t].clone();
         let mut fits = Vec::new();
         for (p, place) in self.places.iter().enumerate() {
             if (place.role, place.location, &place.pending) == (role, location, &pending) {
@@ -282,8 +308,7 @@ where
             role,
             location,
             pending,
-            registers: terms(&state.registers[t])?,
-            values,
+            own: self.own(state, t)?,
             cells: terms(&state.memory)?,
             fits,
         })
@@ -301,6 +326,9 @@ where
             if let Some(t) = constant(cell.init) {
                 *value = Value::Number(t);
             }
+        }
+        for (cell, role) in self.begins {
+            state.memory[cell.index()] = Value::Number(self.threads(*role));
         }
         for (values, thread) in state.registers.iter_mut().zip(&instance.threads) {
             for (value, register) in values.iter_mut().zip(&thread.registers) {
@@ -327,7 +355,7 @@ where
             when: when.clone(),
             cells: cells.clone(),
             occupied: occupied.clone(),
-            nowhere: Some(nowhere),
+            nowhere,
         });
         Ok(starts.collect())
     }
@@ -341,7 +369,7 @@ where
             if known == Formula::False {
                 continue;
             }
-            let memory = self.landing(&state, t)?.cells;
+            let (own, memory) = (self.own(&state, t)?, terms(&state.memory)?);
             let mut open = vec![(state, Vec::new(), 0)];
             while let Some((state, so_far, steps)) = open.pop() {
                 self.control.go_on()?;
@@ -371,6 +399,7 @@ where
                         what: way.what,
                         place: p,
                         when: all_of.conjuncts().to_vec(),
+                        own: own.clone(),
                         cells: memory.clone(),
                         landing,
                     });
@@ -379,4 +408,8 @@ where
         }
         Ok(all)
     }
+}
+
+pub fn terms(values: &[Value]) -> Result<Vec<Term>, AuditError> {
+    values.iter().map(|v| Ok(number(v)?.clone())).collect()
 }

@@ -2,15 +2,16 @@
 
 use super::super::AuditError;
 use super::super::facts::threads_seen;
-use super::super::inductive::machine::{Pending, Runs, number};
-use super::moves::{Buffer, Symbolic};
+use super::super::inductive::machine::{Pending, Runs};
+use super::moves::{Buffer, Own, Symbolic, terms};
 use wattle_logic::{Formula, Term, and, ge};
 use wattle_memory::Layout;
 use wattle_model::Expr;
 use wattle_model::instance::Fact;
 
-/// A forbidden state: memory, and when it is one.
+/// A forbidden state: memory, the threads that the property names, each at its place, and when it is one.
 pub struct Bad {
+    pub threads: Vec<(usize, Own)>,
     pub cells: Vec<Term>,
     pub when: Vec<Formula>,
 }
@@ -64,14 +65,14 @@ where
                 let as_many = at.iter().filter(|(_, q)| q == p).count() as i64;
                 known.push(ge(self.counts[*p], as_many));
             }
-            let cells = state.memory.iter();
-            let cells: Result<Vec<Term>, AuditError> =
-                cells.map(|v| Ok(number(v)?.clone())).collect();
-            let cells = cells?;
+            let cells = terms(&state.memory)?;
+            let threads = at.iter().map(|(t, p)| Ok((*p, self.own(&state, *t)?)));
+            let threads: Vec<(usize, Own)> = threads.collect::<Result<_, AuditError>>()?;
             for when in self.machine.target(&state, &question.target)? {
                 let all_of = and(known.iter().cloned().chain(when));
                 if all_of != Formula::False {
                     all.push(Bad {
+                        threads: threads.clone(),
                         cells: cells.clone(),
                         when: all_of.conjuncts().to_vec(),
                     });

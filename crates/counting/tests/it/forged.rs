@@ -1,13 +1,14 @@
 //! A certificate that says too much, or is about something else, proves nothing.
 
-use crate::proves::SEMAPHORE;
+use crate::proves::{COUNT_UNDER_LOCK, SEMAPHORE};
 use crate::{audited, counted, granted, read};
 use wattle_auditor::AuditError;
 use wattle_counting::{Granted, Outcome};
-use wattle_evidence::certificate::counting::{Counted, Fact, Sum};
+use wattle_evidence::certificate::counting::{Counted, Fact, Known, Sum};
 use wattle_evidence::certificate::{Comparison, Counting, PendingStores};
 use wattle_memory::MemoryModel;
-use wattle_model::{CellId, LocationId, Program, ThreadId};
+use wattle_model::graph::Action;
+use wattle_model::{CellId, LocationId, Program, RegisterId, ThreadId};
 
 fn semaphore() -> (Program, Counting) {
     let program = read(SEMAPHORE);
@@ -150,6 +151,7 @@ fn told_apart() {
         at_most: None,
         places: Vec::new(),
         facts: Vec::new(),
+        known: Vec::new(),
     };
     for text in texts {
         let program = read(text);
@@ -183,4 +185,90 @@ fn what_a_few_threads_break_is_not_proved() {
             );
         }
     }
+}
+
+fn equal(one: Counted, other: Counted) -> Fact {
+    Fact(vec![Sum {
+        sum: vec![(1, one), (-1, other)],
+        constant: 0,
+        is: Comparison::Zero,
+    }])
+}
+
+/// What a thread knows of memory, others may change.
+#[test]
+fn what_others_change_is_not_known() {
+    let (register, cell) = (RegisterId::new(0), CellId::new(0));
+    let knows = |place: u32| Known {
+        place,
+        fact: equal(Counted::Register(register), Counted::Cell(cell)),
+    };
+    for (text, stands) in [
+        (
+            "shared n; thread p[*] { local r; r = n; a: skip; assert r >= 0; }",
+            true,
+        ),
+        (
+            "shared n; thread p[*] { local r; r = n; a: skip; n = 1; assert r >= 0; }",
+            false,
+        ),
+        (
+            "shared n; thread p[*] { local r; r = n; a: skip; assert r >= 0; } thread q { n = 1; }",
+            false,
+        ),
+    ] {
+        let program = read(text);
+        let Outcome::Proved(mut c) = counted(&program, MemoryModel::Sc, None) else {
+            panic!("{text}");
+        };
+        let judge = |c: &Counting| audited(&program, MemoryModel::Sc, None, c);
+        assert_eq!(judge(&c), Ok(()), "{text}");
+        let mut steps = program.families[0].steps.iter();
+        let read = steps.find(|s| matches!(s.action, Action::Load { .. }));
+        let at = read.map(|s| s.target);
+        let mut places = c.places.iter();
+        let here = places.position(|p| p.role == ThreadId::new(0) && Some(p.location) == at);
+        c.known = vec![knows(here.unwrap_or(usize::MAX) as u32)];
+        assert_eq!(judge(&c).is_ok(), stands, "{text}");
+    }
+}
+
+#[test]
+fn forged_knowledge_is_refused() {
+    let program = read(COUNT_UNDER_LOCK);
+    let Outcome::Proved(honest) = counted(&program, MemoryModel::Sc, Some(0)) else {
+        panic!("it is proved");
+    };
+    let judge = |c: &Counting| audited(&program, MemoryModel::Sc, Some(0), c);
+    assert_eq!(judge(&honest), Ok(()));
+    assert!(!honest.known.is_empty());
+    let mut forged: Vec<(&str, Counting)> = Vec::new();
+    let mut change = |name, f: &dyn Fn(&mut Counting)| {
+        let mut c = honest.clone();
+        f(&mut c);
+        forged.push((name, c));
+    };
+    change("nothing is known", &|c| c.known.clear());
+    change("at a place that there is not", &|c| c.known[0].place = 999);
+    change("of a register that there is not", &|c| {
+        let of = Counted::Register(RegisterId::new(99));
+        c.known[0].fact = equal(of, of);
+    });
+    change("of a store that is not pending", &|c| {
+        c.known[0].fact = equal(Counted::Entry(7), Counted::Entry(7));
+    });
+    change("of nobody's register", &|c| {
+        let of = Counted::Register(RegisterId::new(0));
+        c.facts.push(equal(of, of));
+    });
+    for (name, c) in &forged {
+        assert!(judge(c).is_err(), "{name}");
+    }
+    // Each moved by one: what stands then was no closest bound.
+    let moved = |n: usize| {
+        let mut c = honest.clone();
+        c.known[n].fact.0[0].constant += 1;
+        judge(&c).is_err()
+    };
+    assert!((0..honest.known.len()).filter(|n| moved(*n)).count() > 0);
 }

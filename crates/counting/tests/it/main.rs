@@ -10,7 +10,7 @@ use wattle_auditor::{AuditError, Solvers, audit_counting};
 use wattle_counting::{Granted, Judge, Outcome, Trouble, prove};
 use wattle_evidence::Control;
 use wattle_evidence::certificate::Counting;
-use wattle_evidence::certificate::counting::{Fact, Gap, Place};
+use wattle_evidence::certificate::counting::{Fact, Gap, Known, Place};
 use wattle_memory::MemoryModel;
 use wattle_model::Program;
 
@@ -24,12 +24,12 @@ fn trouble(e: AuditError) -> Trouble {
 }
 
 impl Judge for Examined<'_> {
-    fn gap(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble> {
-        self.0.gap(facts).map_err(trouble)
+    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
+        self.0.gap(facts, known).map_err(trouble)
     }
 
-    fn allows(&mut self, facts: &[Fact]) -> Result<Option<Gap>, Trouble> {
-        self.0.allows(facts).map_err(trouble)
+    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
+        self.0.allows(facts, known).map_err(trouble)
     }
 }
 

@@ -5,8 +5,12 @@ use wattle_counting::Outcome;
 use wattle_memory::MemoryModel;
 
 fn proved(name: &str, text: &str) {
+    proved_on(name, text, &MemoryModel::ALL);
+}
+
+fn proved_on(name: &str, text: &str, models: &[MemoryModel]) {
     let program = read(text);
-    for model in MemoryModel::ALL {
+    for model in models.iter().copied() {
         for q in questions(&program) {
             match counted(&program, model, q) {
                 Outcome::Proved(c) => {
@@ -32,6 +36,39 @@ pub const SEMAPHORE: &str = "shared s = 2;
 thread p[*] { local r; loop { loop { r = s; if r > 0 { if cas(s, r, r-1) { break; } } }
  cs: skip; fetch_add(s, 1); } }
 never p[i]@cs && p[j]@cs && p[k]@cs;";
+
+/// The count is read into a register and stored, by whoever has the mutex.
+pub const COUNT_UNDER_LOCK: &str = "shared m: bool, w: bool, n;
+thread p[*] { local r; loop { await swap(m, 1) == 0; r = n; n = r + 1; if r == 0 { await swap(w, 1) == 0; } m = 0;
+  rd: skip; await swap(m, 1) == 0; r = n; n = r - 1; if r == 1 { w = 0; } m = 0; } }
+thread q[*] { loop { await swap(w, 1) == 0; wr: skip; w = 0; } }
+never q[i]@wr && p[j]@rd;";
+
+#[test]
+fn a_count_that_is_changed_under_a_lock() {
+    proved_on("courtois", COUNT_UNDER_LOCK, &[MemoryModel::Sc]);
+    // Under PSO the mutex is free before the count is stored.
+    not_proved("courtois", COUNT_UNDER_LOCK, &[MemoryModel::Pso]);
+}
+
+#[test]
+fn a_cell_that_begins_with_the_number_of_threads() {
+    proved(
+        "latch",
+        "shared n = count(w);
+thread q { await n == 0; done: skip; }
+thread w[*] { work: skip; fetch_add(n, -1); }
+never q@done && w[i]@work;",
+    );
+    not_proved(
+        "one too early",
+        "shared n = count(w);
+thread q { await n <= 1; done: skip; }
+thread w[*] { work: skip; fetch_add(n, -1); }
+never q@done && w[i]@work;",
+        &MemoryModel::ALL,
+    );
+}
 
 #[test]
 fn a_reader_writer_lock_with_a_count() {

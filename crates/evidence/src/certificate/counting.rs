@@ -4,8 +4,9 @@
 //! The program is read as [`wattle_model::Crowd`] makes it: one thread of the instance stands for all of
 //! its role. A *place* is a location, which stores are pending there and what is known of registers and
 //! pending values; a thread is at the first place that fits it. The certificate stands for the states, for
-//! every number of threads, in which every thread is at a place and every fact holds of memory and of the
-//! numbers of threads at the places. States in which a thread is inside an atomic block are those that its
+//! every number of threads, in which every thread is at a place, every fact holds of memory and of the
+//! numbers of threads at the places, and what is *known* at a place holds of every thread there: such a fact
+//! speaks of the thread's own registers and pending values too. States in which a thread is inside an atomic block are those that its
 //! steps reach from there.
 //!
 //! A counter that wraps around is right only with fewer threads than it has values. A certificate may be about
@@ -15,7 +16,7 @@
 use super::{Comparison, PendingStores, Predicate, Quantity};
 use serde::{Deserialize, Serialize};
 use wattle_memory::MemoryModel;
-use wattle_model::{CellId, LocationId, ThreadId};
+use wattle_model::{CellId, LocationId, RegisterId, ThreadId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counting {
@@ -29,6 +30,9 @@ pub struct Counting {
     pub places: Vec<Place>,
     /// All of them hold.
     pub facts: Vec<Fact>,
+    /// And these of every thread at the place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<Known>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +49,13 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact(pub Vec<Sum>);
 
+/// What holds of every thread at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    pub place: u32,
+    pub fact: Fact,
+}
+
 /// `sum + constant` compared with zero.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
@@ -60,6 +71,10 @@ pub enum Counted {
     Cell(CellId),
     /// How many threads are at the place.
     Place(u32),
+    /// The thread's own, where something is known of it.
+    Register(RegisterId),
+    /// The value of its pending store.
+    Entry(u32),
 }
 
 /// A thread as it may come to be.
@@ -81,6 +96,16 @@ pub enum Gap {
         event: String,
         cells: Vec<i64>,
         counts: Vec<i64>,
+    },
+    /// What is known at a place is not so of a thread there.
+    Forgets {
+        event: String,
+        place: usize,
+        cells: Vec<i64>,
+        counts: Vec<i64>,
+        /// Of the thread.
+        registers: Vec<i64>,
+        values: Vec<i64>,
     },
     /// A thread comes to where there is no place for it.
     Nowhere { event: String, local: Local },
@@ -108,7 +133,17 @@ impl Counting {
             }
         }
         let broken = self.facts.iter().position(|f| !f.holds(cells, &counts));
-        broken.map(|n| format!("fact {} does not hold", n + 1))
+        if let Some(n) = broken {
+            return Some(format!("fact {} does not hold", n + 1));
+        }
+        let unknown = |k: &Known| {
+            let mut here = locals
+                .iter()
+                .filter(|l| self.place(l) == Some(k.place as usize));
+            here.any(|l| !(k.fact).holds_of(cells, &counts, &l.registers, &l.values))
+        };
+        let broken = self.known.iter().position(unknown);
+        broken.map(|n| format!("what is known ({}) is not so", n + 1))
     }
 }
 
@@ -127,9 +162,22 @@ fn fits(condition: &Predicate, local: &Local) -> bool {
 impl Fact {
     /// Whether it holds of these numbers.
     pub fn holds(&self, cells: &[i64], counts: &[i64]) -> bool {
+        self.holds_of(cells, counts, &[], &[])
+    }
+
+    /// Whether it holds of these numbers and of a thread.
+    pub fn holds_of(
+        &self,
+        cells: &[i64],
+        counts: &[i64],
+        registers: &[i64],
+        values: &[i64],
+    ) -> bool {
         let value = |counted: &Counted| match counted {
             Counted::Cell(c) => cells.get(c.index()).copied(),
             Counted::Place(p) => counts.get(*p as usize).copied(),
+            Counted::Register(r) => registers.get(r.index()).copied(),
+            Counted::Entry(e) => values.get(*e as usize).copied(),
         };
         self.0.iter().any(|part| {
             let sum = part.sum.iter().map(|(k, c)| Some((*k, value(c)?)));

@@ -14,7 +14,7 @@ impl Certificate {
             Certificate::Views(c) => format!("{} views of two threads", c.count),
             Certificate::Counting(c) => format!(
                 "{} facts about how many threads{} are at each of {} places",
-                c.facts.len(),
+                c.facts.len() + c.known.len(),
                 c.at_most
                     .map_or(String::new(), |n| format!(" of at most {n}")),
                 c.places.len()

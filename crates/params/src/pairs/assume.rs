@@ -8,6 +8,9 @@ use crate::work;
 use std::cell::Cell;
 use wattle_model::array::{Access, Comparison, ThreadTerm};
 
+/// States that may come of one in which something is not known.
+const MOST_COMPLETED: usize = 100_000;
+
 pub struct Rules<'s> {
     pub shape: &'s Shape,
     /// There are more threads than the solid ones.
@@ -150,9 +153,15 @@ impl Rules<'_> {
         }
     }
 
-    /// The states with everything known that is not to be forgotten.
+    /// The states with everything known that is not to be forgotten. Gives up where there are too many.
     pub fn complete(&self, mut state: State, out: &mut Vec<State>) {
         work::done(work::COMPLETE);
+        if out.len() >= MOST_COMPLETED {
+            self.gave_up.set(true);
+        }
+        if self.gave_up.get() {
+            return;
+        }
         let place = match self.shape.forget(&mut state) {
             Err(place) => Some(Place::Value(place)),
             Ok(gone) => {

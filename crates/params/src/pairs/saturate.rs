@@ -209,6 +209,9 @@ impl Saturation<'_, '_> {
         states
             .into_iter()
             .for_each(|s| self.rules.complete(s, &mut all));
+        if self.rules.gave_up.get() {
+            return Vec::new();
+        }
         all.retain(|s| {
             let mut fits = true;
             tuples(&s.clone().threads(shape, &[]), params, false, &mut |args| {
