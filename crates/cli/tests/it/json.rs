@@ -132,7 +132,7 @@ fn litmus_fits_its_schema() {
 fn the_rest_fits_its_schemas() {
     let s = Scratch::new();
     let sb = s.file("sb.wtl", SB);
-    let expects = s.file("expects.wtl", &format!("// expect: tso holds\n{SB}"));
+    let expects = s.file("expects.wtl", format!("// expect: tso holds\n{SB}"));
     let broken = s.file("broken.wtl", "shared x;\nthread p { x = ; }\n");
     let (trace, proof) = (s.path("run.json"), s.path("proof.json"));
     assert_eq!(run(&["check", &sb, "--trace", &trace]).code, 1);
