@@ -85,15 +85,36 @@ pub fn initial_part(compiled: &Compiled<'_>, cube: &Cube) -> Option<Cube> {
     instantiate(compiled, b, &tuples)
 }
 
-fn instantiate(compiled: &Compiled<'_>, b: Builder<'_, '_>, tuples: &[Vec<u8>]) -> Option<Cube> {
-    let Some((tuple, rest)) = tuples.split_first() else {
-        let mut cube = b.cube;
-        cube.settle(&|c, s| compiled.full(c, s)).ok()?;
-        return Some(cube);
-    };
-    compiled.init.iter().find_map(|conj| {
-        let mut b = b.clone();
-        b.conj(conj, tuple).ok()?;
-        instantiate(compiled, b, rest)
-    })
+/// The formula of the initial states for every tuple, with a case of it for each. There are as many tuples as threads to the
+/// power of parameters: the cases still to be tried are a list and not calls in calls.
+fn instantiate(
+    compiled: &Compiled<'_>,
+    mut b: Builder<'_, '_>,
+    tuples: &[Vec<u8>],
+) -> Option<Cube> {
+    let mut open = Vec::new();
+    let (mut done, mut case) = (0, 0);
+    loop {
+        let goes_on = match (tuples.get(done), compiled.init.get(case)) {
+            (None, _) => {
+                let mut cube = b.cube.clone();
+                if cube.settle(&|c, s| compiled.full(c, s)).is_ok() {
+                    return Some(cube);
+                }
+                false
+            }
+            (Some(_), None) => false,
+            (Some(tuple), Some(conj)) => {
+                if case + 1 < compiled.init.len() {
+                    open.push((b.clone(), done, case + 1));
+                }
+                b.conj(conj, tuple).is_ok()
+            }
+        };
+        if goes_on {
+            (done, case) = (done + 1, 0);
+        } else {
+            (b, done, case) = open.pop()?;
+        }
+    }
 }

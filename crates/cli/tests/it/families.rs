@@ -422,3 +422,12 @@ fn refusals_are_told_once() {
     let first = r.out.lines().next().unwrap_or_default();
     assert_eq!(first.matches("any number of threads").count(), 1, "{first}");
 }
+
+/// `init` of a `.cub` file may have so many parameters that it stands for tens of thousands of formulas.
+#[test]
+fn initial_states_may_have_many_parameters() {
+    let s = Scratch::new();
+    let file = s.file("many.cub", include_str!("many-parameters.cub"));
+    let r = run(&["check", &file]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+}
