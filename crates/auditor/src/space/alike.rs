@@ -75,7 +75,12 @@ impl Alike {
         // The epochs of PSO are not told apart in shapes.
         let told = |c: &Class| task.model != MemoryModel::Pso || !fences(task.instance, c);
         classes.retain(|c| c.threads.len() > 1 && told(c));
-        classes.iter_mut().for_each(Class::mirror);
+        // Of two threads each may name what goes with the other. (Of three nobody does: the other two change places, too.)
+        for class in &mut classes {
+            if let [a, b] = &mut class.own[..] {
+                (*a, *b) = ([&a[..], b].concat(), [&b[..], a].concat());
+            }
+        }
         let shapes = |c: &Class| Shapes {
             of_part: vec![Vec::new(); c.threads.len()],
             of_shape: vec![Vec::new(); c.threads.len()],
@@ -120,10 +125,7 @@ impl Alike {
 
     /// The i-th thread's part of a shape, if it has been met.
     pub fn part(&self, class: usize, i: usize, shape: u32) -> Option<u32> {
-        self.shapes[class].of_shape[i]
-            .get(shape as usize)
-            .copied()
-            .flatten()
+        *self.shapes[class].of_shape[i].get(shape as usize)?
     }
 
     pub fn is_part(&mut self, class: usize, i: usize, shape: u32, part: u32) {
@@ -179,16 +181,6 @@ impl Class {
         self.own.push(new);
         true
     }
-
-    /// Of two threads each may name what goes with the other, which then changes places as well. (Of three nobody does: it
-    /// would be another cell after the other two have changed places.)
-    fn mirror(&mut self) {
-        if let [a, b] = &mut self.own[..] {
-            let mine = a.clone();
-            a.extend_from_slice(b);
-            b.extend(mine);
-        }
-    }
 }
 
 struct Swap {
@@ -222,10 +214,8 @@ impl Swap {
         if !all.all(|c| met.insert(c)) {
             return false;
         }
-        let cells = (0..instance.cells.len()).all(|c| {
-            let there = &instance.cells[self.cell(c)];
-            instance.cells[c].ty == there.ty
-        });
+        let ty = |c: usize| instance.cells[c].ty;
+        let cells = (0..instance.cells.len()).all(|c| ty(c) == ty(self.cell(c)));
         let threads = instance.threads.iter().enumerate();
         let mut threads = threads.map(|(t, thread)| (thread, &instance.threads[self.thread(t)]));
         cells
