@@ -37,7 +37,8 @@ fn proofs_are_audited_and_kept() {
     let lock = s.file("lock.wtl", LOCK);
     for model in ["sc", "tso", "pso"] {
         let proof = s.path("proof.json");
-        let r = run(&["check", &lock, "--model", model, "--certificate", &proof]);
+        let by = ["--engine", "params", "--certificate", &proof];
+        let r = run(&[&["check", &lock, "--model", model], &by[..]].concat());
         assert_eq!(r.code, 0, "{model} {}{}", r.out, r.err);
         assert!(r.out.contains("(proved by params, audited)"), "{}", r.out);
         let r = run(&["audit", &lock, &proof]);

@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took_and_a_moment() {
         for (unchecked, checked, winner) in
-            [(100, 150, 1), (100, 600, 1), (100, 800, 0), (100, 60, 1)]
+            [(100, 150, 1), (100, 230, 1), (100, 250, 0), (100, 60, 1)]
         {
             let runners = [unchecked, checked].map(|polls: u64| Runner {
                 engine: polls,
