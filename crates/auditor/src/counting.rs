@@ -6,7 +6,7 @@
 //!
 //! 1. *Initial*: all threads of a role are where its entry is, with nothing pending; any number of them, or
 //!    one if the role is one thread's. Every initial value of registers fits a place, and every fact, and
-//!    what is known there, holds.
+//!    what is known there, holds. (Numbers of threads say nothing of whom no place is listed for.)
 //! 2. *Closed*: a thread at place P (so n_P ≥ 1), with any registers and pending values that fit P, takes a
 //!    step, goes through a whole atomic block, or has a store drained: by the rules, over symbols. Where it
 //!    comes to fits a place Q; memory is what the rules say, n_P is one less and n_Q one more; every
@@ -299,7 +299,8 @@ impl<'a> Examination<'a> {
         let start = &self.starts[s];
         let event = "the start".to_string();
         let (mut query, landing) = start.nowhere.clone();
-        query.extend(self.numbers.iter().cloned());
+        let counted = !landing.fits.is_empty();
+        query.extend(self.numbers.iter().filter(|_| counted).cloned());
         if let Some(model) = self.model(&query)? {
             let local = landing.local(&model)?;
             return Ok(Some(Gap::Nowhere { event, local }));

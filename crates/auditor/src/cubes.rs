@@ -18,6 +18,8 @@ mod query;
 mod read;
 mod sound;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use super::tuples::tuples;
 use super::{AuditError, Audited, Solvers, model_of};

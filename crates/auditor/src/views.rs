@@ -21,6 +21,8 @@ mod join;
 mod looks;
 mod numbers;
 mod read;
+#[cfg(test)]
+mod tests;
 mod witness;
 mod world;
 

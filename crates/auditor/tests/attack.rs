@@ -117,3 +117,21 @@ fn a_question_about_registers_and_places_is_not_passed_by() {
         assert_eq!((robust.is_ok(), sc.is_ok()), (holds, holds), "{text}: {robust:?} {sc:?}");
     }
 }
+
+/// An attack goes through a block that chooses, and may end with a load that is a fault.
+#[test]
+fn what_is_not_robust_is_found() {
+    for text in [
+        "shared x, y; thread p { local r; atomic { choose { r = 1; } or { r = 2; } } x = 1; r = y; }
+         thread q { local r; y = 1; r = x; }",
+        "shared x, y; thread p { local r; atomic { r = x; choose { r = y; } or { r = 2; } } x = 1; r = y; }
+         thread q { local r; y = 1; fence; r = x; }",
+        "shared x, y; thread p { local r; x = 1; r = y; }
+         thread q { local r: 1..1 = 1; y = 1; fence; r = x; }",
+    ] {
+        let program = wtl::parse(text).program.expect("it parses");
+        let instance = program.instance().expect("an instance");
+        let said = audit_robustness(&instance, &Control::unlimited());
+        assert!(matches!(said, Err(AuditError::NotRobust)), "{text}: {said:?}");
+    }
+}

@@ -2,8 +2,8 @@
 
 use wattle_auditor::{AuditError, Solvers, audit, audit_open};
 use wattle_evidence::certificate::{
-    BagOf, Coherent, LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers,
-    LocalState, MultisetConfig, Multisets, Runs, Traces,
+    BagOf, ClosedStates, Coherent, Explored, LoadBufferConfig, LoadBufferMessage, LoadBufferThread,
+    LoadBuffers, LocalState, MultisetConfig, Multisets, Runs, Shortened, Traces,
 };
 use wattle_evidence::{AnyNumber, Certificate, Control, OpenTask, Task};
 use wattle_memory::{Keeps, MemoryModel};
@@ -197,5 +197,179 @@ fn no_basis_is_about_deadlock_of_any_number() {
         let all = Control::unlimited();
         let said = audit_open(&Solvers::own(), &task, &empty, None, &all);
         assert_eq!(said.is_ok(), fine, "{said:?}");
+    }
+}
+
+/// What an empty basis says of the program under TSO: that nothing bad can be thought of.
+fn nothing_is_bad(text: &str) -> Result<(), AuditError> {
+    let instance = read(text).instance().expect("an instance");
+    let empty = Multisets { basis: Vec::new() };
+    let said = asked(
+        &instance,
+        (MemoryModel::Tso, false),
+        &Certificate::Multisets(empty),
+    );
+    let empty = Certificate::LoadBuffers(LoadBuffers { basis: Vec::new() });
+    let other = asked(&instance, (MemoryModel::Tso, false), &empty);
+    assert_eq!(said, other, "{text}");
+    said
+}
+
+/// A part of a property that has no value is not hidden by one that is false.
+#[test]
+fn a_property_without_a_value_is_not_proved() {
+    let of = |property: &str| {
+        format!(
+            "shared x[2]: 0..1; thread p {{ local r: 0..1; r = x[0]; }} thread q {{ local r: 0..1; }}
+             never {property};"
+        )
+    };
+    for property in [
+        "1 / q.r == 1 && p.r == 7",
+        "(1 / q.r == 1 || q.r == 1) && p.r == 7",
+        "(1 == 1 / q.r) && p.r == 7",
+        "x[q.r - 1] == 1 && p.r == 7",
+        "!(1 % q.r == 1) && p.r == 7",
+        "1 << (q.r - 1) == 1 && p.r == 7",
+        "(q.r == 0 ? 1 / q.r : 0) == 1 && p.r == 7",
+    ] {
+        let said = nothing_is_bad(&of(property));
+        assert!(
+            matches!(said, Err(AuditError::NoValue { .. })),
+            "{property}: {said:?}"
+        );
+    }
+    for property in [
+        "p.r == 7 && 1 / q.r == 1",
+        "q.r == 1 && p.r == 0",
+        "x[q.r] == 1",
+    ] {
+        assert_eq!(nothing_is_bad(&of(property)), Ok(()), "{property}");
+    }
+}
+
+/// Whoever names a cell by a register looks at the register.
+#[test]
+fn a_thread_is_looked_at_in_an_index_too() {
+    let text = "shared x[2]: 0..1; thread p { x[1] = 1; } thread q { local r: 0..1; r = 1; }
+                never x[q.r] == 1;";
+    assert_eq!(nothing_is_bad(text), Err(AuditError::MissesBad));
+}
+
+/// Where the property looks at memory, stores may be pending.
+#[test]
+fn what_is_bad_may_have_stores_pending() {
+    let text = "shared x: 0..1; thread p { x = 1; a: skip; } never p@a && x == 0;";
+    let instance = read(text).instance().expect("an instance");
+    let after = |memory: Option<i64>, last: Option<i64>| {
+        let others = Vec::new();
+        let step = instance.threads[0].outgoing(instance.threads[0].entry)[0];
+        MultisetConfig {
+            locals: vec![LocalState::At {
+                location: instance.threads[0].step(step).target,
+                registers: Vec::new(),
+                holds: false,
+                fault: None,
+            }],
+            memory: vec![memory],
+            bags: vec![vec![last.map(|last| BagOf {
+                last: Some(last),
+                others,
+            })]],
+        }
+    };
+    // With nothing pending it is never bad: the store has reached memory then.
+    let basis = vec![after(Some(0), None), after(None, Some(0))];
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let forged = Certificate::Multisets(Multisets {
+            basis: basis.clone(),
+        });
+        let said = asked(&instance, (model, false), &forged);
+        assert_eq!(said, Err(AuditError::MissesBad));
+    }
+}
+
+/// Of threads that go round for ever the others are not forgotten.
+#[test]
+fn nobody_is_put_off_for_ever() {
+    let round = "thread p { loop { x = 1; x = 0; } } thread r { local a: 0..1; loop { a = x; } }";
+    let other = "thread q { y = 1; bad: skip; } thread s { local a: 0..1; a = y; }";
+    for threads in [format!("{round} {other}"), format!("{other} {round}")] {
+        let text = format!("shared x: 0..1, y: 0..1; {threads} never q@bad;");
+        let instance = read(&text).instance().expect("an instance");
+        for model in MemoryModel::ALL {
+            let all = Certificate::Explored(Explored::new(model, 1 << 20));
+            let said = asked(&instance, (model, false), &all);
+            assert!(said.is_err(), "{model}: {text}");
+        }
+    }
+}
+
+/// What may be left out is said of each thread there is.
+#[test]
+fn what_is_left_out_is_said_of_every_thread() {
+    let instance = read(FINE).instance().expect("an instance");
+    let (local, private) = (vec![LocationId::new(0)], Vec::<CellId>::new());
+    for (locals, privates) in [(1, 2), (3, 2), (2, 1), (2, 3), (0, 0), (2, 2)] {
+        let mut states = ClosedStates::new(MemoryModel::Sc).finish();
+        states.shortened = Shortened {
+            local: vec![local.clone(); locals],
+            private: vec![private.clone(); privates],
+        };
+        let said = asked(
+            &instance,
+            (MemoryModel::Sc, false),
+            &Certificate::ClosedStates(states),
+        );
+        let of_another = matches!(&said, Err(AuditError::NotLocal(why)) if why.contains("threads"));
+        // Who says nothing of anybody leaves nothing out.
+        assert_eq!(
+            of_another,
+            (locals, privates) != (2, 2) && locals != 0,
+            "{said:?}"
+        );
+        assert!(said.is_err());
+    }
+}
+
+/// Under SC a store is everybody's business, unless nobody else looks at the cell.
+#[test]
+fn a_store_that_others_see_is_not_taken_at_once() {
+    let instance = read(FINE).instance().expect("an instance");
+    let mut states = ClosedStates::new(MemoryModel::Sc).finish();
+    states.shortened = Shortened {
+        local: vec![vec![instance.threads[0].entry], Vec::new()],
+        private: vec![Vec::new(); 2],
+    };
+    let said = asked(
+        &instance,
+        (MemoryModel::Sc, false),
+        &Certificate::ClosedStates(states),
+    );
+    assert!(matches!(said, Err(AuditError::NotLocal(_))), "{said:?}");
+}
+
+/// A run that stops before the program does is no run of it.
+#[test]
+fn runs_end_where_nothing_can_happen() {
+    let runs = Runs {
+        count: 1,
+        bytes: Vec::new(),
+    };
+    for (text, ends) in [
+        (FINE, false),
+        ("shared x; thread p { } never x == 1;", true),
+    ] {
+        let instance = read(text).instance().expect("an instance");
+        for count in [0, 1] {
+            let starts = vec![Runs {
+                count,
+                ..runs.clone()
+            }];
+            let model = MemoryModel::Tso;
+            let none = Certificate::Traces(Traces { model, starts });
+            let said = asked(&instance, (model, false), &none);
+            assert!(said.is_err() || ends, "{count}: {text}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 mod judge;
 
 use judge::demand;
-use wattle_auditor::audit_live;
+use wattle_auditor::{AuditError, audit_live};
 use wattle_evidence::Certificate;
 use wattle_evidence::certificate::components::{Components, Harmless, put, take};
 use wattle_evidence::certificate::{ClosedStates, Corrupt};
@@ -279,4 +279,44 @@ fn damaged_certificates_are_refused() {
             }
         }
     }
+}
+
+/// Of threads that go round for ever the others are not forgotten: the moves of those alone are not enough.
+#[test]
+fn nobody_is_put_off_for_ever() {
+    let instance = |waits: i64| {
+        let text = format!(
+            "shared x: 0..1, y: 0..1;
+             thread p {{ loop {{ x = 1; x = 0; }} }} thread r {{ local a: 0..1; loop {{ a = x; }} }}
+             thread q {{ assume y == {waits}; y = 1; }} thread s {{ local b: 0..1; b = y; }}
+             ltl G(y == 0);"
+        );
+        let program = wattle_syntax::wtl::parse(&text).program.unwrap();
+        program.instance().unwrap()
+    };
+    let (waits, goes) = (instance(1), instance(0));
+    let task = |instance| LiveTask {
+        instance,
+        model: MemoryModel::Sc,
+        demand: 0,
+        fairness: Fairness::Weak,
+    };
+    let (answer, _) = run(&task(&waits), &Control::unlimited());
+    let LiveAnswer::Holds(Certificate::Components(c)) = answer else {
+        panic!("nobody stores to y");
+    };
+    let mut alone = apart(&task(&waits), &c);
+    for (enough, _) in &mut alone.nodes {
+        *enough = vec![0, 2];
+    }
+    let audit = |c| {
+        let forged = Certificate::Components(c);
+        audit_live(&task(&goes), &forged, &Control::unlimited())
+    };
+    let said = audit(together(&c, &alone));
+    assert!(audit(c).is_err());
+    assert!(
+        matches!(&said, Err(AuditError::Other(why)) if why.contains("put off for ever")),
+        "{said:?}"
+    );
 }

@@ -6,11 +6,11 @@
 mod judge;
 
 use judge::{Judge, demand};
-use wattle_auditor::{audit_for_ever, audit_live};
+use wattle_auditor::{AuditPolicy, audit_for_ever, audit_live, judge_live};
 use wattle_evidence::certificate::components::{put, take};
 use wattle_evidence::certificate::{Returning, Returns};
 use wattle_evidence::live::{Fairness, LiveTask};
-use wattle_evidence::{Certificate, Control, Lasso, LiveAnswer};
+use wattle_evidence::{Certificate, Control, Lasso, LiveAnswer, Progress, Scope, Verdict};
 use wattle_liveness::run;
 use wattle_memory::{Keeps, MemoryModel};
 use wattle_random::{Loops, Rng, Shape, program};
@@ -69,10 +69,21 @@ fn check(model: MemoryModel, seed: u64) {
                 let audited = audit_live(&task, certificate, &Control::unlimited());
                 assert!(audited.is_ok(), "{told}: {audited:?}");
                 tally.holds += 1;
+                let mut forgets = false;
                 if let Certificate::Returning(c) = certificate {
-                    let forgets = c.parts.iter().any(|p| p.keeps.is_abstract());
+                    forgets = c.parts.iter().any(|p| p.keeps.is_abstract());
                     tally.forgetting += u64::from(forgets);
                 }
+                let answer = (answer.clone(), Progress::default());
+                let (never, all) = (AuditPolicy::Never, Control::unlimited());
+                let judged = judge_live(&task, "liveness", answer, never, &all);
+                let Ok(Verdict::Holds { scope, .. }) = judged.map(|j| j.verdict) else {
+                    panic!("{told}: it holds");
+                };
+                // Only buffers that were not followed to their end are told to have none.
+                let whatever = Scope::of(&task.faults()).unbounded;
+                let unbounded = if forgets { whatever } else { Vec::new() };
+                assert_eq!(scope.unbounded, unbounded, "{told}");
                 false
             }
             LiveAnswer::Fault(_) => continue,
@@ -138,7 +149,7 @@ fn together(part: &Returns, nodes: &[Vec<(u32, u32)>]) -> Returns {
 fn damage(part: &Returns, rng: &mut Rng) -> Option<(&'static str, Returns)> {
     let mut nodes = apart(part);
     let mut other = part.clone();
-    Some(match rng.below(7) {
+    Some(match rng.below(10) {
         // Numbers are the least there can be.
         0 => {
             let far: Vec<(usize, usize)> = (nodes.iter().enumerate())
@@ -185,6 +196,39 @@ fn damage(part: &Returns, rng: &mut Rng) -> Option<(&'static str, Returns)> {
         5 => {
             other.obligation += 1;
             ("it is about something else", other)
+        }
+        6 => {
+            let far = nodes.iter().flatten().map(|(_, n)| n / 2);
+            let far: Vec<u32> = far.filter(|n| *n > 1).collect();
+            if far.is_empty() {
+                return None;
+            }
+            // A node led to one of these, and to none nearer.
+            let gone = *rng.pick(&far) - 1;
+            for here in &mut nodes {
+                here.retain(|(_, n)| n / 2 != gone);
+            }
+            ("all nodes of a number are missing", together(part, &nodes))
+        }
+        7 => {
+            let states = part.automaton.states.len() as u32;
+            let known = (0, 0);
+            let strange = [(states, 0), (0, 1 << 63)];
+            let strange = *rng.pick(&strange);
+            let observer = match rng.below(2) {
+                0 => vec![strange],
+                _ => vec![known, strange],
+            };
+            other.observers.push(observer);
+            ("an observer names what is not there", other)
+        }
+        8 => {
+            other.observers.push(vec![(0, 0); 2]);
+            other.observers.last_mut()?.insert(0, (1, 0));
+            if part.automaton.states.len() < 2 {
+                return None;
+            }
+            ("an observer in disorder", other)
         }
         _ => {
             other.observers.pop();
@@ -245,6 +289,15 @@ fn damaged_certificates_are_refused() {
             Evidence::Proof(c) => c.parts[0].clone(),
         };
         assert!(audit(None).is_ok(), "seed {seed}, {model}");
+        if let Evidence::Proof(c) = &evidence {
+            let model = match model {
+                MemoryModel::Sc => MemoryModel::Tso,
+                MemoryModel::Tso | MemoryModel::Pso => MemoryModel::Sc,
+            };
+            let of_another = Certificate::Returning(Returning { model, ..c.clone() });
+            let said = audit_live(&task, &of_another, &Control::unlimited());
+            assert!(said.is_err(), "seed {seed}");
+        }
         assert_eq!(together(&part, &apart(&part)), part);
         for _ in 0..4 {
             let Some((what, damaged)) = damage(&part, &mut rng) else {

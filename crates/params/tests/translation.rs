@@ -7,7 +7,7 @@ use wattle_auditor::translation::{Translation, validate};
 use wattle_auditor::{AuditError, Solvers};
 use wattle_evidence::control::Control;
 use wattle_memory::MemoryModel;
-use wattle_model::array::{ArraySystem, Term, Value};
+use wattle_model::array::{ArraySystem, FenceKind, Term, Value};
 use wattle_model::{Count, Program};
 use wattle_params::lower::{Lowered, lower};
 use wattle_params::machine::{Candidates, Machine, State};
@@ -219,6 +219,53 @@ fn a_wrong_system_is_not_validated() {
     other.regions[0].init = wattle_model::Init::All(wattle_model::Expr::Const(1));
     assert!(validated(&other, Some(0), &lowered).is_err());
     assert!(validated(&program, Some(0), &lowered).is_ok());
+}
+
+/// Who need not wait for an empty buffer does not.
+#[test]
+fn a_system_that_waits_is_not_validated() {
+    let text = "shared x: 0..2; thread t[*] { local r: 0..2; x = 1; r = x; x = 2; here: skip; }\n\
+        never t[i]@here && t[j]@here;\n";
+    let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+    let lowered = lower(&program, Some(0)).expect("a system");
+    assert!(validated(&program, Some(0), &lowered).is_ok());
+    for n in 0..lowered.system.transitions.len() {
+        let mut waits = lowered.clone();
+        waits.system.transitions[n].fence = Some(FenceKind::Full);
+        assert!(validated(&program, Some(0), &waits).is_err(), "{n}");
+    }
+}
+
+/// The second of two stores at once counts, also if the first changes nothing.
+#[test]
+fn a_store_after_one_that_changes_nothing_is_not_forgotten() {
+    let text = "shared x: 0..2; thread t[*] { local r: 0..2; atomic { r = x; x = r; x = 2; } here: skip; }\n\
+        never t[i]@here && x == 1;\n";
+    let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+    let lowered = lower(&program, Some(0)).expect("a system");
+    assert!(validated(&program, Some(0), &lowered).is_ok());
+    assert!(mutants(&program, &lowered, 1) > 1);
+}
+
+/// A fault of the program is one of the system, and a property that wants a label's absence anywhere is told from one
+/// that does not: what nobody notices on the way is only what nobody can ask about.
+#[test]
+fn faults_and_labels_are_noticed() {
+    let text = "shared x: 0..2; thread t[*] { local r: 0..2; r = x; x = 1; assert r == 0; }";
+    let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+    let lowered = lower(&program, None).expect("a system");
+    assert!(validated(&program, None, &lowered).is_ok());
+    let mut less = lowered.clone();
+    assert!(!less.system.bad.is_empty());
+    less.system.bad.clear();
+    assert!(validated(&program, None, &less).is_err());
+    // The system of a program that does not assert is none of one that does.
+    let silent = text.replace("assert r == 0;", "skip;");
+    let silent = wattle_syntax::wtl::parse(&silent)
+        .program
+        .expect("a program");
+    let silent = lower(&silent, None).expect("a system");
+    assert!(validated(&program, None, &silent).is_err());
 }
 
 /// The same where threads are counted: an element too few, or all of them where none is meant.

@@ -30,23 +30,35 @@ fn shorter(certificate: &Certificate) -> Vec<Certificate> {
 fn nothing_can_be_left_out_of_a_basis() {
     let engines: [&dyn Engine; 2] = [&Exact, &Multiset];
     let mut refused = [0; 2];
-    let shapes = [
-        (false, Loops::None),
-        (true, Loops::None),
-        (false, Loops::Any),
-    ];
-    for (seed, (faults, loops)) in (0..250).flat_map(|s| shapes.map(|shape| (s, shape))) {
-        let shape = Shape {
-            threads: 2,
-            statements: 4,
-            regions: 2,
-            registers: 1,
-            greatest: 1,
-            faults,
-            loops,
-            ..Shape::default()
-        };
-        let Ok(instance) = program(seed, &shape).instance() else {
+    let plain = || Shape {
+        threads: 2,
+        statements: 4,
+        regions: 2,
+        registers: 1,
+        greatest: 1,
+        ..Shape::default()
+    };
+    let faults = Shape {
+        faults: true,
+        ..plain()
+    };
+    let loops = Shape {
+        loops: Loops::Any,
+        ..plain()
+    };
+    // Stores to one cell follow each other.
+    let stores = Shape {
+        statements: 6,
+        regions: 1,
+        arrays: false,
+        atomics: false,
+        locks: false,
+        fences: false,
+        ..plain()
+    };
+    let shapes = [plain(), faults, loops, stores];
+    for (seed, shape) in (0..250).flat_map(|s| shapes.iter().map(move |shape| (s, shape))) {
+        let Ok(instance) = program(seed, shape).instance() else {
             continue;
         };
         for (n, engine) in engines.iter().enumerate() {

@@ -339,16 +339,15 @@ where
         }
         let mut occupied = vec![false; self.places.len()];
         let mut nowhere = Vec::new();
-        let mut cells = Vec::new();
+        let cells = terms(&state.memory)?;
         for role in self.crowd.roles.all() {
             let landing = self.landing(&state, role)?;
             for (p, fits) in &landing.fits {
                 occupied[*p] |= *fits != Formula::False;
             }
             let mut query = when.clone();
-            query.push(ge(self.threads(role), 1));
+            query.extend(landing.fits.first().map(|_| ge(self.threads(role), 1)));
             query.extend(landing.fits.iter().map(|(_, f)| not(f)));
-            cells = landing.cells.clone();
             nowhere.push((query, landing));
         }
         let starts = nowhere.into_iter().map(|nowhere| Start {

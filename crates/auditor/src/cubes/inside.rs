@@ -200,7 +200,7 @@ impl<'s, 'a> Chosen<'s, 'a> {
     }
 
     /// Whether everything the cube says about values is known.
-    fn is_known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         let mut sets = self.cube.among.iter();
         let mut rest = self.known().into_iter();
         sets.all(|(v, set)| {

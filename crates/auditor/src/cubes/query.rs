@@ -85,7 +85,7 @@ impl Query<'_> {
     }
 }
 
-fn among(rules: &Rules<'_>, facts: &Facts, v: Value, set: Set) -> Formula {
+pub fn among(rules: &Rules<'_>, facts: &Facts, v: Value, set: Set) -> Formula {
     let x = rules.names.var(v);
     let threads = facts.holds_thread(rules.system, v);
     let one = (0..127).filter(|i| set & 1 << i != 0).map(|i| eq(x, i));

@@ -41,7 +41,7 @@ pub fn writes_back(u: &Update, value: &array::Value, params: usize) -> bool {
 pub struct Step<'r, 'a> {
     pub rules: &'r Rules<'a>,
     pub facts: &'r Facts,
-    spoken: &'r [Place],
+    pub spoken: &'r [Place],
     pub transition: &'r Transition,
     pub args: Vec<u8>,
     pub actor: Option<u8>,

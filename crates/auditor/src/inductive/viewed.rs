@@ -1,5 +1,7 @@
 //! The same machine where buffers are known by views ([`views`](super::views)), those of some threads.
 
+#[cfg(test)]
+mod tests;
 use super::super::AuditError;
 use super::super::facts::cells_seen;
 use super::super::symbols::Value;

@@ -4,6 +4,8 @@
 //! for later, and which untils are put off. Expansion is monotone: of a smaller set, every way of a larger one has a way that
 //! asks for less.
 
+#[cfg(test)]
+mod tests;
 use crate::AuditError;
 use std::collections::BTreeSet;
 use wattle_evidence::certificate::Corrupt;

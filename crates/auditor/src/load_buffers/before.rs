@@ -25,6 +25,8 @@
 //! and from there on what loses an own message is a predecessor of its own. Of such steps only those
 //! matter that change memory where something is asked of it, or give the lock back.
 
+#[cfg(test)]
+mod tests;
 use super::super::automata::{Automata, Effect, Transition, require};
 use wattle_evidence::certificate::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LocalState,

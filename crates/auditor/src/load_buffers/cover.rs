@@ -4,6 +4,8 @@
 //! state. The basis is kept in a tree along what its configurations list, in order, so that a look
 //! follows only lists that are part of the one looked for.
 
+#[cfg(test)]
+mod tests;
 use super::super::automata::Automata;
 use std::collections::BTreeMap;
 use wattle_evidence::certificate::{

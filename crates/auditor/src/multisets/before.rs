@@ -12,6 +12,8 @@
 //!
 //! Drains, loads, blocks, lock and unlock need that no other thread holds the lock.
 
+#[cfg(test)]
+mod tests;
 use super::super::automata::{Automata, Effect, Transition, nobody_else_holds, require};
 use wattle_evidence::certificate::{BagOf, MultisetConfig};
 use wattle_model::CellId;

@@ -488,3 +488,39 @@ fn every_operator_on_small_numbers() {
         }
     }
 }
+
+/// A number known to lie between bounds is cut where it may lie outside, and only there.
+#[test]
+fn numbers_are_cut_at_the_ends_of_their_range() {
+    for (bits, signed) in [1u8, 2, 3].iter().flat_map(|b| [(*b, true), (*b, false)]) {
+        let op = Op1::Wrap { bits, signed };
+        for (lo, hi) in (-9..=9i64).flat_map(|lo| (lo..=9).map(move |hi| (lo, hi))) {
+            for a in [lo, hi] {
+                let mut symbols = Symbols::default();
+                let x = symbols.between(Some((lo, hi)));
+                let paths = symbols.explore(|d| d.unary(op, x.into()));
+                let (then, model) = evaluated(&[eq(x, a)], paths.expect("few paths"));
+                let got = then.map(|v| number(&model, &v));
+                assert_eq!(got.ok(), op.apply(a).ok(), "{op:?} of {a} in {lo}..{hi}");
+            }
+        }
+    }
+    for op in [Op2::Shl, Op2::Shr] {
+        for by in [-1, 0, 1, 5, 62, 63, 64] {
+            let mut symbols = Symbols::default();
+            let x = symbols.fresh();
+            let paths = symbols.explore(|d| {
+                let by = d.constant(by);
+                d.binary(op, x.into(), by)
+            });
+            let (then, model) = evaluated(&[eq(x, 1)], paths.expect("few paths"));
+            match (then, op.apply(1, by)) {
+                // 2^63 is no machine word.
+                (Ok(_), Err(ArithmeticError::Overflow)) => {}
+                (Ok(v), said) => assert_eq!(Ok(number(&model, &v)), said, "{op:?} {by}"),
+                (Err(wattle_model::NoValue::Error(e)), said) => assert_eq!(Err(e), said),
+                (Err(wattle_model::NoValue::Refused(r)), _) => panic!("{op:?} {by}: {r:?}"),
+            }
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! What the property sees, and that whatever it forbids is bad in the system.
 
+#[cfg(test)]
+mod tests;
 use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
 use super::super::tuples::tuples;

@@ -3,9 +3,11 @@
 use crate::proves::{COUNT_UNDER_LOCK, SEMAPHORE};
 use crate::{audited, counted, granted, read};
 use wattle_auditor::AuditError;
+use wattle_auditor::counting::told;
 use wattle_counting::{Granted, Outcome};
-use wattle_evidence::certificate::counting::{Counted, Fact, Known, Sum};
-use wattle_evidence::certificate::{Comparison, Counting, PendingStores};
+use wattle_evidence::Scope;
+use wattle_evidence::certificate::counting::{Counted, Fact, Known, Place, Sum};
+use wattle_evidence::certificate::{Comparison, Counting, PendingStores, Predicate, Quantity};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::{CellId, LocationId, Program, RegisterId, ThreadId};
@@ -63,6 +65,10 @@ fn forged_certificates_are_refused() {
         c.places.remove(0);
     });
     change("no places", &|c| c.places.clear());
+    change("nothing at all", &|c| {
+        c.places.clear();
+        c.facts.clear();
+    });
     change("a location that there is not", &|c| {
         c.places[0].location = LocationId::new(999);
     });
@@ -184,6 +190,112 @@ fn what_a_few_threads_break_is_not_proved() {
                 "{model} {free:?} {text}"
             );
         }
+    }
+}
+
+/// A certificate without facts: one place, where nothing is known, for each location of each thread named.
+fn everywhere(program: &Program, roles: &[u32]) -> Counting {
+    let Ok(counted) = program.counted_crowd(None) else {
+        panic!("its threads are alike");
+    };
+    let threads = &counted.crowd.instance.threads;
+    let of = |role: &u32| {
+        let role = ThreadId::new(*role as usize);
+        let locations = (0..threads[role.index()].locations.len()).map(LocationId::new);
+        locations.map(move |location| Place {
+            role,
+            location,
+            pending: PendingStores::default(),
+            when: Vec::new(),
+        })
+    };
+    Counting {
+        model: MemoryModel::Sc,
+        no_wrap: false,
+        at_most: None,
+        places: roles.iter().flat_map(of).collect(),
+        facts: Vec::new(),
+        known: Vec::new(),
+    }
+}
+
+/// Where nobody is counted nothing holds, whatever numbers would say.
+#[test]
+fn every_thread_has_a_place() {
+    let program = read(
+        "shared x; thread p[*] { local r; r = x; assert r <= 0; } thread q { x = 1; assert 1 == 1; }",
+    );
+    let fine = read("shared x; thread p[*] { local r; r = x; } thread q { x = 1; }");
+    let said = |program: &Program, roles: &[u32], no_wrap: bool| {
+        let c = Counting {
+            no_wrap,
+            ..everywhere(program, roles)
+        };
+        audited(program, MemoryModel::Sc, None, &c)
+    };
+    assert_eq!(said(&fine, &[0, 1], false), Ok(()));
+    for no_wrap in [false, true] {
+        for roles in [&[][..], &[0], &[1], &[0, 1]] {
+            assert!(said(&program, roles, no_wrap).is_err(), "{roles:?}");
+        }
+        for roles in [&[][..], &[0], &[1]] {
+            assert!(said(&fine, roles, no_wrap).is_err(), "{roles:?}");
+        }
+    }
+}
+
+/// `count(p)` is how many threads there are, not one more and not the opposite.
+#[test]
+fn the_number_of_threads_is_exact() {
+    for (says, holds) in [
+        ("count(p) > 0", true),
+        ("count(p) > 1", false),
+        ("count(p) < 1", false),
+    ] {
+        let program = read(&format!("shared x; thread p[*] {{ assert {says}; }}"));
+        let said = audited(&program, MemoryModel::Sc, None, &everywhere(&program, &[0]));
+        assert_eq!(said.is_ok(), holds, "{says}: {said:?}");
+    }
+}
+
+/// Memory is not the thread's own: others change it while it stays.
+#[test]
+fn a_place_says_nothing_of_memory() {
+    let program =
+        read("shared x; thread p[*] { local r; r = x; assert r == 0; } thread q { x = 1; }");
+    let mut c = everywhere(&program, &[0, 1]);
+    let zero = |q: Quantity| Predicate {
+        sum: vec![(1, q)],
+        constant: 0,
+        is: Comparison::Zero,
+    };
+    let entry = program.families[0].entry;
+    for place in c.places.iter_mut().filter(|p| p.role == ThreadId::new(0)) {
+        place.when.push(match place.location == entry {
+            true => zero(Quantity::Cell(CellId::new(0))),
+            false => zero(Quantity::Register(ThreadId::new(0), RegisterId::new(0))),
+        });
+    }
+    let said = audited(&program, MemoryModel::Sc, None, &c);
+    assert!(matches!(said, Err(AuditError::Corrupt(_))), "{said:?}");
+}
+
+/// What a certificate takes for granted is told, once.
+#[test]
+fn what_is_taken_for_granted_is_told() {
+    let program = read("shared n: u8; thread p[*] { fetch_add(n, 1); }");
+    for (no_wrap, at_most) in [(false, None), (true, None), (false, Some(7))] {
+        let c = Counting {
+            no_wrap,
+            at_most,
+            ..everywhere(&program, &[0])
+        };
+        let (mut scope, mut all) = (Scope::default(), Vec::new());
+        for _ in 0..2 {
+            told(&program, &c, &mut scope, &mut all);
+            assert_eq!(all.len(), usize::from(no_wrap));
+        }
+        assert_eq!(scope.threads == "at most 7 threads", at_most.is_some());
     }
 }
 

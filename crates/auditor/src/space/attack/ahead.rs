@@ -1,5 +1,7 @@
 //! What lies ahead of a thread, read off its graph.
 
+#[cfg(test)]
+mod tests;
 use std::collections::BTreeSet;
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Thread};
