@@ -15,6 +15,8 @@ use wattle_search::{Keep, Kept};
 /// The first bytes of the file, with a number that goes up when anything in it changes its meaning.
 const MAGIC: &[u8; 16] = b"wattle-search-1\n";
 const FILE: &str = "checkpoint";
+/// What is to be renamed to it.
+const BESIDE: &str = "checkpoint.new";
 
 /// A directory for the checkpoint of one search.
 #[derive(Debug)]
@@ -55,9 +57,13 @@ struct Found {
 }
 
 impl Directory {
-    /// A directory to write to, made if it is not there.
+    /// A directory to write to, made if it is not there. Whether one may write there is known at once, not after hours.
     pub fn new(path: &Path, every: Duration) -> Result<Self, String> {
-        fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let beside = path.join(BESIDE);
+        fs::create_dir_all(path)
+            .and_then(|()| File::create(&beside))
+            .and_then(|_| fs::remove_file(&beside))
+            .map_err(|e| format!("{}: no directory for checkpoints: {e}", path.display()))?;
         Ok(Directory::at(path, every, None))
     }
 
@@ -247,7 +253,7 @@ impl Keep for Directory {
                 sum: log.sum.clone().finalize().into(),
                 head: head.to_vec(),
             };
-            let beside = self.path.join(format!("{FILE}.new"));
+            let beside = self.path.join(BESIDE);
             let mut file = File::create(&beside)?;
             file.write_all(&found.write())?;
             file.sync_data()?;

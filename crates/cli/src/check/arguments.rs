@@ -271,7 +271,7 @@ impl Arguments {
                 || self.resume.is_some()
             {
                 return Some(
-                    "--hosts goes neither with --compress and --buffer nor with checkpoints".into(),
+                    "--hosts goes neither with --compress and --buffer nor with --checkpoint and --resume".into(),
                 );
             }
         }

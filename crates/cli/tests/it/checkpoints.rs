@@ -96,9 +96,33 @@ fn damaged_and_foreign_checkpoints_are_refused() {
             assert_eq!(refused.code, 2, "{}", path.display());
             assert!(refused.err.contains("damaged"), "{}", refused.err);
         }
+        // Anywhere else, and at the very ends.
+        let (length, mut random) = (bytes.len() as u64, 1u64);
+        let places = (0..16).map(|_| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 32) % length
+        });
+        for at in places.chain([0, length - 1]) {
+            let mut damaged = bytes.clone();
+            damaged[at as usize] ^= 1 << (at % 8);
+            std::fs::write(&path, damaged).expect("a file");
+            let refused = resumed(&file);
+            assert_eq!(refused.code, 2, "{} {at}", path.display());
+            assert!(refused.err.contains("damaged"), "{}", refused.err);
+        }
         std::fs::write(&path, bytes).expect("a file");
     }
     assert_eq!(resumed(&file).code, 0);
+
+    let no_directory = ran(check(&file, &file, "--checkpoint").output());
+    assert_eq!(no_directory.code, 2);
+    assert!(
+        no_directory.err.contains("no directory for checkpoints"),
+        "{}",
+        no_directory.err
+    );
 
     let nothing = ran(check(&file, &scratch.path("nothing"), "--resume").output());
     assert_eq!(nothing.code, 2);

@@ -147,15 +147,68 @@ fn a_process_that_is_killed_ends_the_others() {
     }
 }
 
+/// Whenever one is killed, while all still connect, search, or rebuild the run: the other one tells the answer or that
+/// there is none.
+#[test]
+fn killed_at_any_moment_nothing_wrong_is_told() {
+    let file = root().join("examples/dekker.wtl").display().to_string();
+    let whole = together(&file, 2, &[]);
+    assert_eq!(whole[0].code, 1, "{}", whole[0].err);
+    for moment in 0..10 {
+        let scratch = Scratch::new();
+        let hosts = hosts(&scratch, 2);
+        let mut all: Vec<Child> = (0..2).map(|k| start(&file, &hosts, k, &[])).collect();
+        std::thread::sleep(Duration::from_millis(moment * moment * 8));
+        let number = moment as usize % 2;
+        let mut killed = all.remove(number);
+        killed.kill().expect("it can be killed");
+        killed.wait().expect("it ends");
+        let ended = ran(all.remove(0).wait_with_output());
+        match ended.code {
+            1 if number == 0 => assert_eq!(ended.out, ""),
+            1 => assert_eq!(ended.out, whole[0].out),
+            code => assert_eq!(code, 3, "{} {}", ended.out, ended.err),
+        }
+    }
+}
+
+fn signal(name: &str, child: &Child) {
+    let id = child.id().to_string();
+    let asked = Command::new("kill").args([name, &id]).status();
+    assert!(asked.expect("kill").success());
+}
+
+#[test]
+fn one_that_is_silent_ends_the_others() {
+    let scratch = Scratch::new();
+    let mut all = started(&scratch, 2);
+    signal("-STOP", &all[1]);
+    let ended = ran(all.remove(0).wait_with_output());
+    signal("-CONT", &all[0]);
+    let silent = ran(all.remove(0).wait_with_output());
+    assert_eq!((ended.code, silent.code), (3, 3), "{}", ended.err);
+    let said = ended.out + &ended.err;
+    assert!(said.contains("process 1 at 127.0.0.1:"), "{said}");
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let scratch = Scratch::new();
+    let file = scratch.file("large.wtl", LARGE);
+    let used = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = used.local_addr().expect("an address").port();
+    let hosts = scratch.file("hosts.txt", format!("{port}\n"));
+    let ended = ran(start(&file, &hosts, 0, &[]).wait_with_output());
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    let why = format!("127.0.0.1:{port} cannot be listened to");
+    assert!(ended.err.contains(&why), "{}", ended.err);
+}
+
 #[test]
 fn a_signal_to_one_stops_all_with_what_is_known() {
     let scratch = Scratch::new();
     let all = started(&scratch, 2);
-    let asked = Command::new("kill")
-        .args(["-INT", &all[1].id().to_string()])
-        .status()
-        .expect("kill");
-    assert!(asked.success());
+    signal("-INT", &all[1]);
     for child in all {
         let ended = ran(child.wait_with_output());
         assert_eq!(ended.code, 3, "{} {}", ended.out, ended.err);
@@ -254,16 +307,26 @@ fn two_machines_of_a_sort() {
     }
     let scratch = Scratch::new();
     let hosts = scratch.file("hosts.txt", "10.77.0.1:4001\n10.77.0.2:4001\n");
-    let file = root().join("examples/dekker.wtl").display().to_string();
-    let all = [(&a, "0"), (&b, "1")].map(|(namespace, process)| {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_wattle")]);
-        command.args(["check", &file, "--hosts", &hosts, "--process", process]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("it runs")
-    });
-    let all = all.map(|child| ran(child.wait_with_output()));
+    let mut told_on_two = Vec::new();
+    for name in ["dekker.wtl", "peterson-fenced.wtl"] {
+        let file = root().join("examples").join(name).display().to_string();
+        let alone = &together(&file, 1, &["--json"])[0];
+        let all = [(&a, "0"), (&b, "1")].map(|(namespace, process)| {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_wattle")]);
+            command.args(["check", &file, "--hosts", &hosts, "--process", process]);
+            command.arg("--json");
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("it runs")
+        });
+        let all = all.map(|child| ran(child.wait_with_output()));
+        told_on_two.push((name, alone.code, told(&alone.out), all));
+    }
     gone();
-    assert_eq!(all[0].code, 1, "{} {}", all[0].out, all[0].err);
-    assert_eq!(all[1].code, 1, "{} {}", all[1].out, all[1].err);
+    for (name, code, told_alone, all) in told_on_two {
+        assert_eq!(all[0].code, code, "{name}: {} {}", all[0].out, all[0].err);
+        assert_eq!(all[1].code, code, "{name}: {} {}", all[1].out, all[1].err);
+        assert_eq!(told(&all[0].out), told_alone, "{name}");
+        assert!(code < 2, "{name}");
+    }
 }

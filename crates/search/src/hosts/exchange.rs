@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use timely::WorkerConfig;
 use timely::communication::allocator::ProcessBuilder;
 use timely::communication::allocator::zero_copy::allocator::TcpBuilder;
@@ -84,7 +84,9 @@ pub struct Exchange<'m> {
 impl<'m> Exchange<'m> {
     pub fn new(mesh: &'m Mesh, builder: TcpBuilder, ending: Option<Arc<AtomicBool>>) -> Self {
         let allocator = Allocator::Tcp(builder.build());
-        let mut worker = Worker::new(WorkerConfig::default(), allocator, None);
+        // Without a clock timely never sleeps: whoever waits would take the processor from those who are waited for.
+        let clock = Some(Instant::now());
+        let mut worker = Worker::new(WorkerConfig::default(), allocator, clock);
         let arrived: Arrived = Rc::default();
         let kept = arrived.clone();
         let (input, probe) = worker.dataflow::<u64, _, _>(|scope| {
