@@ -162,8 +162,11 @@ impl Emit<'_> {
             (Some(_), _) if crate::memory::has_elements(object) => {
                 return Err("an index into one of several objects is not supported".to_string());
             }
-            (Some((index, by)), Some(stride)) if *by == stride => {
-                let index = self.number(index)?;
+            (Some((index, by)), Some(stride)) if by.is_multiple_of(stride) => {
+                let index = match by / stride {
+                    1 => self.number(index)?,
+                    n => binary(Op2::Mul, self.number(index)?, Expr::Const(n as i64)),
+                };
                 match cell.element {
                     0 => index,
                     k => binary(Op2::Add, index, Expr::Const(k as i64)),

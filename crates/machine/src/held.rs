@@ -5,12 +5,12 @@
 //! a copy of its code. At any time the oldest store held back may reach memory: when everything before it has
 //! left the buffer, its parts are written together, and the stores after it are put into the buffer, up to
 //! the next that must be held back. What waits for an empty buffer waits for this, too, because it is not in
-//! the copy. A load of something that is held back is refused.
+//! the copy. A load of what is held back gives its value, where that can be said; otherwise it is refused.
 //!
 //! Where nothing but stores comes until the thread waits for its buffer anyway, nobody can tell a store that
 //! waits in the buffer from a thread that waits before it: then there is no copy.
 
-use crate::bits::{E, VarId};
+use crate::bits::{Base, E, VarId};
 use crate::graph::{Access, Edge, Graph, Op, Origin};
 use crate::memory::{Spot, Which};
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,14 +185,9 @@ impl Holding<'_> {
             }
         }
         for k in 0..self.code.nodes[*node].out.len() {
-            let Edge {
-                op: code,
-                to,
-                origin,
-            } = self.code.nodes[*node].out[k].clone();
-            let mut op = code.clone();
+            let Edge { op, to, origin } = self.code.nodes[*node].out[k].clone();
             let mut inside = *inside;
-            match &code {
+            match &op {
                 Op::Nop
                 | Op::Assign(..)
                 | Op::Havoc(_)
@@ -201,17 +196,38 @@ impl Holding<'_> {
                 | Op::Require(..)
                 | Op::Import { .. }
                 | Op::Export { .. } => {}
-                Op::Load { to, at } => {
+                Op::Load { to: variable, at } => {
+                    let copy = self.copy((to, held.clone(), inside));
                     let spot = (self.places.spot)(at).map(|s| (s, at.bytes));
-                    let meet = held.iter().rev().find(|h| self.meets(**h, spot.as_ref()));
-                    if let Some(latest) = meet {
-                        let Some(value) = self.forwarded(*latest, spot.as_ref()) else {
+                    let mut from = here;
+                    let mut own = false;
+                    for h in held.iter().rev().copied() {
+                        if !self.meets(h, spot.as_ref()) {
+                            continue;
+                        }
+                        let Some((value, condition)) = self.forwarded(h, spot.as_ref()) else {
                             let what = "what is loaded here may be a store before it that is not in memory \
                                         yet, of which parts are accessed elsewhere";
                             return Err((origin, what.to_string()));
                         };
-                        op = Op::Assign(*to, value);
+                        let mut yes = from;
+                        own = condition.is_true();
+                        if !own {
+                            yes = self.graph.then(from, Op::Assume(condition.clone()), origin);
+                            from = self
+                                .graph
+                                .then(from, Op::Assume(condition.inverted()), origin);
+                        }
+                        self.graph
+                            .edge(yes, Op::Assign(*variable, value), copy, origin);
+                        if own {
+                            break;
+                        }
                     }
+                    if !own {
+                        self.graph.edge(from, op, copy, origin);
+                    }
+                    continue;
                 }
                 Op::Store { .. } if !inside => {
                     self.capture(here, (*node, k), to, held)?;
@@ -323,14 +339,56 @@ impl Holding<'_> {
         true
     }
 
-    /// What a load gives that is certainly of what a store holds back.
-    fn forwarded(&self, held: usize, load: Option<&(Spot, u32)>) -> Option<E> {
-        let Held { op, spot, .. } = &self.held[held];
-        let fixed = |s: &Spot| s.index.is_none() && !matches!(s.which, Which::Pointed(_));
-        match (op, spot.as_ref().zip(load)) {
-            (Op::Store { value, .. }, Some((a, b))) if a == b && fixed(&a.0) => Some(value.clone()),
-            _ => None,
+    /// What a load gives that is of what a store holds back, and when it is.
+    fn forwarded(&self, held: usize, load: Option<&(Spot, u32)>) -> Option<(E, E)> {
+        let Held { op, own, spot, .. } = &self.held[held];
+        let (Op::Store { value, .. }, Some(((a, n), (b, m)))) = (op, spot.as_ref().zip(load))
+        else {
+            return None;
+        };
+        let distance = u32::try_from(b.offset - a.offset).ok()?;
+        if a.index.is_some() || b.index.is_some() || distance + m > *n {
+            return None;
         }
+        let value = value.clone().extract(distance * 8, m * 8);
+        let (mine, its) = (self.element(a, None)?, self.element(b, None)?);
+        if mine == its && !matches!(a.which, Which::Pointed(_)) {
+            return Some((value, E::bool(true)));
+        }
+        // Pointers are compared where they point at the same offset.
+        let at = |s: &Spot| match s.which {
+            Which::Pointed(v) => self.pointed(v).map(Some),
+            Which::Only | Which::Own | Which::Number(_) => Some(None),
+        };
+        let offset = match (at(a)?, at(b)?) {
+            (Some(x), Some(y)) if x != y => return None,
+            (x, y) => x.or(y),
+        };
+        let mine = self
+            .element(a, offset)?
+            .replace(&|v| own.get(&v).map(|v| self.graph.vars.read(*v)));
+        Some((value, E::same(mine, self.element(b, offset)?)))
+    }
+
+    /// The offset at which a pointer in a variable points.
+    fn pointed(&self, v: VarId) -> Option<i64> {
+        let at = Access {
+            address: E::Var(v, 64),
+            bytes: 1,
+            locked: false,
+        };
+        Some((self.places.spot)(&at)?.offset)
+    }
+
+    /// A pointer to the element that is accessed, at an offset.
+    fn element(&self, s: &Spot, offset: Option<i64>) -> Option<E> {
+        let offset = offset.unwrap_or(0);
+        Some(match s.which {
+            Which::Only => E::Address(Base::Object(s.object), offset),
+            Which::Own => E::Address(Base::Own(s.object), offset),
+            Which::Number(k) => E::Address(Base::Element(s.object, k), offset),
+            Which::Pointed(v) => E::Var(v, 64),
+        })
     }
 
     /// Whether a load may be of something that is held back.
@@ -340,7 +398,10 @@ impl Holding<'_> {
             (Some((a, n)), Some((b, m))) => {
                 let meet =
                     a.offset < b.offset + i64::from(*m) && b.offset < a.offset + i64::from(*n);
-                a.object == b.object && (a.index.is_some() || b.index.is_some() || meet)
+                let others =
+                    matches!((&a.which, &b.which), (Which::Number(x), Which::Number(y)) if x != y);
+                let indexed = a.index.is_some() || b.index.is_some();
+                a.object == b.object && !others && (indexed || meet)
             }
             // Memory of the code is no variable of the harness.
             (None, _) if matches!(op, Op::Model(_)) => false,
