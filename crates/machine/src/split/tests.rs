@@ -73,7 +73,7 @@ fn outcomes(graphs: &[Graph; 2], known: [usize; 2]) -> BTreeSet<Outcome> {
     let mut ends = BTreeSet::new();
     while let Some(state) = work.pop() {
         let mut next = Vec::new();
-        for t in 0..2 {
+        for (t, graph) in graphs.iter().enumerate() {
             if state.threads[1 - t].inside.is_some() {
                 continue;
             }
@@ -84,7 +84,7 @@ fn outcomes(graphs: &[Graph; 2], known: [usize; 2]) -> BTreeSet<Outcome> {
                 after.threads[t].buffer.remove(0);
                 next.push(after);
             }
-            for edge in &graphs[t].nodes[me.at].out {
+            for edge in &graph.nodes[me.at].out {
                 let mut after = state.clone();
                 let now = &mut after.threads[t];
                 now.at = edge.to;
