@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define relax() __builtin_ia32_pause()
 #define load(p) atomic_load_explicit(p, memory_order_acquire)
@@ -229,3 +230,62 @@ void waiting_write(struct waiting *l) {
     }
 }
 void waiting_write_done(struct waiting *l) { atomic_fetch_sub_explicit(&l->word, 2, memory_order_release); }
+
+// A reader does not wait for its own byte to be seen.
+struct bytes { atomic_uint owner; union { _Atomic uint8_t one[16]; _Atomic uint64_t eight[2]; } reader; };
+void bytes_read(struct bytes *l, unsigned me) {
+    for (;;) {
+        store(&l->reader.one[me], 1);
+        if (!atomic_load_explicit(&l->owner, memory_order_acquire)) return;
+        store(&l->reader.one[me], 0);
+        while (atomic_load_explicit(&l->owner, memory_order_relaxed)) relax();
+    }
+}
+void bytes_read_done(struct bytes *l, unsigned me) { store(&l->reader.one[me], 0); }
+void bytes_write(struct bytes *l) {
+    unsigned free = 0;
+    while (!atomic_compare_exchange_weak_explicit(&l->owner, &free, 1, memory_order_seq_cst, memory_order_relaxed)) {
+        free = 0;
+        relax();
+    }
+    for (int k = 0; k < 2; k++)
+        while (atomic_load_explicit(&l->reader.eight[k], memory_order_acquire)) relax();
+}
+void bytes_write_done(struct bytes *l) { store(&l->owner, 0); }
+
+// A node is in its queue before it says that it waits.
+struct member { unsigned waits, joined; int cluster; struct member *before; };
+struct clusters { struct member *all, *mine[2]; };
+struct visitor { struct member *node; };
+#define now(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+void clusters_start(struct clusters *l, struct member *all, struct member *one, struct member *other) {
+    all->cluster = 2;
+    one->cluster = 0;
+    other->cluster = 1;
+    l->all = all;
+    l->mine[0] = one;
+    l->mine[1] = other;
+}
+void clusters_enter(struct visitor *v, struct member *node) { v->node = node; }
+void clusters_lock(struct clusters *l, struct visitor *v, int cluster) {
+    struct member *node = v->node;
+    node->cluster = cluster;
+    struct member *before = __atomic_exchange_n(&l->mine[cluster], node, __ATOMIC_ACQ_REL);
+    node->waits = 1;
+    node->joined = 0;
+    node->before = before;
+    for (;;) {
+        if (now(before->cluster) != cluster || now(before->joined)) break;
+        if (!now(before->waits)) return;
+        relax();
+    }
+    struct member *last = now(l->mine[cluster]);
+    before = __atomic_exchange_n(&l->all, last, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&last->joined, 1, __ATOMIC_RELEASE);
+    while (now(before->waits)) relax();
+}
+void clusters_unlock(struct visitor *v) {
+    struct member *before = v->node->before;
+    __atomic_store_n(&v->node->waits, 0, __ATOMIC_RELEASE);
+    v->node = before;
+}
