@@ -6,7 +6,7 @@ use super::models::{OneModel, OneRelaxed};
 use super::subject::{self, Failure, File};
 use super::{budget::Budget, output, reduced, units};
 use clap::{Args, ValueEnum};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle::families;
 use wattle::fences::{FenceOptions, fences};
 use wattle::input::{InputLanguage, Subject};
@@ -14,9 +14,9 @@ use wattle::{MemoryModel, Options, ThreadCount, picture};
 use wattle_evidence::{Control, Task, Trace};
 use wattle_extrapolate::Method;
 use wattle_model::{Counts, Program, print};
-use wattle_repair::{Outcome, Places};
+use wattle_repair::{Fenced, Outcome, Places, fenced};
 use wattle_report::export::{promela, smt2};
-use wattle_report::picture::{Mark, threads};
+use wattle_report::picture::{Added, threads};
 use wattle_report::{dot, walked};
 use wattle_syntax::gaps::{Gap, gaps};
 
@@ -202,15 +202,17 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
             counts.0.entry(f.name.clone()).or_insert(open);
         }
     }
-    let instance = arguments.file.instance(&program, &counts)?;
-    let marks = match arguments.fences {
-        None => Vec::new(),
+    let (instance, added) = match arguments.fences {
+        None => (arguments.file.instance(&program, &counts)?, Added::new()),
         Some(model) => {
             let gaps = match source.language {
                 InputLanguage::Program(language) => gaps(language, &source.text),
                 InputLanguage::Code | InputLanguage::Cubicle => Vec::new(),
             };
-            marks((&program, gaps), &instance, &counts, (model, control))?
+            let fenced = repaired((&program, gaps), &counts, (model, control))?;
+            let instance = arguments.file.instance(&fenced.program, &counts)?;
+            let added = picture::added(&fenced, &instance);
+            (instance, added)
         }
     };
     // What is drawn of compiled code is no text of its author.
@@ -219,8 +221,8 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
         InputLanguage::Code | InputLanguage::Cubicle => "",
     };
     Ok(match arguments.form {
-        Form::Dot => dot::graph(&instance, &marks, text),
-        _ => threads(&instance, &marks, text),
+        Form::Dot => dot::graph(&instance, &added, text),
+        _ => threads(&instance, &added, text),
     })
 }
 
@@ -291,19 +293,17 @@ fn order(arguments: &Arguments, path: &str) -> Result<String, Failure> {
     })
 }
 
-/// Where the cheapest fences go.
-fn marks(
+/// The program with the cheapest fences.
+fn repaired(
     (program, gaps): (&Program, Vec<Vec<Gap>>),
-    instance: &wattle_model::Instance,
     counts: &Counts,
     (model, control): (OneRelaxed, &Control<'_>),
-) -> Result<Vec<Mark>, Failure> {
+) -> Result<Fenced, Failure> {
     let model = MemoryModel::from(model);
     let wanted = FenceOptions {
         gaps,
         ..FenceOptions::new(model)
     };
-    let places = Places::new(program, &wanted.gaps);
     let counts = counts.0.iter();
     let options = Options {
         models: vec![model],
@@ -315,8 +315,9 @@ fn marks(
     };
     match fences(program, &wanted, &options, control).map(|r| r.outcome) {
         Ok(Outcome::Fixed { fixes, .. }) => {
-            let first = fixes.first();
-            Ok(first.map_or_else(Vec::new, |fix| picture::marks(&places, instance, fix)))
+            let first = fixes.into_iter().next();
+            let nothing = || fenced(program, &Places::new(program, &[]), &BTreeSet::new());
+            Ok(first.map_or_else(nothing, |fix| fix.fenced))
         }
         Ok(Outcome::BrokenUnderSc(_) | Outcome::Impossible(_)) => Err(Failure::new(
             Exit::Violated,

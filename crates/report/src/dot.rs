@@ -1,17 +1,17 @@
 //! The threads' graphs in the language of Graphviz.
 
-use crate::picture::{Mark, threads};
-use crate::words;
+use crate::picture::{Added, threads};
 use std::fmt::Write;
 use wattle_model::graph::Action;
-use wattle_model::{Instance, LocationId, StepId, ThreadId};
+use wattle_model::{Instance, StepId};
 
 /// One cluster per thread. Visible steps are bold, local ones thin; ended locations are doubled;
-/// places of fences are filled.
-pub fn graph(instance: &Instance, marks: &[Mark], source: &str) -> String {
+/// what was added is green.
+pub fn graph(instance: &Instance, added: &Added, source: &str) -> String {
     let mut out = String::from("digraph program {\n  node [shape=circle, fontsize=10];\n");
     for (id, copies) in threads::families(instance) {
         let (t, thread) = (id.index(), instance.thread(id));
+        let mine = threads::of(added, id);
         let _ = writeln!(out, "  subgraph cluster_{t} {{");
         let name = threads::title(&thread.name, copies);
         let _ = writeln!(out, "    label={};", quoted(&name));
@@ -19,18 +19,6 @@ pub fn graph(instance: &Instance, marks: &[Mark], source: &str) -> String {
             let mut label = l.to_string();
             for name in &location.labels {
                 let _ = write!(label, "\n{name}");
-            }
-            let here = (ThreadId::new(t), LocationId::new(l));
-            let mut fence = "";
-            for mark in marks {
-                let kind = match mark {
-                    Mark::Fence(t, l) if (*t, *l) == here => "fence",
-                    Mark::StoreFence(t, l) if (*t, *l) == here => "fence store",
-                    Mark::Lock(t, l) if (*t, *l) == here => "lock",
-                    _ => continue,
-                };
-                let _ = write!(label, "\n{kind}");
-                fence = ", style=filled, fillcolor=palegreen";
             }
             let ended = thread.outgoing[l].is_empty();
             let shape = if ended { ", shape=doublecircle" } else { "" };
@@ -41,25 +29,18 @@ pub fn graph(instance: &Instance, marks: &[Mark], source: &str) -> String {
             };
             let _ = writeln!(
                 out,
-                "    t{t}_{l} [label={}{shape}{entry}{fence}];",
+                "    t{t}_{l} [label={}{shape}{entry}];",
                 quoted(&label)
             );
         }
         for (s, step) in thread.steps.iter().enumerate() {
-            let mut label = words::written(source, instance, thread, step);
-            if step.span.is_some() {
-                let _ = write!(label, "  :{}", step.span.line);
-            }
-            let swapped = Mark::Swap(ThreadId::new(t), StepId::new(s));
-            let swapped = marks.contains(&swapped);
-            if swapped {
-                label.push_str("  → swap");
-            }
+            let s = StepId::new(s);
+            let label = threads::text((source, instance), thread, s, &mine);
             let visible = !matches!(
                 step.action,
                 Action::Skip | Action::Assign { .. } | Action::Assume(_) | Action::Havoc { .. }
             );
-            let style = match (swapped, visible) {
+            let style = match (mine.contains(&s), visible) {
                 (true, _) => ", style=bold, color=darkgreen",
                 (false, true) => ", style=bold",
                 (false, false) => "",

@@ -279,7 +279,7 @@ pub fn trace_text(task: &Task<'_>, trace: &Trace, why: Option<&why::Why>, style:
 }
 
 /// The lines of a text that is at most so wide; a word is never broken.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
         let long = |s: &str| s.chars().count();

@@ -257,7 +257,7 @@ fn behind_labels(text: &str, span: Span, word: &str) -> Option<(usize, String)> 
 /// Where and what to insert so that the fence comes after the statement.
 fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usize, String)> {
     let end = span.end as usize;
-    let rest = text.get(end..)?;
+    text.get(end..)?;
     match language {
         Language::Litmus => {
             // The table has more lines below it.
@@ -273,30 +273,103 @@ fn after(language: Language, text: &str, span: Span, word: &str) -> Option<(usiz
             ))
         }
         _ => {
-            let blank = rest.len() - rest.trim_start().len();
-            let ended = text.get(..end)?.ends_with(match language {
-                // Blocks are statements that nothing has to end.
-                Language::Wtl => &[';', '}'][..],
-                _ => &[';'][..],
-            });
-            let at = match (ended, rest.trim_start().starts_with(';')) {
-                (true, _) => end,
-                (false, true) => end + blank + 1,
-                (false, false) => return Some((end, format!("; {word}"))),
+            let Some(at) = behind(language, text, span) else {
+                return Some((end, format!("; {word}")));
             };
-            // On a line of its own if the statement ends one.
-            let start = before_labels(language, text, span.start as usize);
-            Some(
-                match (ends_line(text.get(at..)?), blanks_before(text, start)) {
-                    (true, Some(blanks)) => (
-                        end_of_line(text, at),
-                        format!("{}{blanks}{word};", line_end(text)),
-                    ),
-                    _ => (at, format!(" {word};")),
-                },
-            )
+            Some(match line_behind(language, text, span, at) {
+                Some(blanks) => (
+                    end_of_line(text, at),
+                    format!("{}{blanks}{word};", line_end(text)),
+                ),
+                None => (at, format!(" {word};")),
+            })
         }
     }
+}
+
+/// Where the statement and what separates it from the next end; none if nothing separates them.
+fn behind(language: Language, text: &str, span: Span) -> Option<usize> {
+    let end = span.end as usize;
+    let rest = text.get(end..)?;
+    let ended = text.get(..end)?.ends_with(match language {
+        // Blocks are statements that nothing has to end.
+        Language::Wtl => &[';', '}'][..],
+        _ => &[';'][..],
+    });
+    match (ended, rest.trim_start().starts_with(';')) {
+        (true, _) => Some(end),
+        (false, true) => Some(end + rest.len() - rest.trim_start().len() + 1),
+        (false, false) => None,
+    }
+}
+
+/// How far a line of its own behind a statement that ends at `at` is indented; none if more of the line
+/// follows, or the line begins outside of the block.
+fn line_behind(language: Language, text: &str, span: Span, at: usize) -> Option<String> {
+    let start = before_labels(language, text, span.start as usize);
+    let line = text.get(..start)?.rfind('\n').map_or(0, |n| n + 1);
+    let before = text.get(line..start)?;
+    if !ends_line(text.get(at..)?) {
+        return None;
+    }
+    let is_label = |label: &str| label.chars().all(|c| c.is_alphanumeric() || c == '_');
+    match before.trim().strip_suffix(':') {
+        // Below the statement, not below its label.
+        Some(label) if is_label(label) => {
+            let blank = |c: char| if c == '\t' { c } else { ' ' };
+            Some(before.chars().map(blank).collect())
+        }
+        _ if before.trim().is_empty() || (language == Language::Wtl && is_closed(before)) => {
+            Some(before.chars().take_while(|c| c.is_whitespace()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether no block is left open in the text, and none that was open before is closed.
+fn is_closed(text: &str) -> bool {
+    let braces = text.chars().filter_map(|c| match c {
+        '{' => Some(1),
+        '}' => Some(-1),
+        _ => None,
+    });
+    let depths = braces.scan(0, |depth, by| {
+        *depth += by;
+        Some(*depth)
+    });
+    let depths: Vec<i32> = depths.collect();
+    depths.iter().all(|d| *d >= 0) && depths.last().is_none_or(|d| *d == 0)
+}
+
+/// The statement that a fence is written beside, where it gets no line of its own.
+pub fn beside(language: Language, text: &str, side: Side) -> Option<String> {
+    match language {
+        Language::Litmus | Language::X86 | Language::Trencher => return None,
+        Language::Wtl | Language::Rmm | Language::Bitchaku | Language::Boolean | Language::Imp => {}
+    }
+    let (span, alone) = match side {
+        Side::Behind(span) => {
+            let at = behind(language, text, span);
+            let alone = at.and_then(|at| line_behind(language, text, span, at));
+            (span, alone.is_some())
+        }
+        Side::Before(span) => {
+            let at = before_labels(language, text, span.start as usize);
+            (span, blanks_before(text, at).is_some())
+        }
+        Side::BehindLabels(span) => {
+            let alone = blanks_before(text, span.start as usize);
+            (span, alone.is_some())
+        }
+    };
+    let statement = text.get(span.start as usize..span.end as usize)?;
+    let statement = statement.trim().trim_end_matches(';').trim_end();
+    let shown = match (statement.split_once('{'), statement.split_once('\n')) {
+        (Some((head, _)), _) => format!("{} {{ … }}", head.trim_end()),
+        (None, Some((head, _))) => format!("{} …", head.trim_end()),
+        (None, None) => statement.to_string(),
+    };
+    (!alone).then_some(shown)
 }
 
 /// Where the line of a position ends, before its line end.

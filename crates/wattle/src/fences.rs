@@ -391,7 +391,7 @@ pub struct SourcePlace {
     pub at: Vec<(u32, u32)>,
     /// A label that stands there.
     pub label: Option<String>,
-    /// The statement that it is behind, if others follow in the same line.
+    /// The statement that it is beside, if it has no line of its own.
     pub within: Option<String>,
 }
 
@@ -412,7 +412,7 @@ pub fn place(
         behind: true,
         at: vec![edit::position(text, span.end as usize)],
         label: None,
-        within: within(text, span),
+        within: edit::beside(language, text, Side::Behind(span)),
     };
     match site.kind {
         SiteKind::Fence(p) | SiteKind::StoreFence(p) => {
@@ -421,7 +421,7 @@ pub fn place(
                 behind: false,
                 at,
                 label: label(place.location),
-                within: None,
+                within: (place.side).and_then(|side| edit::beside(language, text, side)),
             };
             match place.side {
                 Some(Side::Behind(span)) => after(span),
@@ -460,20 +460,6 @@ pub fn place(
             }
         }
     }
-}
-
-/// The text of a statement, if others of its thread follow in its line.
-fn within(text: &str, span: Span) -> Option<String> {
-    let (start, end) = (span.start as usize, span.end as usize);
-    let rest = text.get(end..)?.lines().next()?.trim_start();
-    // The end of a block or of a line, a remark, the next thread of a litmus test.
-    let ends = ["}", "|", "//", "/*", "#", "(*"];
-    let rest = rest.strip_prefix(';').unwrap_or(rest).trim_start();
-    if rest.is_empty() || ends.iter().any(|e| rest.starts_with(e)) {
-        return None;
-    }
-    let statement = text.get(start..end)?.trim_end_matches(';').trim_end();
-    (!statement.contains('\n')).then(|| statement.to_string())
 }
 
 /// The text of the read-modify-write that starts at the location.

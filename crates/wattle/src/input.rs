@@ -252,12 +252,8 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
     if count as u64 > MAX_BYTES {
         return Err(too_large());
     }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        InputError::new(format!(
-            "this is not text in UTF-8 (first bad byte at {at})"
-        ))
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|e| InputError::new(not_utf8(e.as_bytes(), e.utf8_error().valid_up_to())))?;
     // Some editors begin a file with a byte order mark; it is no part of the program.
     let text = text
         .strip_prefix('\u{feff}')
@@ -437,4 +433,18 @@ fn walk(
         }
     }
     inside.pop();
+}
+
+/// Where a text stops being UTF-8, and what makes it UTF-8.
+fn not_utf8(bytes: &[u8], at: usize) -> String {
+    let before = String::from_utf8_lossy(&bytes[..at]);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    match bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        true => "this is text in UTF-16; `iconv -f utf-16 -t utf-8` makes it UTF-8".to_string(),
+        false => format!(
+            "this is not text in UTF-8 (from line {line}, column {column} on); from Latin-1, \
+             `iconv -f latin1 -t utf-8` makes it so"
+        ),
+    }
 }

@@ -3,9 +3,9 @@
 use wattle_evidence::happens_before::{Edge, EdgeKind, Node, Relation, relation};
 use wattle_evidence::{Task, Trace};
 use wattle_memory::reference::ReplayError;
-use wattle_model::Instance;
-use wattle_repair::{Fix, PlaceId, Places, SiteKind};
-use wattle_report::picture::{Access, Arrow, Kind, Mark, Order};
+use wattle_model::{Instance, StepId, ThreadId};
+use wattle_repair::Fenced;
+use wattle_report::picture::{Access, Added, Arrow, Kind, Order};
 use wattle_report::{why, words};
 
 /// The happens-before graph of a run, with a cycle if there is one: rather one that tells the story of
@@ -103,20 +103,13 @@ fn follows(relation: &Relation, e: &Edge) -> bool {
     a.thread == b.thread || (between && e.kind != EdgeKind::Together)
 }
 
-/// The places of a fix in every thread of its families.
-pub fn marks(places: &Places, instance: &Instance, fix: &Fix) -> Vec<Mark> {
-    let mut marks = Vec::new();
-    for site in &fix.sites {
-        let all = instance.thread_ids();
-        for t in all.filter(|t| instance.thread(*t).family == site.family) {
-            let at = |p: PlaceId| places.family(site.family).place(p).location;
-            marks.push(match site.kind {
-                SiteKind::Fence(p) => Mark::Fence(t, at(p)),
-                SiteKind::StoreFence(p) => Mark::StoreFence(t, at(p)),
-                SiteKind::Swap(s) => Mark::Swap(t, s),
-                SiteKind::Lock(l) => Mark::Lock(t, l),
-            });
-        }
-    }
-    marks
+/// The steps of a fenced program's instance that the program without the fences has not.
+pub fn added(fenced: &Fenced, instance: &Instance) -> Added {
+    let of_thread = |t: ThreadId| {
+        let thread = instance.thread(t);
+        let steps = (0..thread.steps.len()).map(StepId::new);
+        let new = steps.filter(|s| fenced.step(thread.family, *s).is_none());
+        new.map(|s| (t, s)).collect::<Vec<_>>()
+    };
+    instance.thread_ids().flat_map(of_thread).collect()
 }

@@ -4,7 +4,7 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::super::subject::Failure;
 use super::Answer;
-use super::report::Report;
+use super::report::{Report, told_of};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use wattle::existing::{Inventory, Item, NoInventory, Role, inventory};
@@ -113,25 +113,23 @@ fn told(report: &Report<'_>, inventory: &Inventory, scope: &str) -> String {
     for (i, item) in items.iter().enumerate() {
         let family = &report.program.family(item.existing.family).name;
         let role = match &item.role {
-            Role::Needed(run) => {
-                format!("needed: {}", returns(report, item, run))
-            }
+            Role::Needed(run) => vec![format!("needed: {}", returns(report, item, run))],
             Role::WeakerSuffices(weaker, run) => {
                 let weaker = suffices(*weaker, item.existing.kind);
                 let why = returns(report, item, run);
-                format!("a weaker one suffices (proved): {weaker}\n             {why}")
+                vec![format!("a weaker one suffices (proved): {weaker}"), why]
             }
-            Role::Superfluous if inventory.together.contains(&i) => "superfluous (proved)".into(),
-            Role::Superfluous => "superfluous only if the others stay (proved)".into(),
+            Role::Superfluous if inventory.together.contains(&i) => {
+                vec!["superfluous (proved)".to_string()]
+            }
+            Role::Superfluous => vec!["superfluous only if the others stay (proved)".to_string()],
             Role::Unclear(reason) => {
-                format!("not decided: {}", text::reason(reason, report.seconds))
+                let why = text::reason(reason, report.seconds);
+                vec![format!("not decided: {why}")]
             }
         };
-        let _ = writeln!(
-            out,
-            "  {family:<10} {}\n             {role}",
-            place(report, item)
-        );
+        let role: Vec<&str> = role.iter().map(String::as_str).collect();
+        out.push_str(&told_of(family, &place(report, item), &role));
     }
     if together > 1 {
         let _ = writeln!(

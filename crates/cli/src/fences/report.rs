@@ -432,8 +432,17 @@ impl Report<'_> {
 
     fn fence_line(&self, f: &FenceReport) -> String {
         let place = f.place.as_deref().unwrap_or_default();
-        format!("  {:<10} {place}\n             {}\n", f.thread, f.why)
+        told_of(&f.thread, place, &[&f.why])
     }
+}
+
+/// A fence of a family and what is to be said of it, in lines as wide as the page.
+pub(super) fn told_of(family: &str, place: &str, said: &[&str]) -> String {
+    const INDENTATION: usize = 13;
+    let width = output::style().width.saturating_sub(INDENTATION);
+    let lines = said.iter().flat_map(|s| text::wrapped(s, width));
+    let lines = lines.map(|l| format!("{:INDENTATION$}{l}\n", ""));
+    format!("  {family:<10} {place}\n{}", lines.collect::<String>())
 }
 
 /// `line 3`, `lines 3 and 4`
@@ -461,7 +470,10 @@ pub fn fence_at(kind: SiteKind, place: &SourcePlace) -> String {
             Some(statement) => format!("{fence} in {lines} after `{statement}`"),
             None => format!("{fence} after {lines}"),
         },
-        (false, false) => format!("{fence} before {lines}"),
+        (false, false) => match &place.within {
+            Some(statement) => format!("{fence} in {lines} before `{statement}`"),
+            None => format!("{fence} before {lines}"),
+        },
         (false, true) => format!("{fence} {lines}"),
     }
 }

@@ -36,6 +36,64 @@ fn slips() -> Vec<(String, &'static str, &'static str)> {
             "unexpected `=`",
             "equality is `==`",
         ),
+        (body("x |= 2;"), "no assignment operator", "x = x | 1"),
+        (body("x <<= 1;"), "no assignment operator", "atomic { … }"),
+        (
+            body("if x = 1 { y = 1; } else if x == 2 { y = 2; } else { y = 3; }"),
+            "unexpected `=`",
+            "equality is `==`",
+        ),
+        (
+            body("while (x = 1) { y = 1; }"),
+            "unexpected `=`",
+            "equality is `==`",
+        ),
+        (
+            body("for i = 0 to 3 { x = i; }"),
+            "unexpected `=`",
+            "for i in 0..2",
+        ),
+        (
+            body("atomic x = x + 1;"),
+            "unexpected `x`",
+            "`atomic { x = x + 1; }`",
+        ),
+        (
+            body("r = x.fetch_add(1);"),
+            "`fetch_add` is a word of the language",
+            "write `fetch_add(x, 1)`",
+        ),
+        (
+            body("x = 'a';"),
+            "unexpected character `'a'`",
+            "values are numbers",
+        ),
+        (
+            body("x = \"abc\";"),
+            "unexpected text in quotes",
+            "values are numbers",
+        ),
+        (body("x = 1.5;"), "unexpected `.`", "numbers are whole"),
+        (
+            file("shared atomic x;\nthread p { x = 1; }\n"),
+            "`atomic` is a word of the language",
+            "`shared x;`",
+        ),
+        (
+            file("shared x;\nfn f() { x = 1; }\nthread p { x = 1; }\n"),
+            "unexpected `fn`",
+            "there are no functions here",
+        ),
+        (
+            file("shared x;\nthread p { x = 1; }\nproperty: never x == 2;\n"),
+            "unexpected `property`",
+            "without a name",
+        ),
+        (
+            file("shared x[999999999999];\nthread p { x[0] = 1; }\n"),
+            "no length of an array",
+            "at most 4294967295",
+        ),
         (body("int z;"), "do not begin with a type", "local x;"),
         (
             body("while (true) x = 1;"),
@@ -239,6 +297,55 @@ fn each_slip_is_one_error_with_a_hint() {
         let told = r.err.lines().find(|l| l.contains("= hint: "));
         assert!(told.is_some_and(|l| l.contains(hint)), "{text}{}", r.err);
     }
+}
+
+/// The same of other languages.
+#[test]
+fn slips_in_other_languages() {
+    let rows = |rows: &str, condition: &str| {
+        format!("X86 SB\n{{ x=0; y=0; }}\n P0 | P1 ;\n{rows}{condition}\n")
+    };
+    let cub = |value: &str, equal: &str| {
+        format!(
+            "array A[proc] : bool\ninit (z) {{ A[z] = False }}\nunsafe (z) {{ A[z] = {value} }}\n\
+             transition t (i)\nrequires {{ A[i] {equal} False }}\n{{ A[i] := True }}\n"
+        )
+    };
+    let load = " MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
+    let unended = " MOV [x],$1 | MOV [y],$1 \n MOV EAX,[y] | MOV EAX,[x] ;\n";
+    let slips = [
+        (
+            "litmus",
+            rows(load, "exists (0:EAX=0 && 1:EAX=0)"),
+            "and is `/\\`",
+        ),
+        (
+            "litmus",
+            rows(unended, "exists (0:EAX=0)"),
+            "every row ends with `;`",
+        ),
+        ("cub", cub("Tru", "="), "did you mean `True`?"),
+        ("cub", cub("True", "=="), "equality is `=`"),
+        ("asm", "  mov eax, 1\n".to_string(), "`.s` and `.o` files"),
+    ];
+    let s = Scratch::new();
+    for (i, (language, text, hint)) in slips.into_iter().enumerate() {
+        let r = run(&["check", &s.file(&format!("{i}.{language}"), &text)]);
+        assert_eq!(r.code, 2, "{text}{}", r.out);
+        assert!(r.err.contains(hint), "{text}{}", r.err);
+    }
+}
+
+#[test]
+fn texts_in_other_encodings() {
+    let s = Scratch::new();
+    let latin = b"shared x;\n// gr\xf6\xdfe\nthread p { x = 1; }\n";
+    let r = run(&["check", &s.file("latin.wtl", latin)]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("line 2, column 6"), "{}", r.err);
+    let r = run(&["check", &s.file("wide.wtl", b"\xff\xfes\0h\0a\0")]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("UTF-16"), "{}", r.err);
 }
 
 #[test]

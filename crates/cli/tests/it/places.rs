@@ -1,6 +1,6 @@
 //! Fences people act on: which of those that are there are needed, and places of the source text.
 
-use crate::support::{Scratch, run};
+use crate::support::{Scratch, ran, run, wattle};
 use serde_json::Value;
 
 /// A ring for one producer and one consumer, right on TSO without any fence, with four of them.
@@ -451,7 +451,13 @@ fn one_fence_behind_a_loop() {
 fn one_fence_behind_a_label_that_is_jumped_to() {
     let text = "shared x, y;\nthread p {\n    local r;\n    x = 1;\n    again: r = y;\n    if r == 0 { in: skip; }\n    x = 0;\n    x = 1;\n    goto again;\n}\nthread q {\n    local s;\n    y = 1;\n    fence;\n    s = x;\n    if s == 0 { in: skip; }\n    y = 0;\n}\nnever p@in && q@in;\n";
     let written = text.replace("again: r", "again: fence; r");
-    told_and_written("goto.wtl", text, 1, "fence before line 5\n", &written);
+    told_and_written(
+        "goto.wtl",
+        text,
+        1,
+        "fence in line 5 before `r = y`\n",
+        &written,
+    );
 }
 
 #[test]
@@ -459,4 +465,76 @@ fn before_an_unrolled_loop_rather_than_in_it() {
     let text = "shared x, y, z;\nthread p {\n    local r, a;\n    if z == 0 {\n        x = 1;\n    } else {\n        x = 2;\n    }\n    for i in 1..3 {\n        r = y;\n        a = r;\n    }\n}\nthread q { local s; y = 1; fence; s = x; }\nthread w { z = 1; }\nfinally !(p.r == 0 && q.s == 0);\n";
     let written = text.replace("    for i", "    fence;\n    for i");
     told_and_written("for.wtl", text, 1, "fence before line 9\n", &written);
+}
+
+/// What a line has beside the place of the fence decides whether it is told, and written, in the line or below it.
+#[test]
+fn a_line_of_several_statements() {
+    let threads = |p: &str| {
+        format!(
+            "shared x, y;\nthread p {{\n    local r;\n{p}}}\n\
+             thread q {{\n    local s;\n    y = 1;\n    fence;\n    s = x;\n}}\n\
+             finally !(p.r == 0 && q.s == 0);\n"
+        )
+    };
+    let cases = [
+        // The store ends its line: the fence gets one of its own.
+        (
+            "    r = 5; x = 1;\n    r = y;\n",
+            "fence after line 4",
+            "    r = 5; x = 1;\n    fence;\n    r = y;\n",
+        ),
+        (
+            "    x = 1; r = y;\n",
+            "fence in line 4 after `x = 1`",
+            "    x = 1; fence; r = y;\n",
+        ),
+        (
+            "    loop { x = 1; if r == 0 { r = 7; } r = y; stop; }\n",
+            "fence in line 4 ",
+            "fence; ",
+        ),
+    ];
+    let s = Scratch::new();
+    for (text, told, written) in cases {
+        let new = s.path("new.wtl");
+        let file = s.file("old.wtl", threads(text));
+        let r = run(&["fences", &file, "--write", &new]);
+        assert_eq!(r.code, 0, "{text}{}{}", r.out, r.err);
+        assert!(r.out.contains(told), "{text}{}", r.out);
+        let fenced = std::fs::read_to_string(&new).expect("written");
+        assert!(fenced.contains(written), "{text}{fenced}");
+    }
+}
+
+#[test]
+fn a_fence_before_a_brace_is_told_in_its_line() {
+    let s = Scratch::new();
+    let text = "shared want[2], turn;\nthread p[2] {\n  loop { want[self] = 1; while want[1 - self] == 1 \
+        { if turn != self { want[self] = 0; while turn != self { } want[self] = 1; } } c: skip; turn = 1 - self; \
+        want[self] = 0; }\n}\nnever p[i]@c && p[j]@c;\n";
+    let r = run(&["fences", &s.file("dekker.wtl", text)]);
+    assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+    let places = r
+        .out
+        .lines()
+        .filter(|l| l.contains("fence in line 3 after `"));
+    assert_eq!(places.count(), 2, "{}", r.out);
+}
+
+/// What is said of a fence folds at the width of the page.
+#[test]
+fn reasons_fold_on_narrow_pages() {
+    let s = Scratch::new();
+    let missing = s.file("rounds.wtl", ROUNDS);
+    let there = (ROUNDS.replace("        r = y;", "        fence;\n        r = y;"))
+        .replace("    s = x;", "    fence;\n    s = x;");
+    let there = s.file("there.wtl", there);
+    for arguments in [&["fences", &missing][..], &["fences", &there, "--existing"]] {
+        let r = ran(wattle().args(arguments).env("COLUMNS", "60").output());
+        assert_eq!(r.code, 0, "{}{}", r.out, r.err);
+        let reasons: Vec<&str> = r.out.lines().filter(|l| l.starts_with("     ")).collect();
+        assert!(reasons.len() > 2, "{}", r.out);
+        assert!(reasons.iter().all(|l| l.chars().count() <= 60), "{}", r.out);
+    }
 }

@@ -72,7 +72,37 @@ fn threads_and_fences_as_a_picture() {
         }
     }
     let dot = run(&["show", &file, "--as", "dot", "--fences", "tso"]);
-    assert_eq!(dot.out.matches("\\nfence\"").count(), 1, "{}", dot.out);
+    assert_eq!(
+        dot.out.matches("[label=\"fence\", ").count(),
+        1,
+        "{}",
+        dot.out
+    );
+}
+
+/// Two ways lead to the head of Dekker's loop, and each fence is on one of them.
+#[test]
+fn fences_are_drawn_on_the_way_that_they_are_on() {
+    let dot = run(&[
+        "show",
+        &example("dekker.wtl"),
+        "--as",
+        "dot",
+        "--fences",
+        "tso",
+    ]);
+    let ends = |line: &str| -> Option<(String, String)> {
+        let (from, rest) = line.trim().split_once(" -> ")?;
+        Some((from.to_string(), rest.split(' ').next()?.to_string()))
+    };
+    let fences: Vec<(String, String)> = (dot.out.lines())
+        .filter(|l| l.contains("[label=\"fence\", "))
+        .filter_map(ends)
+        .collect();
+    let [a, b] = fences.as_slice() else {
+        panic!("two fences: {}", dot.out);
+    };
+    assert!(a.1 == b.1 && a.0 != b.0, "{fences:?}");
 }
 
 #[test]

@@ -13,4 +13,4 @@ pub(crate) mod threads;
 
 pub use order::{Access, Arrow, Kind, Order};
 pub use states::{Kind as StateKind, Shown, States};
-pub use threads::{Mark, threads};
+pub use threads::{Added, threads};

@@ -6,21 +6,13 @@
 use super::lanes;
 use super::svg::{Anchor, Canvas, Pen, width};
 use crate::words;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Step, Thread};
 use wattle_model::{Instance, LocationId, StepId, ThreadId};
 
-/// Where a fence goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mark {
-    Fence(ThreadId, LocationId),
-    StoreFence(ThreadId, LocationId),
-    /// The store becomes atomic.
-    Swap(ThreadId, StepId),
-    /// The read-modify-write that starts there becomes atomic.
-    Lock(ThreadId, LocationId),
-}
+/// Steps that are not in the source: fences put in, and what makes a statement atomic.
+pub type Added = BTreeSet<(ThreadId, StepId)>;
 
 const ROW: f64 = 32.0;
 const BOX: f64 = 22.0;
@@ -38,12 +30,12 @@ const COLOURS: [&str; 6] = [
     "#2f6f9f", "#b3541e", "#5b7f2b", "#7b4b94", "#a3712a", "#2d7d74",
 ];
 
-/// All threads, with marks where fences go, in the words of their source if it is there.
-pub fn threads(instance: &Instance, marks: &[Mark], source: &str) -> String {
+/// All threads, with what was added marked, in the words of their source if it is there.
+pub fn threads(instance: &Instance, added: &Added, source: &str) -> String {
     let mut page = Canvas::default();
     let (mut x, mut y, mut height, mut widest) = (GAP / 2.0, GAP / 2.0, 0.0f64, 0.0f64);
     for (t, copies) in families(instance) {
-        let panel = Panel::new((instance, source), t, copies, marks);
+        let panel = Panel::new((instance, source), t, copies, added);
         let (canvas, w, h) = panel.draw();
         if x > GAP && x + w > PAGE {
             (x, y, height) = (GAP / 2.0, y + height + GAP, 0.0);
@@ -74,11 +66,33 @@ pub(crate) fn title(name: &str, copies: usize) -> String {
     }
 }
 
+/// What a step is called: in the words of its source if it is from there.
+pub(crate) fn text(
+    (source, instance): (&str, &Instance),
+    thread: &Thread,
+    s: StepId,
+    added: &BTreeSet<StepId>,
+) -> String {
+    let step = thread.step(s);
+    if added.contains(&s) {
+        return words::step(instance, thread, step);
+    }
+    let text = words::written(source, instance, thread, step);
+    match step.span.is_some() {
+        true => format!("{text}  :{}", step.span.line),
+        false => text,
+    }
+}
+
+/// The added steps of one thread.
+pub(crate) fn of(added: &Added, t: ThreadId) -> BTreeSet<StepId> {
+    let mine = added.iter().filter(|(of, _)| *of == t);
+    mine.map(|(_, s)| *s).collect()
+}
+
 /// One row of a panel.
 enum Row {
     Location(LocationId),
-    /// A fence to be put in.
-    Fence(&'static str),
     Step(StepId),
 }
 
@@ -89,7 +103,8 @@ struct Panel<'i> {
     rows: Vec<Row>,
     /// The row of each location.
     row_of: BTreeMap<LocationId, usize>,
-    swaps: Vec<StepId>,
+    /// Its steps that are not in the source.
+    added: BTreeSet<StepId>,
     title: String,
 }
 
@@ -98,7 +113,7 @@ impl<'i> Panel<'i> {
         (instance, source): (&'i Instance, &'i str),
         t: ThreadId,
         copies: usize,
-        marks: &[Mark],
+        added: &Added,
     ) -> Self {
         let thread = instance.thread(t);
         let mut panel = Panel {
@@ -107,16 +122,9 @@ impl<'i> Panel<'i> {
             thread,
             rows: Vec::new(),
             row_of: BTreeMap::new(),
-            swaps: Vec::new(),
+            added: of(added, t),
             title: title(&thread.name, copies),
         };
-        for mark in marks {
-            if let Mark::Swap(of, step) = mark
-                && *of == t
-            {
-                panel.swaps.push(*step);
-            }
-        }
         let locations = (0..thread.locations.len()).map(LocationId::new);
         // Places that can wait; the entry comes first.
         let mut later: Vec<LocationId> = locations.rev().collect();
@@ -128,20 +136,6 @@ impl<'i> Panel<'i> {
             }
             panel.row_of.insert(l, panel.rows.len());
             panel.rows.push(Row::Location(l));
-            for mark in marks {
-                match mark {
-                    Mark::Fence(of, at) if (*of, *at) == (t, l) => {
-                        panel.rows.push(Row::Fence("fence"));
-                    }
-                    Mark::StoreFence(of, at) if (*of, *at) == (t, l) => {
-                        panel.rows.push(Row::Fence("fence store"));
-                    }
-                    Mark::Lock(of, at) if (*of, *at) == (t, l) => {
-                        panel.rows.push(Row::Fence("lock"));
-                    }
-                    _ => {}
-                }
-            }
             let mut steps = thread.outgoing(l).to_vec();
             let goes_on = |s: &StepId| !panel.row_of.contains_key(&thread.step(*s).target);
             // What comes first in the text goes on below.
@@ -167,15 +161,7 @@ impl<'i> Panel<'i> {
     }
 
     fn text(&self, s: StepId) -> String {
-        let step = self.thread.step(s);
-        let mut text = words::written(self.source, self.instance, self.thread, step);
-        if step.span.is_some() {
-            text.push_str(&format!("  :{}", step.span.line));
-        }
-        if self.swaps.contains(&s) {
-            text.push_str("  → swap");
-        }
-        text
+        text((self.source, self.instance), self.thread, s, &self.added)
     }
 
     fn label(&self, l: LocationId) -> String {
@@ -189,7 +175,6 @@ impl<'i> Panel<'i> {
         let left = x - 16.0;
         let boxes = self.rows.iter().map(|row| match row {
             Row::Step(s) => width(&self.text(*s)) + 16.0,
-            Row::Fence(text) => width(text) + 16.0,
             Row::Location(_) => 2.0 * RADIUS,
         });
         let right = left + boxes.fold(0.0, f64::max);
@@ -207,13 +192,9 @@ impl<'i> Panel<'i> {
                     let label = self.label(*l);
                     canvas.text((left - 14.0, y(i) + 4.0), Anchor::End, "label", &label);
                 }
-                Row::Fence(text) => {
-                    canvas.rounded((left, y(i)), (width(text) + 16.0, BOX), "fence");
-                    canvas.text((left + 8.0, y(i) + 4.0), Anchor::Start, "on", text);
-                }
                 Row::Step(s) => {
                     let text = self.text(*s);
-                    let (class, on) = match self.swaps.contains(s) {
+                    let (class, on) = match self.added.contains(s) {
                         true => ("fence", "on"),
                         false => (class(self.thread.step(*s)), ""),
                     };
@@ -242,22 +223,18 @@ impl<'i> Panel<'i> {
             let (below, above) = (y(i) - BOX / 2.0, y(i - i.min(1)));
             match row {
                 Row::Location(_) => from = i,
-                Row::Fence(_) => {
-                    canvas.line(&[(x, above + RADIUS), (x, below)], TRUNK, true);
-                    from = i;
-                }
                 Row::Step(s) => {
                     match from + 1 == i {
                         true => canvas.line(&[(x, above + RADIUS), (x, below)], TRUNK, true),
                         // The second way out of a location goes around the first.
                         false => {
                             let bus = left - 8.0;
-                            let start = match self.rows[from] {
-                                Row::Location(_) => x - RADIUS,
-                                _ => left,
-                            };
-                            let points =
-                                [(start, y(from)), (bus, y(from)), (bus, y(i)), (left, y(i))];
+                            let points = [
+                                (x - RADIUS, y(from)),
+                                (bus, y(from)),
+                                (bus, y(i)),
+                                (left, y(i)),
+                            ];
                             canvas.line(&points, TRUNK, true);
                         }
                     }

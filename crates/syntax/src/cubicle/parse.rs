@@ -536,7 +536,8 @@ fn named(c: &mut Reader<'_>) -> Parse<Factor> {
     let keyword = ["case", "requires", "fence", "not", "if", "then", "else"].contains(&t.text)
         || QUANTIFIERS.iter().any(|(word, _)| *word == t.text);
     if keyword || matches!(t.kind, Kind::Symbol | Kind::End) {
-        return Err(c.unexpected("a value"));
+        let hint = (t.is("=")).then(|| "equality is `=`, an update `A[i] := …`".to_string());
+        return Err(c.refuse("a value", hint));
     }
     let mut name = thread(c)?;
     let mut reader = None;

@@ -125,7 +125,8 @@ fn instruction(c: &mut Cursor<'_>, column: &mut Column, locked: &mut bool) -> Re
         return Ok(());
     }
     let lock = (std::mem::take(locked), start.span);
-    let x = x86_core::instruction(c, lock, "`,`, `|` or `;`", &mut |c| {
+    let ends = "`,`, `|` or `;` (every row ends with `;`)";
+    let x = x86_core::instruction(c, lock, ends, &mut |c| {
         let (operand, span) = operand(c)?;
         Ok(((operand, span), span))
     })?;

@@ -176,10 +176,21 @@ fn primary(c: &mut Cursor<'_>, depth: usize) -> Result<Proposition> {
             let message = "the condition ends inside a parenthesis";
             return Err(Diagnostic::error(t.span, message).expected("`)`"));
         }
-        c.expect(")")?;
+        closed(c, ")")?;
         return Ok(inner);
     }
     atom(c)
+}
+
+/// What ends a condition; other languages join conditions with other signs.
+fn closed(c: &mut Cursor<'_>, sign: &str) -> Result<()> {
+    let t = c.peek();
+    let ended = c.expect(sign).map(|_| ());
+    ended.map_err(|d| match t.text {
+        "&" | "&&" => d.hint("and is `/\\`"),
+        "|" | "||" => d.hint("or is `\\/`"),
+        _ => d,
+    })
 }
 
 fn atom(c: &mut Cursor<'_>) -> Result<Proposition> {

@@ -177,14 +177,24 @@ impl<'t> Scanner<'t> {
                         });
                         continue;
                     }
-                    let (text, span) = self.take(first.len_utf8());
+                    let letter = quoted_letter(rest);
+                    let (text, span) = self.take(letter.unwrap_or(first.len_utf8()));
                     if !follows {
                         let shown = match first.is_control() {
                             true => first.escape_debug().to_string(),
                             false => text.to_string(),
                         };
                         let message = format!("unexpected character `{shown}`");
-                        report(Diagnostic::error(span, message));
+                        let d = Diagnostic::error(span, message);
+                        report(match letter {
+                            Some(_) => d.hint("values are numbers"),
+                            None => d,
+                        });
+                    }
+                    if letter.is_some() {
+                        let (kind, text) = (Kind::Number, "0");
+                        tokens.push(Token { kind, text, span });
+                        continue;
                     }
                     odd_until = self.at;
                     continue;
@@ -283,4 +293,17 @@ pub(crate) fn is_word(c: char) -> bool {
 
 pub(crate) fn digits(text: &str) -> usize {
     run(text, |c| c.is_ascii_digit())
+}
+
+/// How long `'a'` or `'\n'` is, if the text begins with one.
+fn quoted_letter(rest: &str) -> Option<usize> {
+    let inner = rest.strip_prefix('\'')?;
+    let letter = inner.strip_prefix('\\').unwrap_or(inner);
+    let end = letter
+        .chars()
+        .next()
+        .filter(|c| !c.is_control())?
+        .len_utf8();
+    let taken = inner.len() - letter.len() + end;
+    inner[taken..].starts_with('\'').then_some(taken + 2)
 }

@@ -58,7 +58,7 @@ impl Token<'_> {
     pub fn shown(&self) -> String {
         match self.kind {
             Kind::End => format!("the end of {}", self.text),
-            Kind::Text => "a string".to_string(),
+            Kind::Text => "text in quotes".to_string(),
             Kind::Quoted => format!("the name `{}`", clip(&unescape(self.text))),
             Kind::Marked(mark) => format!("`{mark}{}`", clip(self.text)),
             Kind::Name | Kind::Number | Kind::Symbol => format!("`{}`", clip(self.text)),

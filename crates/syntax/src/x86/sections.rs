@@ -165,7 +165,10 @@ fn outside(t: Token<'_>, first: bool) -> Diagnostic {
     let d = Diagnostic::error(t.span, format!("{} stands outside any section", t.shown()))
         .expected("`begin shared_data`, `begin thread_code`, …");
     if first {
-        d.hint("name the language with `--lang` if this is not an x86 program with sections")
+        d.hint(
+            "name the language with `--lang` if this is not an x86 program with sections; what a compiler \
+             writes is read from `.s` and `.o` files",
+        )
     } else {
         d
     }

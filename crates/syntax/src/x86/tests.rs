@@ -185,7 +185,7 @@ fn wrong_language() {
          1 | X86 SB
            | ^^^
            = expected: `begin shared_data`, `begin thread_code`, …
-           = hint: name the language with `--lang` if this is not an x86 program with sections
+           = hint: name the language with `--lang` if this is not an x86 program with sections; what a compiler writes is read from `.s` and `.o` files
     "#]],
     );
     check(

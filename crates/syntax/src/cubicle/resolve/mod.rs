@@ -495,7 +495,7 @@ impl Resolver<'_> {
             let known = self.system.cells.iter().map(|c| c.name.as_str());
             let d = Diagnostic::error(name.span, format!("unknown name `{}`", name.text))
                 .expected(expected);
-            let d = self.hinted(d, &name.text, known);
+            let d = self.hinted(d, &name.text, known.chain(["True", "False"]));
             self.diagnostics.push(d);
         }
         found.map(|i| i as ArrayIndex)

@@ -239,6 +239,7 @@ impl Parser<'_, '_> {
             (Kind::Symbol, "(") => {
                 self.advance();
                 let mut inner = self.expression()?;
+                self.assigned(")")?;
                 inner.span = start.to(self.expect(")")?);
                 inner.parentheses += 1;
                 Ok(inner)
@@ -250,7 +251,14 @@ impl Parser<'_, '_> {
                     .expected("an expression")
                     .hint("equality is `==`"),
             )),
-            _ => Err(self.unexpected("an expression")),
+            _ => {
+                let failed = self.unexpected("an expression");
+                if t.kind == Kind::Text {
+                    let hint = "values are numbers, `true` and `false`";
+                    self.diagnostics.hint_last(hint);
+                }
+                Err(failed)
+            }
         }
     }
 

@@ -129,14 +129,8 @@ impl Parser<'_, '_> {
                     .chain(["let", "predicates", "progress"]);
                 let mut d = Diagnostic::error(start, format!("unexpected {}", self.token().shown()))
                     .expected("a declaration (`shared`, `let`, `thread`, `never`, `always`, `finally`, `reachable`, `ltl`, `progress`, `predicates`)");
-                d.hint = match word {
-                    "assert" => Some(
-                        "`assert` is a statement of a thread; of the whole program say `always …;`, or \
-                         `finally …;` of its end"
-                            .into(),
-                    ),
-                    _ => did_you_mean(word, known),
-                };
+                let said = self.declared_elsewhere().map(String::from);
+                d.hint = said.or_else(|| did_you_mean(word, known));
                 return Err(self.report(d));
             }
         };

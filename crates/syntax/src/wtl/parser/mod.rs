@@ -149,11 +149,15 @@ impl<'t> Parser<'t, '_> {
                 let text = text.to_string();
                 Ok(Name { text, span })
             }
-            Kind::Name => Err(self.report(
-                Diagnostic::error(span, format!("`{text}` is a word of the language"))
-                    .expected(expected)
-                    .hint(format!("as a name, write it in backquotes: `` `{text}` ``")),
-            )),
+            Kind::Name => {
+                let quoted = || format!("as a name, write it in backquotes: `` `{text}` ``");
+                let hint = self.reserved().unwrap_or_else(quoted);
+                Err(self.report(
+                    Diagnostic::error(span, format!("`{text}` is a word of the language"))
+                        .expected(expected)
+                        .hint(hint),
+                ))
+            }
             _ => Err(self.unexpected(expected)),
         }
     }

@@ -70,6 +70,37 @@ impl Parser<'_, '_> {
         )
     }
 
+    /// `x += 1;`, `x |= 1;`, `a[i] <<= 1;`
+    pub(super) fn operator_assignment(&self) -> Option<Diagnostic> {
+        let at = self.place_length()?;
+        let (t, next) = (self.cursor.ahead(at), self.cursor.ahead(at + 1));
+        let joined = next.is("=") && t.span.end == next.span.start;
+        let (sign, span) = match t.text {
+            "+=" | "-=" => (&t.text[..1], t.span),
+            "|" | "&" | "^" | "*" | "/" | "%" | "<<" | ">>" if joined => {
+                (t.text, t.span.to(next.span))
+            }
+            _ => return None,
+        };
+        let atomic = match sign {
+            "+" => "`fetch_add(x, 1);`",
+            "-" => "`fetch_add(x, -1);`",
+            _ => "`atomic { … }`",
+        };
+        let hint = format!("write `x = x {sign} 1;`: a load and a store, or {atomic} to be atomic");
+        Some(Diagnostic::error(span, "there is no assignment operator of this kind").hint(hint))
+    }
+
+    /// `if x = 1 {`: told where `sign` was expected, and read on as if it were a comparison.
+    pub(super) fn assigned(&mut self, sign: &str) -> super::Result<()> {
+        if self.at("=") {
+            let _ = self.expect(sign);
+            self.advance();
+            self.expression()?;
+        }
+        Ok(())
+    }
+
     /// How many tokens a name with an index has.
     fn place_length(&self) -> Option<usize> {
         if self.token().kind != Kind::Name {
@@ -143,6 +174,41 @@ impl Parser<'_, '_> {
             if open == 0 {
                 return;
             }
+        }
+    }
+
+    /// Why a word of the language stands where a name should.
+    pub(super) fn reserved(&self) -> Option<String> {
+        let (t, next) = (self.token(), self.cursor.ahead(1));
+        match t.text {
+            word if next.is("(") => Self::c_call(word).map(String::from),
+            "atomic" if next.kind == Kind::Name => Some(format!(
+                "no word says that memory is shared atomically, all of it is: `shared {};`",
+                next.text
+            )),
+            _ => None,
+        }
+    }
+
+    /// What is written instead of something that is no declaration here.
+    pub(super) fn declared_elsewhere(&self) -> Option<&'static str> {
+        let colon = self.cursor.ahead(1).is(":");
+        match self.token().text {
+            "assert" => Some(
+                "`assert` is a statement of a thread; of the whole program say `always …;`, or \
+                 `finally …;` of its end",
+            ),
+            "fn" | "func" | "function" | "def" | "proc" | "procedure" | "inline" | "macro" => Some(
+                "there are no functions here: write the statements where they are needed, or check \
+                 compiled ones (`object \"lock.o\";` and `call`)",
+            ),
+            "property" | "invariant" | "spec" | "check" if colon => Some(
+                "a property is `never …;`, `always …;`, `finally …;` or `reachable …;`, without a name",
+            ),
+            "init" | "initially" | "main" | "int" => {
+                Some("what memory holds at first is said where it is declared: `shared x = 1;`")
+            }
+            _ => None,
         }
     }
 
@@ -230,6 +296,9 @@ impl Parser<'_, '_> {
             }
             "{" | ")" | ";" if self.at("=") => Some("equality is `==`"),
             ";" if self.at(",") => Some("statements are separated by `;`"),
+            ";" if self.at(".") && self.cursor.last().kind == Kind::Number => {
+                Some("numbers are whole")
+            }
             ";" if self.at("}") => Some("every statement ends with `;`"),
             "{" if self.at("(") && self.cursor.ahead(1).is(")") => {
                 Some("a thread has no parameters: `thread p { … }`")

@@ -148,7 +148,10 @@ impl Parser<'_, '_> {
                 }
                 let name = self.name("a name for the counter")?;
                 if !self.eat("in") {
-                    return Err(self.unexpected("`in lo..hi`"));
+                    let failed = self.unexpected("`in lo..hi`");
+                    let hint = "write `for i in 0..2 { … }` for 0, 1 and 2";
+                    self.diagnostics.hint_last(hint);
+                    return Err(failed);
                 }
                 let (lo, hi) = self.range("a range `lo..hi`")?;
                 return Ok(StatementKind::For(name, lo, hi, self.block()?));
@@ -184,7 +187,13 @@ impl Parser<'_, '_> {
                 } else if buffered {
                     return Err(self.unexpected("`{` or `begin;`"));
                 } else {
-                    return Err(self.unexpected("`{`, `buffered`, `begin;` or `end;`"));
+                    let failed = self.unexpected("`{`, `buffered`, `begin;` or `end;`");
+                    if self.token().kind == Kind::Name {
+                        let hint =
+                            "what is to be one step goes into braces: `atomic { x = x + 1; }`";
+                        self.diagnostics.hint_last(hint);
+                    }
+                    return Err(failed);
                 }
             }
             "let" => {
@@ -274,6 +283,7 @@ impl Parser<'_, '_> {
 
     /// The block of an `if` or a `while`. A statement without braces is told, and read as if it had them.
     fn body(&mut self) -> Result<Block> {
+        self.assigned("{")?;
         if self.at("{") || self.slip("{").is_none_or(|h| !h.starts_with("braces")) {
             return self.block();
         }
@@ -347,8 +357,11 @@ impl Parser<'_, '_> {
         Ok(StatementKind::If(condition, yes, Some(no)))
     }
 
-    /// `place = e;`, `place = any lo..hi;`, `place += e;` or an exchange for its effect.
+    /// `place = e;`, `place = any lo..hi;` or an exchange for its effect.
     fn assignment(&mut self) -> Result<StatementKind> {
+        if let Some(d) = self.operator_assignment() {
+            return Err(self.report(d));
+        }
         let first = self.token();
         let near = did_you_mean(first.text, RESERVED.iter().copied())
             .filter(|_| first.kind == Kind::Name && !RESERVED.contains(&first.text));
@@ -364,19 +377,6 @@ impl Parser<'_, '_> {
         if exchange && self.at(";") {
             self.advance();
             return Ok(StatementKind::Effect(place));
-        }
-        if self.at("+=") || self.at("-=") {
-            let span = self.span();
-            let (sign, by) = match self.at("-=") {
-                true => ("-", "-1"),
-                false => ("+", "1"),
-            };
-            let hint = format!(
-                "write `x = x {sign} 1;`: a load and a store, or `fetch_add(x, {by});` to be atomic"
-            );
-            return Err(self.report(
-                Diagnostic::error(span, "there is no assignment operator of this kind").hint(hint),
-            ));
         }
         if !self.at("=") {
             let wanted = "`=`: a statement that starts with an expression is an assignment";
