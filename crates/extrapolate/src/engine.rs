@@ -172,9 +172,9 @@ pub struct Pure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PureOutcome {
     Proved,
-    /// A path that is no run: the predicates do not do.
+    /// A path that is no run, or one to a full buffer that is none: the predicates do not do.
     Imprecise,
-    /// A path stores into a full buffer: longer ones are needed, or more predicates.
+    /// A run needs longer buffers.
     Overflow,
     Violated,
 }
@@ -228,8 +228,8 @@ impl<'w> Work<'w> {
         let outcome = match self.step(self.task, system, (method, k), parts)? {
             Step::Proved(..) => PureOutcome::Proved,
             Step::Run(..) => PureOutcome::Violated,
-            Step::Overflow | Step::Short(_) => PureOutcome::Overflow,
-            Step::Spurious(_) | Step::Coarse(..) => PureOutcome::Imprecise,
+            Step::Overflow => PureOutcome::Overflow,
+            Step::Spurious(_) | Step::Short(_) | Step::Coarse(..) => PureOutcome::Imprecise,
         };
         let relaxed = *self.stages.last().ok_or_else(none)?;
         Ok(Pure {
