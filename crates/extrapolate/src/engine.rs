@@ -259,7 +259,7 @@ impl<'w> Work<'w> {
                 proof
             }
         };
-        let system = System::new(task.instance, task.model, task.question(), k);
+        let system = System::new(task.instance, task.model, task.question(), k).at_most(k);
         let (graphs, buffers) = Program::parts(&system, self.control)?;
         let method = match task.model {
             MemoryModel::Sc => Method::None,

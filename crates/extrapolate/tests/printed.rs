@@ -3,8 +3,8 @@
 
 use expect_test::{ExpectFile, expect_file};
 use wattle_evidence::{Answer, Control, Engine, Task};
-use wattle_extrapolate::Extrapolate;
 use wattle_extrapolate::reduction::reduce;
+use wattle_extrapolate::{Extrapolate, Method, PureOutcome};
 use wattle_memory::MemoryModel::{self, Pso, Tso};
 use wattle_model::print::to_wtl;
 use wattle_search::Explicit;
@@ -164,6 +164,55 @@ fn the_seven_programs_of_the_paper() {
         let printed = printed.unwrap_or_else(|why| panic!("{name} {model}: {why:?}"));
         assert!(!reaches(&printed), "{name} {model}\n{printed}");
     }
+}
+
+/// What is printed with each extrapolation and each length of buffers says what the engine says of that very
+/// boolean program: no more entries than asked for, although paths could fill more.
+#[test]
+fn every_extrapolation_and_length() {
+    let programs = [
+        ("Dekker", Tso, 3, example!("dekker")),
+        ("Dekker", Pso, 3, example!("dekker")),
+        ("Peterson", Tso, 3, example!("peterson")),
+        ("Peterson", Pso, 3, example!("peterson-pso")),
+        ("ABP", Tso, 2, example!("abp")),
+        ("ABP", Pso, 2, example!("abp")),
+        ("Szymanski", Tso, 1, example!("szymanski")),
+        ("Szymanski", Pso, 1, example!("szymanski")),
+        ("Queue", Pso, 1, example!("queue-pso")),
+        ("Bakery", Tso, 1, example!("bakery")),
+        ("Ticket", Tso, 1, example!("ticket")),
+    ];
+    let mut seen = [0, 0];
+    let mut short = Vec::new();
+    for (name, model, longest, text) in programs {
+        for method in [Method::None, Method::Predicates, Method::Cubes] {
+            for k in 1..=longest {
+                of_the_paper(text, model, |task| {
+                    let control = Control::unlimited();
+                    let engine = Extrapolate {
+                        method,
+                        ..Extrapolate::default()
+                    };
+                    let printed = engine.boolean_program(task, k, &control);
+                    let printed = printed.expect("a boolean program");
+                    let pure = engine.pure(task, k, &control).expect("a check");
+                    let about = format!("{name} {model} {method:?} k={k}: {:?}", pure.outcome);
+                    let proved = pure.outcome == PureOutcome::Proved;
+                    assert_eq!(reaches(&printed), !proved, "{about}\n{printed}");
+                    seen[usize::from(proved)] += 1;
+                    if pure.outcome == PureOutcome::Overflow {
+                        assert!(printed.contains("abort(\"overflow\")"), "{about}");
+                        short.push((name, k));
+                    }
+                });
+            }
+        }
+    }
+    assert!(seen[0] > 10 && seen[1] > 10, "{seen:?}");
+    // Three stores from one fence to the next.
+    assert!(short.contains(&("Peterson", 1)) && short.contains(&("Peterson", 2)));
+    assert!(!short.contains(&("Peterson", 3)), "{short:?}");
 }
 
 /// With a fence too few nothing proves them, and what is printed of them reaches its bad state.

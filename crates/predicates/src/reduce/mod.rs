@@ -122,6 +122,17 @@ impl<'i> System<'i> {
         }
     }
 
+    /// The system with at most `k` entries in every buffer: a store past them is an overflow, also where a
+    /// static bound says that there are not many more.
+    pub fn at_most(mut self, k: usize) -> Self {
+        for (bound, known) in &mut self.bounds {
+            if *bound > k {
+                (*bound, *known) = (k, false);
+            }
+        }
+        self
+    }
+
     /// The system with buffers of any length where there is no static bound, exact (`None`) or
     /// blurred. Exact ones may grow for ever: they are for following a given trace.
     pub fn unbounded(mut self, blur: Option<Blur>) -> Self {

@@ -9,9 +9,11 @@ pub(super) struct File {
     pub init: Vec<Initial>,
     pub processes: Vec<Process>,
     pub assertions: Vec<(Asserted<Leaf>, Span)>,
-    /// Each with the number of the process in which it stands, if it stands in one.
-    pub predicates: Vec<(Expr<Leaf>, Option<i64>, Span)>,
+    pub predicates: Vec<Hint>,
 }
+
+/// A predicate, with the number of the process in which it stands, if it stands in one.
+pub(super) type Hint = (Expr<Leaf>, Option<i64>, Span);
 
 pub(super) struct Initial {
     pub variable: Named,

@@ -1,6 +1,6 @@
 //! Tokens to [`File`], by recursive descent along the grammar of printz-2015 §3.
 
-use super::ast::{File, Initial, Instance, Labelled, Leaf, Process, Statement};
+use super::ast::{File, Hint, Initial, Instance, Labelled, Leaf, Process, Statement};
 use crate::diagnostics::{Diagnostic, did_you_mean};
 use crate::infix::{self, LEXIS};
 use crate::tokens::{Kind, Reader, Reported};
@@ -59,6 +59,9 @@ pub(super) fn file(text: &str) -> (File, Vec<Diagnostic>) {
 }
 
 fn parts(c: &mut Reader<'_>, file: &mut File) {
+    while c.at("predicate") {
+        predicate(c, &mut file.predicates, None);
+    }
     if c.eat("beginit") {
         init(c, file);
     } else {
@@ -74,7 +77,7 @@ fn parts(c: &mut Reader<'_>, file: &mut File) {
         } else if c.at("assert") {
             assertion(c, file);
         } else if c.at("predicate") {
-            predicate(c, file, None);
+            predicate(c, &mut file.predicates, None);
         } else {
             c.unexpected("`process`, `assert`, `predicate` or the end of the file");
             c.skip_to(&PARTS);
@@ -90,6 +93,10 @@ fn init(c: &mut Reader<'_>, file: &mut File) {
         if c.at_end() || c.at("process") {
             c.unexpected("`store` or `endinit`");
             return;
+        }
+        if c.at("predicate") {
+            predicate(c, &mut file.predicates, None);
+            continue;
         }
         let (start, before) = (c.peek().span, c.position());
         match initial(c, start) {
@@ -126,13 +133,8 @@ fn process(c: &mut Reader<'_>, file: &mut File) {
         recover(c, c.position());
     }
     let mut body = Vec::new();
-    loop {
-        list(c, &mut body);
-        if !c.at("predicate") {
-            break;
-        }
-        predicate(c, file, id.as_ref().ok().copied());
-    }
+    let mut hints = (&mut file.predicates, id.as_ref().ok().copied());
+    list(c, &mut body, &mut hints);
     if !c.at_end() && !c.at_any(&PARTS) {
         c.unexpected("a statement, `process`, `assert`, `predicate` or the end of the file");
         c.skip_to(&PARTS);
@@ -163,13 +165,20 @@ fn instances(c: &mut Reader<'_>) -> Result<Count> {
     Ok(Count::Fixed(count))
 }
 
-/// Statements up to `else`, `endif`, `assert`, `predicate`, the next process or the end of the file. A
-/// bad one is skipped.
-fn list(c: &mut Reader<'_>, into: &mut Vec<Labelled>) {
-    while !c.at_end() && !c.at_any(&["else", "endif", "assert", "predicate", "process"]) {
+/// Where the predicates between statements go, and the number of the process whose locals they speak of.
+type Hints<'f> = (&'f mut Vec<Hint>, Option<i64>);
+
+/// Statements up to `else`, `endif`, `assert`, the next process or the end of the file, and the predicates
+/// between them. A bad statement is skipped.
+fn list(c: &mut Reader<'_>, into: &mut Vec<Labelled>, hints: &mut Hints<'_>) {
+    while !c.at_end() && !c.at_any(&["else", "endif", "assert", "process"]) {
+        if c.at("predicate") {
+            predicate(c, hints.0, hints.1);
+            continue;
+        }
         let (label, span) = (c.label_ahead(), c.peek().span);
         let before = c.position();
-        match labelled(c) {
+        match labelled(c, hints) {
             Ok(s) => into.push(s),
             Err(Reported) => {
                 recover(c, before);
@@ -197,14 +206,14 @@ fn recover(c: &mut Reader<'_>, before: usize) {
     }
 }
 
-fn labelled(c: &mut Reader<'_>) -> Result<Labelled> {
+fn labelled(c: &mut Reader<'_>, hints: &mut Hints<'_>) -> Result<Labelled> {
     let label = c.label();
     let t = c.peek();
     if label.is_some() && (t.kind == Kind::Number || c.ahead(1).is(":")) {
         let hint = "a statement has at most one label; give the second one a `nop;`";
         return Err(c.refuse("a statement after the label", Some(hint.into())));
     }
-    let statement = c.nested(statement)?;
+    let statement = c.nested(|c| statement(c, hints))?;
     Ok(Labelled {
         label,
         statement,
@@ -212,7 +221,7 @@ fn labelled(c: &mut Reader<'_>) -> Result<Labelled> {
     })
 }
 
-fn statement(c: &mut Reader<'_>) -> Result<Statement> {
+fn statement(c: &mut Reader<'_>, hints: &mut Hints<'_>) -> Result<Statement> {
     let t = c.peek();
     if c.names(t) {
         if !c.ahead(1).is("=") {
@@ -257,13 +266,13 @@ fn statement(c: &mut Reader<'_>) -> Result<Statement> {
             c.expect(")")?;
             Statement::Abort(message.text.to_string())
         }
-        _ => return branch(c, t.span),
+        _ => return branch(c, t.span, hints),
     };
     c.expect(";")?;
     Ok(statement)
 }
 
-fn branch(c: &mut Reader<'_>, start: Span) -> Result<Statement> {
+fn branch(c: &mut Reader<'_>, start: Span, hints: &mut Hints<'_>) -> Result<Statement> {
     let condition = parenthesised(c);
     if condition.is_err() {
         // What follows the broken condition is still a block to be read.
@@ -275,13 +284,9 @@ fn branch(c: &mut Reader<'_>, start: Span) -> Result<Statement> {
         }
     }
     let (mut then, mut otherwise) = (Vec::new(), Vec::new());
-    list(c, &mut then);
-    if c.at("predicate") {
-        let hint = "predicates stand between the statements of a process, not inside an `if`";
-        return Err(c.refuse("`else` or `endif`", Some(hint.into())));
-    }
+    list(c, &mut then, hints);
     if c.eat("else") {
-        list(c, &mut otherwise);
+        list(c, &mut otherwise, hints);
     }
     if !c.eat("endif") {
         let hint = format!("it closes the `if` of line {}", start.line);
@@ -312,11 +317,11 @@ fn assertion(c: &mut Reader<'_>, file: &mut File) {
 }
 
 /// `predicate(b);`, a hint for predicate abstraction.
-fn predicate(c: &mut Reader<'_>, file: &mut File, inside: Option<i64>) {
+fn predicate(c: &mut Reader<'_>, into: &mut Vec<Hint>, inside: Option<i64>) {
     let start = c.take().span;
     match parenthesised(c) {
         Ok(e) => {
-            file.predicates.push((e, inside, start.to(c.last_span())));
+            into.push((e, inside, start.to(c.last_span())));
             c.eat(";");
         }
         Err(Reported) => {

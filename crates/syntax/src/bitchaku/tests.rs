@@ -370,6 +370,57 @@ fn several_instances_of_a_process() {
 }
 
 #[test]
+fn predicates_stand_anywhere() {
+    model(
+        "predicate(X = 0);
+         beginit store X = 0; predicate(X = 1); store Y = 0; endinit
+         predicate(Y = 0);
+         process 1:
+         predicate(r = 1);
+         1: load r = X;
+         if (r = 0) predicate(r = 2); nop; else store X = 1; predicate(r = 3); endif;
+         process 2:
+         begin_atomic; load r = Y; predicate(r = 4); store Y = r; end_atomic;
+         assert(always(X < 9));
+         predicate(r(1) = r(2))",
+        expect![[r#"
+            shared X;
+            shared Y;
+
+            thread p1 {
+                local r;
+                `1`: r = X;
+                if r == 0 { } else { goto 4; }
+                skip;
+                3: stop;
+                4: X = 1; goto 3;
+            }
+
+            thread p2 {
+                local r;
+                atomic buffered begin;
+                r = Y;
+                Y = r;
+                atomic end;
+            }
+
+            always X < 9;
+
+            predicates {
+                X == 0;
+                X == 1;
+                Y == 0;
+                p1.r == 1;
+                p1.r == 2;
+                p1.r == 3;
+                p2.r == 4;
+                p1.r == p2.r;
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn integers_and_truth_values_are_two_things() {
     messages(
         "beginit store X = 0; endinit
