@@ -1,5 +1,5 @@
 //! Families that were once proved although a few threads break them, and others like them: each cause in
-//! several variations. What is right was found with a fixed number of threads, one to five.
+//! several variations. What is right was found with a fixed number of threads: one to five, or more where a family says so.
 
 use crate::support::run;
 use std::path::Path;

@@ -134,8 +134,8 @@ impl Lowering<'_> {
                 let thread = self.thread_ref(e, family, index.as_deref())?;
                 let f = &self.families[thread.family.index()];
                 // The code may have it; the program is looked at again once it is known.
-                let mut labels = f.locations.iter().flat_map(|l| &l.labels);
-                match self.linked || labels.any(|l| *l == label.text) {
+                refuse::label_unseen(f, label, self.report);
+                match self.linked || f.locations.iter().any(|l| l.labels.contains(&label.text)) {
                     true => atom(Observation::At(thread, label.text.clone())),
                     false => self.refuse(refuse::label_missing(f, label, self.report)),
                 }

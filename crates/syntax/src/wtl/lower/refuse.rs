@@ -464,6 +464,40 @@ pub(super) fn no_register(f: &Family, name: &Name, report: &Collector) -> Diagno
     did_you_mean(error(name.span, message), &name.text, names, report)
 }
 
+/// A label inside an atomic block is a place where no property sees a thread.
+pub(super) fn label_unseen(f: &Family, name: &Name, report: &mut Collector) {
+    let inside = inside_blocks(f);
+    let here = (f.locations.iter().zip(&inside)).filter(|(l, _)| l.labels.contains(&name.text));
+    let seen: Vec<bool> = here.filter_map(|(_, inside)| *inside).collect();
+    if !seen.is_empty() && seen.iter().all(|inside| *inside) {
+        let (family, label) = (&f.name, &name.text);
+        let message = format!(
+            "`{family}` is at `{label}` inside an atomic block only, where properties do not look"
+        );
+        let hint = "put the label behind the block, or an `assert` into it";
+        report.push(Diagnostic::warning(name.span, message).hint(hint));
+    }
+}
+
+/// Of each location that a thread can get to, whether it is inside an atomic block.
+fn inside_blocks(f: &Family) -> Vec<Option<bool>> {
+    let mut sections = vec![None; f.locations.len()];
+    let mut next: HashMap<_, Vec<_>> = HashMap::new();
+    for s in &f.steps {
+        next.entry(s.source).or_default().push(s);
+    }
+    let mut work = vec![(f.entry, None)];
+    while let Some((at, section)) = work.pop() {
+        if sections[at.index()].is_none() {
+            sections[at.index()] = Some(section);
+            let steps = next.get(&at).into_iter().flatten();
+            work.extend(steps.map(|s| (s.target, s.action.section_after(section))));
+        }
+    }
+    let inside = sections.into_iter().map(|s| s.map(|s| s.is_some()));
+    inside.collect()
+}
+
 pub(super) fn label_missing(f: &Family, name: &Name, report: &Collector) -> Diagnostic {
     let labels = || f.locations.iter().flat_map(|l| &l.labels);
     let d = error(

@@ -513,3 +513,19 @@ fn a_vacuous_property_is_a_warning() {
     "#]]
     .assert_eq(&parsed.render("a.wtl", text));
 }
+
+#[test]
+fn a_label_where_properties_do_not_look_is_a_warning() {
+    let text = "shared x; thread p { atomic { in: x = 1; } out: skip; } never p@in || p@out;";
+    let parsed = parse(text);
+    assert!(parsed.program.is_some());
+    expect![[r#"
+        warning: `p` is at `in` inside an atomic block only, where properties do not look
+          --> a.wtl:1:65
+           |
+         1 | shared x; thread p { atomic { in: x = 1; } out: skip; } never p@in || p@out;
+           |                                                                 ^^
+           = hint: put the label behind the block, or an `assert` into it
+    "#]]
+    .assert_eq(&parsed.render("a.wtl", text));
+}
