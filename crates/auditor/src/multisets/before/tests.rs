@@ -7,6 +7,9 @@ use wattle_evidence::{Control, Task};
 use wattle_memory::MemoryModel;
 use wattle_model::{LocationId, Roles};
 
+/// The value stored last, if it is known, and the others with their numbers.
+type Bag<'b> = (Option<i64>, &'b [(i64, u32)]);
+
 #[test]
 fn whatever_was_stored_last_is_among_the_others_now() {
     let text = "shared x: 0..2; thread p { x = 1; x = 2; a: skip; }";
@@ -24,7 +27,7 @@ fn whatever_was_stored_last_is_among_the_others_now() {
     let next = |l: LocationId| thread.step(thread.outgoing(l)[0]).target;
     let between = next(thread.entry);
     let after = next(between);
-    let config = |location: LocationId, bag: Option<(Option<i64>, &[(i64, u32)])>| {
+    let config = |location: LocationId, bag: Option<Bag<'_>>| {
         let bag = bag.map(|(last, others)| BagOf {
             last,
             others: others.to_vec(),
@@ -40,7 +43,6 @@ fn whatever_was_stored_last_is_among_the_others_now() {
             bags: vec![vec![bag]],
         }
     };
-    type Bag<'b> = (Option<i64>, &'b [(i64, u32)]);
     let cases: [(Bag<'_>, &[Option<Bag<'_>>]); 5] = [
         ((Some(2), &[]), &[None, Some((None, &[]))]),
         ((Some(1), &[]), &[]),
