@@ -89,11 +89,6 @@ fn slips() -> Vec<(String, &'static str, &'static str)> {
             "unexpected `property`",
             "without a name",
         ),
-        (
-            file("shared x[999999999999];\nthread p { x[0] = 1; }\n"),
-            "no length of an array",
-            "at most 4294967295",
-        ),
         (body("int z;"), "do not begin with a type", "local x;"),
         (
             body("while (true) x = 1;"),

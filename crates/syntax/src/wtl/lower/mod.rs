@@ -145,11 +145,7 @@ impl Lowering<'_> {
         let given = self.number(e).map(u32::try_from);
         match given {
             Some(Ok(n)) if n > 0 => n,
-            Some(Ok(_)) => self.refuse(wrong(e.span)).unwrap_or(1),
-            Some(Err(_)) => {
-                let d = wrong(e.span).hint(format!("at most {}", u32::MAX));
-                self.refuse(d).unwrap_or(1)
-            }
+            Some(_) => self.refuse(wrong(e.span)).unwrap_or(1),
             None => 1,
         }
     }

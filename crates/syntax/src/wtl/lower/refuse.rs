@@ -77,7 +77,7 @@ pub(super) fn no_count(span: Span) -> Diagnostic {
 }
 
 pub(super) fn no_length(span: Span) -> Diagnostic {
-    error(span, "this is no length of an array").expected("1 or more")
+    error(span, "this is no length of an array").expected("1 to 4294967295")
 }
 
 pub(super) fn one_family(span: Span, families: usize) -> Diagnostic {

@@ -372,7 +372,7 @@ fn meanings() {
                |
              1 | shared x: 3..1; shared a[0]; thread p[0] { }
                |                          ^
-               = expected: 1 or more
+               = expected: 1 to 4294967295
 
             error: this is no number of threads
               --> a.wtl:1:39
