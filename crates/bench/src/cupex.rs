@@ -241,7 +241,7 @@ const SIZES: [(&str, &str, &str); 7] = [
     ("Ticket", "4", "622"),
 ];
 
-/// No buffer is made longer than that: Szymanski's processes can fill so many entries.
+/// No buffer is made longer than that; Szymanski's processes fill four entries.
 const MOST_ENTRIES: usize = 5;
 
 /// The paper's method alone, line by line.
