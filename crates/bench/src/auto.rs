@@ -42,9 +42,20 @@ const SUITES: [&str; 4] = ["scale", "families", "integers", "soundness"];
 /// Random programs of each profile.
 const RANDOM: u64 = 100;
 
-/// Gives the table line by line; says whether the plan is good enough in every row. Unless `all` rows
-/// are wanted the worst are shown, after the others.
-pub fn run(examples: &Path, suites: &Path, random: bool, all: bool, out: &mut Sink<'_>) -> bool {
+/// What is measured and shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'w> {
+    /// Random programs too.
+    pub random: bool,
+    /// Only programs whose name has this in it.
+    pub only: &'w str,
+    /// Every row is shown; otherwise the worst are, after the others.
+    pub all: bool,
+}
+
+/// Gives the table line by line; says whether the plan is good enough in every row.
+pub fn run(examples: &Path, suites: &Path, wanted: Wanted<'_>, out: &mut Sink<'_>) -> bool {
+    let Wanted { random, only, all } = wanted;
     let mut table = Table::default();
     let mut folders = vec![examples.display().to_string()];
     for suite in SUITES {
@@ -61,7 +72,7 @@ pub fn run(examples: &Path, suites: &Path, random: bool, all: bool, out: &mut Si
     if all {
         out.line(HEAD);
     }
-    for file in files {
+    for file in files.into_iter().filter(|f| f.contains(only)) {
         let Ok((subject, _)) = input::read(&file, None).and_then(|mut s| input::parse(&mut s))
         else {
             if lacks_code(&file) {
@@ -79,10 +90,13 @@ pub fn run(examples: &Path, suites: &Path, random: bool, all: bool, out: &mut Si
     }
     for profile in Profile::ALL.into_iter().filter(|_| random) {
         for seed in 1..=RANDOM {
+            let name = format!("random {profile} {seed}");
+            if !name.contains(only) {
+                continue;
+            }
             let text = wattle_random::source(seed, profile).text;
             // What does not parse is another test's business.
             if let Some(program) = parse(Language::Wtl, &text).program {
-                let name = format!("random {profile} {seed}");
                 table.measure(&Subject::Program(program), &name, all, out);
             }
         }

@@ -5,6 +5,7 @@ use super::output;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use wattle_bench::Sink;
+use wattle_bench::auto::Wanted;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -20,6 +21,14 @@ pub struct Arguments {
     /// Of `auto` leave the random programs out
     #[arg(long)]
     no_random: bool,
+    /// Of `auto` only the programs whose path has this in it (random ones are `random families 6`)
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    only: String,
     /// Of `auto` and `evidence` show every row, not only the worst or longest
     #[arg(long)]
     all: bool,
@@ -29,6 +38,17 @@ pub struct Arguments {
     /// Print the rows as JSON: an array with an object for each suite
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    /// What of `auto` is wanted.
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            random: !self.no_random,
+            only: &self.only,
+            all: self.all,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -93,7 +113,7 @@ impl Suite {
                 return Ok(());
             }
             Suite::Auto => (
-                wattle_bench::auto::run(examples, suites, !arguments.no_random, arguments.all, out),
+                wattle_bench::auto::run(examples, suites, arguments.wanted(), out),
                 "an engine alone is much better than the plan",
             ),
             Suite::Abdulla => (

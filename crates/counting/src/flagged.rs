@@ -12,6 +12,8 @@ const MOST: usize = 6;
 pub struct Flagged {
     /// Which cell, and which of its bits.
     bits: Vec<(usize, u32)>,
+    /// How many cells there are: the last columns before the bits.
+    cells: usize,
     pub hull: Hull,
 }
 
@@ -47,6 +49,30 @@ impl Flagged {
     }
 }
 
+impl Flagged {
+    /// Those that say what the lowest bit of a cell is, and nothing of other bits, as remainders by two: a sequence
+    /// number is odd as long as somebody writes.
+    pub fn parities(&self) -> Vec<Equation> {
+        let columns = |e: &Equation| e.coefficients.len() - self.bits.len();
+        let mut all = Vec::new();
+        for mut e in self.hull.equations() {
+            let bits = e.coefficients.split_off(columns(&e));
+            let mut said = bits.iter().zip(&self.bits).filter(|(b, _)| **b != 0);
+            let (Some((1 | -1, (cell, 0))), None) = (said.next(), said.next()) else {
+                continue;
+            };
+            let others = e.coefficients.iter().any(|a| *a != 0);
+            if others {
+                let first = e.coefficients.len() - self.cells;
+                let a = &mut e.coefficients[first + cell];
+                *a = a.saturating_add(1);
+                all.push(e);
+            }
+        }
+        all
+    }
+}
+
 /// Which bits of cells are looked at as flags: single ones, and pairs in one cell.
 pub fn flagged(points: &[(u32, Point)], places: usize, flags: &BTreeSet<u32>) -> Vec<Flagged> {
     let columns = points.first().map_or(places, |(_, p)| p.len());
@@ -66,6 +92,7 @@ pub fn flagged(points: &[(u32, Point)], places: usize, flags: &BTreeSet<u32>) ->
     sets.sort_by_key(Vec::len);
     let hull = |bits| Flagged {
         bits,
+        cells: columns - places,
         hull: Hull::default(),
     };
     sets.into_iter().take(MOST).map(hull).collect()
@@ -74,6 +101,26 @@ pub fn flagged(points: &[(u32, Point)], places: usize, flags: &BTreeSet<u32>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Odd as long as somebody is there.
+    #[test]
+    fn the_lowest_bit_is_a_remainder() {
+        let points: Vec<(u32, Point)> = [(0, 0), (1, 1), (0, 2), (1, 3), (0, 4)]
+            .map(|(n, s)| (2, vec![n, s]))
+            .to_vec();
+        let mut all = flagged(&points, 1, &BTreeSet::from([0]));
+        for (_, p) in &points {
+            all[0].add(&p[1..], p);
+        }
+        let [odd] = &all[0].parities()[..] else {
+            panic!("one equation says what the bit is");
+        };
+        let holds = |n: i64, s: i64| {
+            (odd.coefficients[0] * n + odd.coefficients[1] * s + odd.constant) % 2 == 0
+        };
+        assert!(points.iter().all(|(_, p)| holds(p[0], p[1])));
+        assert!(!holds(1, 2) && !holds(0, 1));
+    }
 
     /// `l = 4·n + flag`, where nothing but the word knows of the flag.
     #[test]

@@ -10,6 +10,7 @@
 use crate::flagged::{Flagged, flagged};
 use crate::held::Held;
 use crate::hull::{Equation, Hull};
+use crate::phases::Phases;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
 use wattle_evidence::certificate::counting::{Counted, Fact, Known, Sum};
@@ -28,6 +29,7 @@ pub struct Guess {
     pub places: usize,
     hull: Hull,
     flagged: Vec<Flagged>,
+    phases: Phases,
     held: Vec<Held>,
     others: Vec<Fact>,
     /// Of the threads at places.
@@ -52,6 +54,8 @@ pub enum Boldness {
     /// Equations and bounds, and what threads know.
     Known,
     Everything,
+    /// Equations, what threads know, and what holds at some times only.
+    Phases,
 }
 
 impl Boldness {
@@ -60,7 +64,10 @@ impl Boldness {
     }
 
     pub fn knows(self) -> bool {
-        matches!(self, Boldness::Known | Boldness::Everything)
+        matches!(
+            self,
+            Boldness::Known | Boldness::Everything | Boldness::Phases
+        )
     }
 }
 
@@ -78,6 +85,13 @@ impl Guess {
             places,
             hull: Hull::default(),
             flagged: flagged(points, places, &text.flags),
+            phases: match boldness {
+                Boldness::Phases => Phases::new(points, places),
+                Boldness::Equations
+                | Boldness::Exclusions
+                | Boldness::Known
+                | Boldness::Everything => Phases::default(),
+            },
             held: Vec::new(),
             others: Vec::new(),
             known: Vec::new(),
@@ -133,7 +147,7 @@ impl Guess {
         for f in &mut self.flagged {
             outside |= f.add(cells, point);
         }
-        outside
+        self.phases.add(point, self.places) || outside
     }
 
     /// Of each equation the places at which there are never more with more threads, and of these the ones with
@@ -177,6 +191,12 @@ impl Guess {
                 is: Comparison::Zero,
             }
         };
+        let odd = self.flagged.iter().flat_map(Flagged::parities);
+        let odd = odd.map(|e| Sum {
+            is: Comparison::MultipleOf(2),
+            ..sum(e)
+        });
+        let phases = self.phases.facts(&self.hull, self.places, sum);
         let equations = self.hull.equations().into_iter().map(|e| vec![e]);
         let flagged = self.flagged.iter().flat_map(Flagged::equations);
         let equations = equations.chain(flagged);
@@ -195,7 +215,8 @@ impl Guess {
         };
         let others = self.others.iter().filter(kept).cloned();
         let held = self.held.iter().map(Held::fact);
-        equations.chain(held).chain(others).collect()
+        let equations = equations.chain(odd.map(|one| Fact(vec![one])));
+        equations.chain(phases).chain(held).chain(others).collect()
     }
 
     fn counted(&self, column: usize) -> Counted {
@@ -237,6 +258,7 @@ impl Guess {
         for hull in std::iter::once(&mut self.hull).chain(flagged) {
             hull.insert(self.places, places - self.places);
         }
+        self.phases.insert(self.places, places - self.places);
         for held in &mut self.held {
             held.widen(places);
         }

@@ -89,6 +89,27 @@ impl Hull {
     }
 }
 
+/// Equations, and all that follows from them.
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    /// The constant is the last column.
+    rows: Vec<(usize, Vec<Int>)>,
+}
+
+impl Span {
+    /// Takes the equation in; whether it did not follow.
+    pub fn add(&mut self, e: &Equation) -> bool {
+        let all = e.coefficients.iter().chain([&e.constant]);
+        let mut row: Vec<Int> = all.map(|a| Int::from(*a)).collect();
+        for (pivot, other) in &self.rows {
+            eliminate(&mut row, other, *pivot);
+        }
+        let pivot = row.iter().position(|v| !v.is_zero());
+        self.rows.extend(pivot.map(|pivot| (pivot, row)));
+        pivot.is_some()
+    }
+}
+
 /// Without the other row's pivot column.
 fn eliminate(row: &mut [Int], other: &[Int], pivot: usize) {
     if row[pivot].is_zero() {
@@ -118,6 +139,19 @@ fn primitive(row: &mut [Int]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_is_not_new() {
+        let mut span = Span::default();
+        let e = |coefficients: &[i64], constant| Equation {
+            coefficients: coefficients.to_vec(),
+            constant,
+        };
+        assert!(span.add(&e(&[1, 1, 0], -2)));
+        assert!(span.add(&e(&[0, 1, 1], -1)));
+        assert!(!span.add(&e(&[1, 0, -1], -1)));
+        assert!(span.add(&e(&[1, 0, -1], 0)));
+    }
 
     #[test]
     fn the_equations_of_points_hold_of_them_and_of_nothing_else() {

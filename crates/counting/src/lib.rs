@@ -16,6 +16,7 @@ mod guess;
 mod held;
 mod hull;
 mod known;
+mod phases;
 mod sample;
 mod split;
 
@@ -58,6 +59,8 @@ pub enum Outcome {
     Proved(Counting),
     /// The facts found do not exclude what the property forbids.
     Open(String),
+    /// The same, but the judge could not say of all of them.
+    Hard(String),
     Stopped(Stop),
 }
 
@@ -112,21 +115,26 @@ pub fn prove<'j>(
         };
         let crowd = &counted.crowd;
         let mut split = Split::new(crowd, &samples);
-        let mut why = String::new();
+        let (mut why, mut hard) = (String::new(), false);
         for boldness in [
             Boldness::Equations,
             Boldness::Exclusions,
             Boldness::Known,
             Boldness::Everything,
+            Boldness::Phases,
         ] {
             match search.facts(&mut split, boldness) {
                 Ok(Ok(certificate)) => return Ok(Outcome::Proved(certificate)),
+                Ok(Err(open)) => why = open,
                 // What is too hard with these facts may not be with others.
-                Ok(Err(open)) | Err(Trouble::Refused(open)) => why = open,
+                Err(Trouble::Refused(refused)) => (why, hard) = (refused, true),
                 Err(Trouble::Stopped(stop)) => return Err(stop.into()),
             }
         }
-        Ok(Outcome::Open(why))
+        Ok(match hard {
+            true => Outcome::Hard(why),
+            false => Outcome::Open(why),
+        })
     };
     match run() {
         Ok(outcome) => outcome,
@@ -297,6 +305,9 @@ fn constants<A>(e: &Expr<A>, into: &mut Text) {
             if matches!(op, Op2::BitAnd | Op2::BitOr | Op2::BitXor) {
                 let masks = [a, b].into_iter().filter_map(|e| e.as_const());
                 masks.for_each(|m| flags(m, &mut into.flags));
+            }
+            if *op == Op2::Rem && b.as_const() == Some(2) {
+                into.flags.insert(0);
             }
             [a, b].iter().for_each(|e| constants(e, into));
         }

@@ -96,8 +96,17 @@ fn a_directory_with_data_under_sc() {
 /// Broken, but the search is too long for a test.
 const LONG: [(&str, MemoryModel); 1] = [("filter-lock-broken.wtl", MemoryModel::Pso)];
 
-/// Computed addresses, and numbers of threads compared with others than none and all: refused here, and left to others.
-const FOR_OTHERS: [&str; 3] = ["slots.wtl", "slots-broken.wtl", "barrier-count-broken.wtl"];
+/// Computed addresses, remainders, and numbers of threads compared with others than none and all: refused here, and left to
+/// others.
+const FOR_OTHERS: [&str; 7] = [
+    "slots.wtl",
+    "slots-broken.wtl",
+    "barrier-count-broken.wtl",
+    "barrier-reuse.wtl",
+    "barrier-reuse-broken.wtl",
+    "parity-lock.wtl",
+    "parity-lock-broken.wtl",
+];
 
 #[test]
 fn broken_examples_for_any_number_of_threads() {

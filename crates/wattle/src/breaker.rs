@@ -14,6 +14,7 @@ use wattle_evidence::{
     Answer, AnyNumber, Control, Engine, OpenAnswer, OpenTask, Progress, Reason, Refusal, Stop,
     Task, Trace,
 };
+use wattle_model::Instance;
 use wattle_search::question::Explored;
 
 /// Breaks programs with any number of threads, and those with too many beginnings; never proves.
@@ -94,7 +95,7 @@ impl Engine for Small {
                 if instance.threads.is_empty() {
                     continue;
                 }
-                by_states.begin();
+                by_states.begin(&instance);
                 let explored = run(&task.on(&instance), BUFFERED[0], states.min(left), control);
                 if let Ok((_, effort)) = &explored {
                     left = left.saturating_sub(effort.states);
@@ -163,6 +164,8 @@ impl<'c> ByStates<'c> {
     /// States from one poll to the next, and as how many a poll of a search counts that has done no more.
     const EVERY: u64 = 1 << 10;
     const EACH: u64 = 1 << 5;
+    /// As many each step of an instance counts before its search.
+    const READY: u64 = 1 << 2;
 
     fn new(outer: &'c Control<'c>) -> Self {
         let met = Mutex::new(Met::default());
@@ -173,9 +176,12 @@ impl<'c> ByStates<'c> {
         self.met.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another instance is searched from now on.
-    fn begin(&self) {
-        self.met().most = 0;
+    /// Another instance is searched from now on; getting it ready takes about as long as so many states.
+    fn begin(&self, instance: &Instance) {
+        let steps: usize = instance.threads.iter().map(|t| t.steps.len()).sum();
+        let mut met = self.met();
+        met.most = 0;
+        met.owed += Self::READY * steps as u64;
     }
 }
 

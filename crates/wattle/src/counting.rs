@@ -54,15 +54,19 @@ impl Engine for Counting {
         // Numbers that wrap around are taken as they are first, for any number of threads and for as many as
         // there can be; then for granted not to.
         let (_, wraps) = program.with_wraps_as_faults();
-        let mut outcome = facts(program, task, &counted, Granted::Nothing, control);
+        let look = |granted, work| facts(program, task, &counted, (granted, work), control);
+        let mut outcome = look(Granted::Nothing, WORK);
         for granted in [Granted::AtMost(THREADS), Granted::NoWrap] {
-            if matches!(outcome, Outcome::Open(_)) && !wraps.is_empty() {
-                outcome = facts(program, task, &counted, granted, control);
+            if matches!(outcome, Outcome::Open(_) | Outcome::Hard(_)) && !wraps.is_empty() {
+                outcome = look(granted, WORK);
             }
+        }
+        if matches!(outcome, Outcome::Hard(_)) {
+            outcome = look(Granted::Nothing, MORE_WORK);
         }
         match outcome {
             Outcome::Stopped(stop) => undecided(Reason::stopped(stop, NAME)),
-            Outcome::Open(why) => undecided(Reason::Other(why)),
+            Outcome::Open(why) | Outcome::Hard(why) => undecided(Reason::Other(why)),
             Outcome::Proved(certificate) => {
                 let states = certificate.facts.len() as u64;
                 let assumed = Assumption::NoWrap { variables: wraps };
@@ -126,7 +130,7 @@ fn facts(
     program: &Program,
     task: &OpenTask<'_>,
     counted: &CountedCrowd,
-    granted: Granted,
+    (granted, work): (Granted, u64),
     control: &Control<'_>,
 ) -> Outcome {
     let asked = auditor::Asked {
@@ -140,13 +144,14 @@ fn facts(
     let judge = |places: Vec<Place>| {
         let examination = Examination::new(&solvers, &asked, places, control);
         let examination = examination.map_err(trouble)?;
-        Ok(Box::new(Examined(examination.with_work(WORK))) as Box<dyn Judge>)
+        Ok(Box::new(Examined(examination.with_work(work))) as Box<dyn Judge>)
     };
     prove(counted, task.model, granted, control, &judge)
 }
 
-/// What one query about guesses may take: others wait for it.
+/// What one query about guesses may take: others wait for it. And where some were too hard and nothing else proves it.
 const WORK: u64 = 500_000;
+const MORE_WORK: u64 = 20 * WORK;
 
 struct Examined<'a>(Examination<'a>);
 

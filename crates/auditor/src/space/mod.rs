@@ -87,8 +87,8 @@ use wattle_memory::reference::{self, State};
 use wattle_memory::{Bounds, Fault, Layout};
 use wattle_model::Instance;
 
-/// States between two polls.
-const POLL: usize = 1 << 12;
+/// Words of states made between two polls.
+const POLL: usize = 1 << 14;
 
 /// Explores every state; gives their number. Where buffers are exact a search has seen them; if it took more at once, there may
 /// be more of them here, even without end.
@@ -189,7 +189,8 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
 
     fn poll(&mut self, more: u64) -> Result<(), AuditError> {
         self.work += 1;
-        if self.work.is_multiple_of(POLL) {
+        if self.work >= POLL {
+            self.work = 0;
             let progress = Progress {
                 states: self.rows.len() as u64,
                 frontier: 0,
@@ -374,6 +375,7 @@ impl<'a, L: Layout, C: Content<Value = i64>> Space<'a, L, C> {
                 enough.look::<L, C>(&self.task.instance.threads[t], t, part, own);
             }
             let menu = self.moves.menu(t, part, lock)?;
+            self.work += menu.count as usize * self.rows.words();
             for m in menu.first..menu.first + menu.count {
                 let a_move = self.moves.list[m as usize];
                 next.clear();

@@ -56,7 +56,7 @@ fn disagreement(program: &Program, tally: &mut Tally) -> Option<String> {
                         return Some(format!("{model}, {q:?}: violated with {n} threads"));
                     }
                 }
-                Outcome::Open(_) | Outcome::Stopped(_) => {
+                Outcome::Open(_) | Outcome::Hard(_) | Outcome::Stopped(_) => {
                     tally.open += 1;
                     tally.violated += u64::from(broken(program, model, q).is_some());
                 }

@@ -139,6 +139,24 @@ never p[i]@before && p[j]@after;"
     }
 }
 
+/// Counts one way while its sense is 0 and the other way while it is 1.
+#[test]
+fn a_barrier_that_is_used_again() {
+    let text = include_str!("../../../../examples/families/barrier-reuse.wtl");
+    proved("barrier-reuse", text);
+    let text = include_str!("../../../../examples/families/barrier-reuse-broken.wtl");
+    not_proved("opened too early", text, &MemoryModel::ALL);
+}
+
+/// Odd while somebody writes.
+#[test]
+fn a_lock_in_a_parity() {
+    let text = include_str!("../../../../examples/families/parity-lock.wtl");
+    proved("parity-lock", text);
+    let text = include_str!("../../../../examples/families/parity-lock-broken.wtl");
+    not_proved("made odd by a store", text, &MemoryModel::ALL);
+}
+
 #[test]
 fn the_naive_mutex_repaired() {
     proved(

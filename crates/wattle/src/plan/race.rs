@@ -51,8 +51,11 @@ const HEAD_START_AUDIT: u64 = 100_000;
 /// So many times the search may an audit take while the others wait: who has a proof is likely to be
 /// done before them, and what they do meanwhile would be in vain.
 const AUDIT_SHARE: u64 = 8;
+/// What polls while a proof is audited, and while a run is made shorter.
+const AUDITS: [&str; 2] = ["audit", "translation"];
+const SHORTENS: &str = "minimise";
 /// Microseconds for which a better proof is waited for at least.
-const MOMENT: u64 = 40_000;
+const MOMENT: u64 = 20_000;
 /// How far one may be ahead of the slowest.
 const SLACK: u64 = 4_000;
 /// Between two looks at the outside world while waiting.
@@ -261,13 +264,15 @@ impl Pace for Clock<'_> {
         let mut lanes = self.track.lock();
         let done = progress.states.saturating_sub(progress.frontier);
         let same = done > 0 || progress.frontier > 0;
-        let audits = worker == "audit";
+        let audits = AUDITS.contains(&worker);
         let lane = &mut lanes[self.i];
         let (spent, free) = match audits {
             true => {
                 lane.audited += self.audit;
                 (self.audit, lane.audited <= AUDIT_SHARE * lane.searched)
             }
+            // It has found a run: what is left is to tell it well.
+            false if worker == SHORTENS => (0, true),
             false => {
                 // Searches begin with a poll, and begin anew now and then.
                 let idle = same && lane.done == done;
@@ -441,7 +446,7 @@ mod tests {
     #[test]
     fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took_and_a_moment() {
         for (unchecked, checked, winner) in
-            [(100, 150, 1), (100, 230, 1), (100, 250, 0), (100, 60, 1)]
+            [(100, 150, 1), (100, 210, 1), (100, 300, 0), (100, 60, 1)]
         {
             let runners = [unchecked, checked].map(|polls: u64| Runner {
                 engine: polls,
@@ -647,6 +652,11 @@ mod tests {
     fn an_audit_may_go_on_alone() {
         assert_eq!(polls(&[1, 1], 0, 90, "audit"), vec![90, 0]);
         assert!(polls(&[1, 1], 0, 200, "audit")[1] > 50);
+    }
+
+    #[test]
+    fn who_makes_a_run_shorter_is_waited_for() {
+        assert_eq!(polls(&[1, 1], 0, 900, "minimise"), vec![900, 0]);
     }
 
     #[test]
