@@ -8,7 +8,7 @@ use wattle::Options;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_auditor::{
-    AuditError, Solvers, audit_counting, audit_live, audit_open, audit_system, audit_with,
+    AuditError, Solvers, audit_counting, audit_live, audit_open, audit_system, audit_with, counting,
 };
 use wattle_evidence::{AnyNumber, Assumption, Certificate, Control, OpenTask, Scope};
 use wattle_model::PropertyKind;
@@ -128,10 +128,9 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
             let crowd = crowd.map_err(|n| fail(n.message, Exit::Input))?;
             kept.is_about_crowd(&crowd.crowd)
                 .map_err(|e| fail(e.to_string(), Exit::Input))?;
-            if facts.no_wrap {
-                let (_, variables) = program.with_wraps_as_faults();
-                scope.assumptions.push(Assumption::NoWrap { variables });
-            }
+            let mut assumptions = Vec::new();
+            counting::told(program, facts, &mut scope, &mut assumptions);
+            scope.assumptions = assumptions;
             let (model, question) = (kept.model, kept.question);
             audit_counting(&solvers, program, model, question, facts, control)
         }
@@ -201,19 +200,27 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
         (false, true) => ("holds", Exit::Holds),
         (false, false) => ("undecided", Exit::Undecided),
     };
+    // Said only where the certificate is about fewer than any number.
+    let whom = match scope.threads.as_str() {
+        "" => String::new(),
+        threads => format!(" for {threads}"),
+    };
     let assumed = words::all(scope.assumptions.iter().map(ToString::to_string));
     let (told, condition) = match (accepted, assumed.is_empty()) {
         (false, _) => (
-            format!("holds on {} if {assumed}", kept.model),
+            format!("holds on {}{whom} if {assumed}", kept.model),
             format!("  {}\n", scope.condition()),
         ),
         (true, false) => (
-            format!("{verdict} on {}, assuming that {assumed}", kept.model),
+            format!("{verdict} on {}{whom}, assuming that {assumed}", kept.model),
             String::new(),
         ),
         (true, true) => {
             let fair = kept.live.map_or(String::new(), |(_, f)| format!(" {f}"));
-            (format!("{verdict} on {}{fair}", kept.model), String::new())
+            (
+                format!("{verdict} on {}{whom}{fair}", kept.model),
+                String::new(),
+            )
         }
     };
     let text = if arguments.json {

@@ -149,12 +149,17 @@ impl Report {
     }
 
     fn text(&self, tested: &Tested) -> String {
-        let complaints: Vec<String> = tested.cases.iter().filter_map(Case::complaint).collect();
         let mut out = String::new();
-        for complaint in &complaints {
-            let _ = writeln!(out, "FAILED  {}: {complaint}", tested.file);
+        for case in &tested.cases {
+            let word = match case.outcome {
+                Outcome::Undecided(_) => "open  ",
+                Outcome::AsExpected | Outcome::Wrong(_) | Outcome::Unsound(_) => "FAILED",
+            };
+            if let Some(complaint) = case.complaint() {
+                let _ = writeln!(out, "{word}  {}: {complaint}", tested.file);
+            }
         }
-        if complaints.is_empty() && !tested.cases.is_empty() && !self.quiet {
+        if out.is_empty() && !tested.cases.is_empty() && !self.quiet {
             let said = tested.cases.iter().filter(|c| c.expected.is_some());
             let mut said: Vec<String> =
                 said.map(|c| format!("{} {}", c.name, c.wanted())).collect();

@@ -64,6 +64,8 @@ never p[i]@wr && p[j]@rd;
     let r = run(&["audit", &file, &proof]);
     assert_eq!(r.code, 0, "{}", r.err);
     assert!(r.out.contains("threads of at most 4194304"), "{}", r.out);
+    let told = "holds on TSO for at most 4194304 threads";
+    assert!(r.out.contains(told), "{}", r.out);
     let kept = std::fs::read_to_string(&proof).expect("written");
     let mut json: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
     json["evidence"]["at_most"] = serde_json::Value::Null;
