@@ -98,7 +98,9 @@ const LONG: [(&str, MemoryModel); 1] = [("filter-lock-broken.wtl", MemoryModel::
 
 /// Computed addresses, remainders, and numbers of threads compared with others than none and all: refused here, and left to
 /// others.
-const FOR_OTHERS: [&str; 7] = [
+const FOR_OTHERS: [&str; 9] = [
+    "latch.wtl",
+    "latch-broken.wtl",
     "slots.wtl",
     "slots-broken.wtl",
     "barrier-count-broken.wtl",

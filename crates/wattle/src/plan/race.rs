@@ -145,13 +145,14 @@ pub fn race<E: Sync, T: Ended + Send>(
         }
         let outcome = run(&runners[i], &control.stage(Duration::MAX).with_pace(&clock));
         if outcome.is_decided() {
-            let lane = &mut track.lock()[i];
             // What was done since the last poll is not known, but not nothing.
-            lane.clock += if lane.free >= tick {
-                0
-            } else {
-                tick * handicap
-            };
+            let paid = track.lock()[i].free >= tick;
+            track.lock()[i].clock += if paid { 0 } else { tick * handicap };
+            if let (false, Some(launch)) = (outcome.is_final(), launch) {
+                // It is waited for a better one, so somebody has to look for it.
+                launch(u64::MAX);
+            }
+            let lane = &mut track.lock()[i];
             if !outcome.is_final() {
                 lane.clock = lane.clock.saturating_mul(2).saturating_add(MOMENT);
             }
@@ -446,9 +447,15 @@ mod tests {
 
     #[test]
     fn an_unchecked_proof_waits_for_a_checked_one_as_long_as_it_took_and_a_moment() {
-        for (unchecked, checked, winner) in
-            [(100, 150, 1), (100, 280, 1), (100, 350, 0), (100, 60, 1)]
-        {
+        for (unchecked, checked, winner) in [
+            (100, 150, 1),
+            (100, 280, 1),
+            (100, 350, 0),
+            (100, 60, 1),
+            // The second has not begun when the first is done.
+            (1, 80, 1),
+            (1, 200, 0),
+        ] {
             let runners = [unchecked, checked].map(|polls: u64| Runner {
                 engine: polls,
                 tick: 1000,
