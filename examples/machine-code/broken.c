@@ -2,7 +2,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define relax() __builtin_ia32_pause()
 #define load(p) atomic_load_explicit(p, memory_order_acquire)
@@ -230,25 +229,3 @@ void waiting_write(struct waiting *l) {
     }
 }
 void waiting_write_done(struct waiting *l) { atomic_fetch_sub_explicit(&l->word, 2, memory_order_release); }
-
-// A reader does not wait for its own byte to be seen.
-struct bytes { atomic_uint owner; union { _Atomic uint8_t one[16]; _Atomic uint64_t eight[2]; } reader; };
-void bytes_read(struct bytes *l, unsigned me) {
-    for (;;) {
-        store(&l->reader.one[me], 1);
-        if (!atomic_load_explicit(&l->owner, memory_order_acquire)) return;
-        store(&l->reader.one[me], 0);
-        while (atomic_load_explicit(&l->owner, memory_order_relaxed)) relax();
-    }
-}
-void bytes_read_done(struct bytes *l, unsigned me) { store(&l->reader.one[me], 0); }
-void bytes_write(struct bytes *l) {
-    unsigned free = 0;
-    while (!atomic_compare_exchange_weak_explicit(&l->owner, &free, 1, memory_order_seq_cst, memory_order_relaxed)) {
-        free = 0;
-        relax();
-    }
-    for (int k = 0; k < 2; k++)
-        while (atomic_load_explicit(&l->reader.eight[k], memory_order_acquire)) relax();
-}
-void bytes_write_done(struct bytes *l) { store(&l->owner, 0); }

@@ -150,23 +150,11 @@ impl Emit<'_> {
         let Some(cell) = self.layout.cell(&s, at.bytes) else {
             return Err("this access fits no field".to_string());
         };
+        let mut guard = None;
         let object = &self.objects[s.object];
-        // A pointer to the one object there is may still be null.
-        let guard = match &s.which {
-            Which::Pointed(v) if !crate::memory::has_elements(object) => {
-                Some(binary(Op2::Ne, self.register(*v)?, Expr::Const(0)))
-            }
-            Which::Only | Which::Own | Which::Number(_) | Which::Pointed(_) => None,
-        };
         let index = match (&s.index, cell.stride) {
-            (Some(_), _) if crate::memory::has_elements(object) => {
-                return Err("an index into one of several objects is not supported".to_string());
-            }
-            (Some((index, by)), Some(stride)) if by.is_multiple_of(stride) => {
-                let index = match by / stride {
-                    1 => self.number(index)?,
-                    n => binary(Op2::Mul, self.number(index)?, Expr::Const(n as i64)),
-                };
+            (Some((index, by)), Some(stride)) if *by == stride => {
+                let index = self.number(index)?;
                 match cell.element {
                     0 => index,
                     k => binary(Op2::Add, index, Expr::Const(k as i64)),
@@ -179,9 +167,15 @@ impl Emit<'_> {
                 Which::Own => Expr::Atom(Local::SelfIndex),
                 Which::Number(k) => Expr::Const(i64::from(*k)),
                 Which::Pointed(v) if crate::memory::has_elements(object) => self.register(*v)?,
-                Which::Pointed(_) => Expr::Const(0),
+                Which::Pointed(v) => {
+                    guard = Some(binary(Op2::Ne, self.register(*v)?, Expr::Const(0)));
+                    Expr::Const(0)
+                }
             },
         };
+        if let (Which::Pointed(_), Some(_)) = (&s.which, &s.index) {
+            return Err("an index behind a pointer from memory is not supported".to_string());
+        }
         let sign = self.layout.signs.contains(&cell.region);
         Ok((Place::Region(cell.region, index), cell.kind, sign, guard))
     }

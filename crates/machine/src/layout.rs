@@ -153,10 +153,8 @@ pub fn layout(
         return Err(refusals);
     }
     // Arrays first: single fields may be their elements.
-    let (mut arrays, singles): (Vec<&Seen>, Vec<&Seen>) =
+    let (arrays, singles): (Vec<&Seen>, Vec<&Seen>) =
         seen.iter().partition(|s| s.spot.index.is_some());
-    // Those with elements close together first: others may take every second of them.
-    arrays.sort_by_key(|s| s.spot.index.as_ref().map(|(_, stride)| *stride));
     for s in arrays.into_iter().chain(singles) {
         let o = &world.objects[s.spot.object];
         let groups = layout.groups.entry(s.spot.object).or_default();
@@ -177,19 +175,19 @@ pub fn layout(
             {
                 continue;
             }
-            Some((stride, _)) => {
+            Some((stride, n)) => {
                 // The same array, seen from another element: the union of both.
                 let same = groups.iter_mut().find(|g| {
                     g.bytes == fresh.bytes
-                        && g.elements.is_some_and(|(s, _)| {
-                            stride % s == 0 && (g.offset - fresh.offset).rem_euclid(s as i64) == 0
-                        })
+                        && g.elements.is_some_and(|(s, _)| s == stride)
+                        && (g.offset - fresh.offset).rem_euclid(stride as i64) == 0
                         && g.overlaps(&fresh)
                 });
                 if let Some(g) = same {
-                    let stride = g.elements.map_or(stride, |(s, _)| s);
                     let start = g.offset.min(fresh.offset);
-                    let end = g.end().max(fresh.end());
+                    let end = g
+                        .end()
+                        .max(fresh.offset + (stride * (n - 1)) as i64 + i64::from(fresh.bytes));
                     let count = (end - start - i64::from(g.bytes)) as u64 / stride + 1;
                     g.offset = start;
                     g.elements = Some((stride, count));
@@ -218,17 +216,6 @@ pub fn layout(
     }
     for (object, groups) in &mut layout.groups {
         groups.sort_by_key(|g| g.offset);
-        // An array that grew may have come upon another.
-        for (k, g) in groups.iter().enumerate() {
-            if let Some(other) = groups[k + 1..].iter().find(|other| g.overlaps(other)) {
-                let name = &world.objects[*object].name;
-                let what = format!(
-                    "arrays of different shapes are accessed in one place of `{name}`, at offset {}",
-                    other.offset
-                );
-                refusals.push(refuse(other.address, what));
-            }
-        }
         let alone = groups.len() == 1 && groups[0].offset == 0;
         for g in groups {
             let o = &world.objects[*object];
@@ -264,9 +251,6 @@ pub fn layout(
                 None => program.regions.push(region),
             }
         }
-    }
-    if !refusals.is_empty() {
-        return Err(refusals);
     }
     // Memory nobody looks at.
     for (k, o) in world.objects.iter().enumerate() {

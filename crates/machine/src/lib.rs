@@ -16,7 +16,6 @@
 mod build;
 mod computed;
 mod emit;
-mod held;
 pub mod image;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod judge;

@@ -54,12 +54,12 @@ pub fn fill(
             continue;
         }
         let mut seen = accesses(&graphs, &kinds, &mut refusals);
-        let parts = split::parts(&seen, &world.objects);
+        let parts = split::parts(&seen);
         if !parts.is_empty() && refusals.is_empty() {
             for (graph, kinds) in graphs.iter_mut().zip(&kinds) {
                 let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
                 let spot = |at: &Access| spot(&at.address, &of);
-                refusals.extend(split::split(graph, &parts, &spot, &world.objects));
+                refusals.extend(split::split(graph, &parts, &spot, &world));
                 refusals.extend(passes::simplify(graph, &fields, &world.objects));
             }
             kinds = all_kinds(&graphs, &fields, &world);
