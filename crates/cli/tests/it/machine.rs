@@ -403,6 +403,24 @@ fn refusals_say_where() {
     }
 }
 
+/// On PSO a flag may overtake a word that was stored before it, also a word that others read byte by byte: such a store is refused,
+/// and if it is not, the run must be found.
+#[test]
+fn a_word_that_is_read_in_parts_may_be_overtaken() {
+    let code = "
+        #include <stdint.h>
+        void put(volatile uint32_t *w, volatile uint32_t *f) { *w = 1; *f = 1; }
+        int got(volatile uint8_t *w, volatile uint32_t *f) { return *f != 1 || w[0] == 1; }";
+    let harness = "shared w: object(4); shared f: object(4);
+        thread a { call put(&w, &f); }
+        thread b { local r: u32; r = call got(&w, &f); assert r == 1; }";
+    let Some((_scratch, file, _)) = with_code(code, harness) else {
+        return;
+    };
+    let ran = run(&["check", &file, "--model", "pso"]);
+    assert!([1, 2].contains(&ran.code), "{}{}", ran.out, ran.err);
+}
+
 const FLAG: &str = "
 #include <stdatomic.h>
 void lock(atomic_int *l) { while (atomic_exchange(l, 1)) ; }
