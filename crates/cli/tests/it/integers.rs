@@ -206,3 +206,15 @@ fn which_stores_stay_exact_can_be_chosen() {
         assert!(r.err.contains("oldest=K or newest=K"), "{}", r.err);
     }
 }
+
+/// A property of seven index variables has 5,040 disjuncts: nothing may be as deep as they are many.
+#[test]
+fn properties_of_many_threads_are_no_deep_ones() {
+    let s = Scratch::new();
+    let text = "shared x; thread p[7] { x = 1; c: skip; }
+        never p[a]@c && p[b]@c && p[d]@c && p[e]@c && p[f]@c && p[g]@c && p[h]@c && x == 0;";
+    let file = s.file("many.wtl", text);
+    let options = ["--engine", "facts", "--model", "sc", "--budget", "2000"];
+    let r = run(&[&["check", &file][..], &options[..]].concat());
+    assert!(matches!(r.code, 0 | 3), "{}{}", r.out, r.err);
+}

@@ -640,3 +640,47 @@ fn cargo_wattle() {
         assert!(ran.out.contains("never t[i]@critical"), "{}", ran.out);
     }
 }
+
+/// A register of which one bit is left is cut to it like a wider one: here −1 was a value outside of 0..1.
+#[test]
+fn sums_of_one_bit_wrap_around() {
+    let scratch = Scratch::new();
+    let code = "
+        .intel_syntax noprefix
+        .text
+        .globl odd
+        .type odd, @function
+    odd:
+        cmp esi, 7
+        je 1f
+        mov eax, edi
+        sub eax, esi
+        jmp 2f
+    1:  lea eax, [rdi+rsi]
+    2:  test al, 1
+        jne 3f
+        mov eax, 5
+        ret
+    3:  mov eax, 6
+        ret
+        .size odd, .-odd\n";
+    if Command::new("as").arg("--version").output().is_err() {
+        println!("skipped: there is no assembler here");
+        return;
+    }
+    scratch.file("odd.s", code);
+    for (a, b, right) in [(0, 3, 6), (1, 3, 5), (1, 7, 5), (0, 7, 6), (3, 0, 6)] {
+        let harness = |given: u32| {
+            format!(
+                "object \"odd.s\"; shared a: u32 = {a}, b: u32 = {b};
+                 thread t {{ local r: u32, x: u32, y: u32; x = a; y = b; r = call odd(x, y); assert r == {given}; }}"
+            )
+        };
+        for (given, exit) in [(right, 0), (11 - right, 1)] {
+            let file = scratch.file("odd.wtl", harness(given));
+            let ran = run(&["check", &file]);
+            assert_eq!(ran.code, exit, "{a} {b} {given}: {}{}", ran.out, ran.err);
+            assert!(!ran.out.contains("outside its range"), "{}", ran.out);
+        }
+    }
+}

@@ -27,7 +27,7 @@ use wattle_evidence::certificate::View;
 use wattle_logic::{Formula, Term, Var, and, eq};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::{Action, Section};
-use wattle_model::instance::{Address, Fact, Instance, Question};
+use wattle_model::instance::{Address, Fact, Instance, Question, balanced};
 use wattle_model::{CellId, Expr, Fence, Op2, RegisterId, ThreadId, Type};
 
 /// Variables of views come after all others.
@@ -448,9 +448,8 @@ fn size(ty: Type) -> Option<i64> {
 
 /// One of them.
 fn any(targets: Vec<Expr<Fact>>) -> Expr<Fact> {
-    let mut targets = targets.into_iter();
-    let first = targets.next().unwrap_or(Expr::Const(0));
-    targets.fold(first, |all, one| Expr::binary(Op2::Or, all, one))
+    let all = balanced(targets, |a, b| Expr::binary(Op2::Or, a, b));
+    all.unwrap_or(Expr::Const(0))
 }
 
 /// Whether the action waits until the buffer is empty.
