@@ -104,7 +104,12 @@ impl<'a> Rules<'a> {
                     Err(Impossible) => Vec::new(),
                 }
             }
-            (Formula::ForallOther { body, .. }, true) => {
+            (
+                Formula::Others {
+                    all: true, body, ..
+                },
+                true,
+            ) => {
                 let mut drafts = vec![draft];
                 let threads = drafts[0].facts.threads.len() as u8;
                 for t in (0..threads).filter(|t| !env[..params].contains(t)) {
@@ -117,7 +122,7 @@ impl<'a> Rules<'a> {
                 }
                 drafts
             }
-            (Formula::ForallOther { .. }, false) => vec![draft],
+            (Formula::Others { .. }, _) => vec![draft],
         }
     }
 
@@ -268,7 +273,7 @@ impl<'a> Rules<'a> {
         match f {
             Formula::And(parts) => list(parts, false),
             Formula::Or(parts) => list(parts, true),
-            Formula::ForallOther { .. } => None,
+            Formula::Others { .. } => None,
             Formula::Atom(l) => {
                 let (Term::Thread(a), Term::Thread(b)) = (&l.left, &l.right) else {
                     return None;

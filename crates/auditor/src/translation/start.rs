@@ -70,7 +70,7 @@ impl<'a> Validator<'a> {
             array::Formula::And(parts) => parts,
             one @ (array::Formula::Or(_)
             | array::Formula::Atom(_)
-            | array::Formula::ForallOther { .. }) => std::slice::from_ref(one),
+            | array::Formula::Others { .. }) => std::slice::from_ref(one),
         }
     }
 
@@ -208,7 +208,7 @@ fn cells(f: &array::Formula) -> Vec<u16> {
 fn constant(f: &array::Formula) -> bool {
     match f {
         array::Formula::Or(parts) => !parts.is_empty() && parts.iter().all(constant),
-        array::Formula::And(_) | array::Formula::ForallOther { .. } => false,
+        array::Formula::And(_) | array::Formula::Others { .. } => false,
         array::Formula::Atom(Literal { left, op, right }) => {
             let one = match left {
                 array::Term::Read(_) => true,

@@ -35,7 +35,7 @@ fn is_quantified(f: &Formula) -> bool {
     match f {
         Formula::And(list) | Formula::Or(list) => list.iter().any(is_quantified),
         Formula::Atom(_) => false,
-        Formula::ForallOther { .. } => true,
+        Formula::Others { .. } => true,
     }
 }
 
@@ -46,7 +46,7 @@ impl<'a> Move<'a> {
         let place = |p: u8| order.iter().position(|o| *o == usize::from(p));
         let list = match &t.guard {
             Formula::And(list) => &list[..],
-            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
+            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. }) => {
                 std::slice::from_ref(other)
             }
         };

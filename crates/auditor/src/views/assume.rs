@@ -263,14 +263,18 @@ impl<'a> Logic<'a> {
                 }
                 out
             }
-            (Formula::Atom(l), _) => self.literal(w, l, yes, scope),
-            (Formula::ForallOther { .. }, false) => vec![w],
-            (Formula::ForallOther { body, .. }, true) => {
+            (Formula::Atom(l), _) if !l.orders_held() => self.literal(w, l, yes, scope),
+            (
+                Formula::Others {
+                    all: true, body, ..
+                },
+                true,
+            ) => {
                 let all = self.threads(&w, scope.args, false);
                 let params = &scope.args[..scope.params];
                 let mut worlds = vec![w];
                 for other in all.iter().filter(|p| !params.contains(p)) {
-                    let mut args = params.to_vec();
+                    let mut args = scope.args.to_vec();
                     args.push(*other);
                     let step = |w: World| {
                         let scope = Scope {
@@ -284,6 +288,7 @@ impl<'a> Logic<'a> {
                 }
                 worlds
             }
+            (Formula::Atom(_) | Formula::Others { .. }, _) => vec![w],
         }
     }
 
@@ -312,7 +317,7 @@ impl<'a> Logic<'a> {
     /// Whether it is a literal that is known not to hold.
     pub fn is_refuted(&self, w: &World, f: &Formula, scope: Scope<'_>) -> bool {
         let Formula::Atom(l) = f else { return false };
-        let mut known = true;
+        let mut known = !l.orders_held();
         l.for_each_access(&mut |a| known &= self.seen(w, a, scope).1 != ANY);
         known && !self.holds(w, l, true, scope)
     }

@@ -29,14 +29,32 @@ impl Literal {
     }
 }
 
+impl Literal {
+    /// Whether it orders what cells hold that are no numbers.
+    pub fn orders_held(&self) -> bool {
+        let ordered = matches!(self.op, Comparison::Lt | Comparison::Le);
+        let held = |t: &Term| matches!(t, Term::Read(_));
+        ordered && (held(&self.left) || held(&self.right))
+    }
+}
+
 impl Formula {
+    /// Whether it speaks of threads that are no parameters.
+    pub fn speaks_of_others(&self) -> bool {
+        match self {
+            Formula::And(list) | Formula::Or(list) => list.iter().any(Formula::speaks_of_others),
+            Formula::Atom(_) => false,
+            Formula::Others { .. } => true,
+        }
+    }
+
     pub fn for_each_literal<'a>(&'a self, visit: &mut dyn FnMut(&'a Literal)) {
         match self {
             Formula::And(fs) | Formula::Or(fs) => {
                 fs.iter().for_each(|f| f.for_each_literal(visit));
             }
             Formula::Atom(l) => visit(l),
-            Formula::ForallOther { body, .. } => body.for_each_literal(visit),
+            Formula::Others { body, .. } => body.for_each_literal(visit),
         }
     }
 

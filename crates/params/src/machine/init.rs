@@ -240,7 +240,7 @@ impl Machine<'_> {
 fn conjuncts(f: &Formula) -> &[Formula] {
     match f {
         Formula::And(list) => list,
-        other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
+        other @ (Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. }) => {
             std::slice::from_ref(other)
         }
     }
