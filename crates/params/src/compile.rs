@@ -142,12 +142,7 @@ impl<'a> Compiled<'a> {
         for t in &system.transitions {
             let mut plain = Vec::new();
             let mut universals = Vec::new();
-            let parts = match &t.guard {
-                Formula::And(list) => &list[..],
-                other @ (Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. }) => {
-                    std::slice::from_ref(other)
-                }
-            };
+            let parts = t.guard.conjuncts();
             for p in parts {
                 match p {
                     Formula::Others {
@@ -155,8 +150,9 @@ impl<'a> Compiled<'a> {
                     } => {
                         let mut threads = 1;
                         let body = flattened(body, 1, &mut threads);
-                        let body = compiled.dnf(&body, t.span)?;
-                        universals.push(Universal { threads, body });
+                        // One that is too large is left out.
+                        let body = compiled.expand(&body, true);
+                        universals.extend(body.map(|body| Universal { threads, body }));
                     }
                     Formula::Others { all: false, .. } => {}
                     other @ (Formula::And(_) | Formula::Or(_) | Formula::Atom(_)) => {
@@ -190,12 +186,7 @@ impl<'a> Compiled<'a> {
     /// Whether some condition says more than was taken over.
     pub fn is_vague(&self) -> bool {
         let guards = self.system.transitions.iter().map(|t| &t.guard);
-        let guards = guards.flat_map(|g| match g {
-            Formula::And(list) => &list[..],
-            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. }) => {
-                std::slice::from_ref(other)
-            }
-        });
+        let guards = guards.flat_map(|g| g.conjuncts());
         let guards = guards.map(|g| match g {
             Formula::Others {
                 all: true, body, ..

@@ -8,6 +8,10 @@
 //! What can be said otherwise is: names are changed, comparisons of sums are turned round, and a transition
 //! that gives a cell any of finitely many values is one for each of them. What cannot is refused.
 
+mod counters;
+
+pub use counters::as_elements;
+
 use std::collections::BTreeSet;
 use wattle_model::array::{
     Access, ArraySystem, CellType, FenceKind, Formula, Literal, Quantified, Term, ThreadTerm,
@@ -267,6 +271,9 @@ fn transition(system: &ArraySystem, t: &Transition) -> Result<Vec<Transition>, S
     }];
     for (u, update) in t.updates.iter().enumerate() {
         for (b, branch) in update.branches.iter().enumerate() {
+            if branch.condition.speaks_of_others() {
+                return Err("no `case` of Cubicle speaks of other threads".into());
+            }
             let condition = formula(system, &branch.condition)?;
             for t in &mut all {
                 t.updates[u].branches[b].condition = condition.clone();

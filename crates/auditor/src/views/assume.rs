@@ -241,15 +241,10 @@ impl<'a> Logic<'a> {
     pub fn assume(&self, w: World, f: &Formula, yes: bool, scope: Scope<'_>) -> Vec<World> {
         match (f, yes) {
             (Formula::And(list), true) | (Formula::Or(list), false) => {
-                let mut worlds = vec![w];
-                for g in list {
+                list.iter().fold(vec![w], |worlds, g| {
                     let step = |w| self.assume(w, g, yes, scope);
-                    worlds = worlds.into_iter().flat_map(step).collect();
-                    if worlds.is_empty() {
-                        break;
-                    }
-                }
-                worlds
+                    worlds.into_iter().flat_map(step).collect()
+                })
             }
             (Formula::Or(list), true) | (Formula::And(list), false) => {
                 let mut out: Vec<World> = Vec::new();
@@ -264,18 +259,12 @@ impl<'a> Logic<'a> {
                 out
             }
             (Formula::Atom(l), _) if !l.orders_held() => self.literal(w, l, yes, scope),
-            (
-                Formula::Others {
-                    all: true, body, ..
-                },
-                true,
-            ) => {
-                let all = self.threads(&w, scope.args, false);
+            (Formula::Others { all, body, .. }, true) if *all => {
+                let threads = self.threads(&w, scope.args, false);
                 let params = &scope.args[..scope.params];
-                let mut worlds = vec![w];
-                for other in all.iter().filter(|p| !params.contains(p)) {
-                    let mut args = scope.args.to_vec();
-                    args.push(*other);
+                let others = threads.iter().filter(|p| !params.contains(p));
+                others.fold(vec![w], |worlds, other| {
+                    let args = [scope.args, &[*other]].concat();
                     let step = |w: World| {
                         let scope = Scope {
                             args: &args,
@@ -284,9 +273,8 @@ impl<'a> Logic<'a> {
                         };
                         self.assume(w, body, true, scope)
                     };
-                    worlds = worlds.into_iter().flat_map(step).collect();
-                }
-                worlds
+                    worlds.into_iter().flat_map(step).collect()
+                })
             }
             (Formula::Atom(_) | Formula::Others { .. }, _) => vec![w],
         }

@@ -17,8 +17,7 @@
 //! - `assumed` conditions (`invariant` in the surface language) are claimed never to hold. One that
 //!   speaks only of what never changes (constants, and cells that no transition writes and of which `init` says
 //!   nothing) is an axiom about the system; any other must be proved like `unsafe`.
-//! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all threads. Such cells are
-//!   ordered as these numbers are.
+//! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all. So it is ordered.
 
 mod display;
 mod making;
@@ -117,8 +116,7 @@ pub enum Formula {
     And(Vec<Formula>),
     Or(Vec<Formula>),
     Atom(Literal),
-    /// All threads that are no parameters, or some of them. The body sees one more thread variable. Only in guards
-    /// and in conditions of branches.
+    /// All threads that are no parameters, or some. The body sees one more. Only in guards and branches.
     Others {
         all: bool,
         variable: String,

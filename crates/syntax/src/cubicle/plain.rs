@@ -457,11 +457,12 @@ impl<'a> Plainer<'a> {
         if cells.is_empty() {
             return Ok(Plain::Compare(l, op, r, span));
         }
-        let each = self.between(true, [l.clone(), r.clone()], op, span);
-        let mut parts = vec![
-            Plain::Ordered(l, op, r, span),
-            self.without_some(each, scope)?,
-        ];
+        let mut parts = vec![Plain::Ordered(l.clone(), op, r.clone(), span)];
+        // Conditions of a `case` are negated, too: there it would be of no use.
+        if !matches!(self.place, Place::Condition(..)) {
+            let each = self.between(true, [l, r], op, span);
+            parts.push(self.without_some(each, scope)?);
+        }
         for cell in if self.nobody { &cells[..] } else { &[] } {
             let somebody = self.is_some(false, cell);
             parts.push(self.without_some(somebody, scope)?);
