@@ -272,7 +272,6 @@ fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Failure> {
     let subject = Subject::Program(program);
     let system = families::system_of(&subject, &any, &counts, question)
         .map_err(|why| Failure::new(Exit::Input, why))?;
-    let system = wattle::cubicle::as_elements(&system);
     let readable = wattle::cubicle::readable(&system);
     Ok(readable.map_err(Failure::input)?.to_string())
 }

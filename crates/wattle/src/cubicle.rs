@@ -8,10 +8,6 @@
 //! What can be said otherwise is: names are changed, comparisons of sums are turned round, and a transition
 //! that gives a cell any of finitely many values is one for each of them. What cannot is refused.
 
-mod counters;
-
-pub use counters::as_elements;
-
 use std::collections::BTreeSet;
 use wattle_model::array::{
     Access, ArraySystem, CellType, FenceKind, Formula, Literal, Quantified, Term, ThreadTerm,

@@ -14,7 +14,7 @@ use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
 use wattle_model::{Count, Counts, Init, Instance, InstanceError, Length, Program, Type};
 use wattle_params::compile::Unsupported;
-use wattle_params::lower::{Lowered, translate};
+use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
 
 /// A list of initial values fits one number of threads only.
@@ -217,7 +217,7 @@ fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, Str
         return Err("it answers a property which the program lacks".into());
     }
     let refused = |u: Unsupported| format!("line {}: {} ({})", u.span.line, u.message, u.hint);
-    translate(program, question).map_err(refused)
+    lower(program, question).map_err(refused)
 }
 
 /// `1 thread`, `2 threads`

@@ -335,52 +335,6 @@ fn examples_are_printed_in_cubicles_grammar() {
     assert!(printed > 20, "{printed}");
 }
 
-/// Programs with counters of threads are decided as they are printed, too: an array with an element for each thread, or
-/// amounts of threads.
-#[test]
-fn printed_counters_are_decided() {
-    let s = Scratch::new();
-    let both =
-        |start: &str, with: &str, how: &str| format!("counter_from_{start}_with_{with}_{how}");
-    let mut names: Vec<String> = Vec::new();
-    for start in ["zero", "all"] {
-        for with in ["zero", "all"] {
-            names.extend(["lock", "plain"].map(|how| both(start, with, how)));
-        }
-    }
-    let others = [
-        "readers_writer",
-        "view_counter",
-        "view_counter_down",
-        "sense_barrier",
-    ];
-    names.extend(others.map(String::from));
-    for name in names {
-        let file = root().join(format!("examples/x86/{name}.asm"));
-        let file = file.display().to_string();
-        let shown = run(&["show", &file, "--as", "cubicle"]);
-        assert_eq!(shown.code, 0, "{name}: {}", shown.err);
-        let number = |l: &str| l.starts_with("weak var") && l.ends_with("int");
-        assert!(!shown.out.lines().any(number), "{name}: {}", shown.out);
-        read_as_cubicle_does(&shown.out);
-        let system = s.file(&format!("{name}.cub"), &shown.out);
-        let [before, after] = [&file, &system].map(|f| run(&["check", f, "-q"]).code);
-        assert!(before < 2, "{name}: {before}");
-        assert_eq!(before, after, "{name}\n{}", shown.out);
-    }
-}
-
-/// Programs with more than 120 locations are too long for the engines, not for Cubicle.
-#[test]
-fn long_programs_are_printed() {
-    let s = Scratch::new();
-    let steps = "x = 1; ".repeat(130);
-    let text = format!("shared x; thread t[*] {{ {steps} end: skip; }} never t[i]@end && x == 0;");
-    let shown = run(&["show", &s.file("long.wtl", &text), "--as", "cubicle"]);
-    assert_eq!(shown.code, 0, "{}", shown.err);
-    read_as_cubicle_does(&shown.out);
-}
-
 /// Names that are keywords, capital where they must not be, or in letters that Cubicle does not know; any value; views; a
 /// store fence. Each is printed in Cubicle's grammar and keeps its meaning, as far as our own reader tells.
 #[test]

@@ -75,20 +75,8 @@ pub(crate) fn refuse(span: Span, message: impl Into<String>, hint: impl Into<Str
     }
 }
 
-/// The array-based system of a program for one of its properties (or its assertions alone), for engines.
+/// The array-based system of a program for one of its properties (or its assertions alone).
 pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
-    match program.families.iter().find(|f| f.locations.len() > 120) {
-        None => translate(program, property),
-        Some(f) => Err(refuse(
-            f.span,
-            format!("`{}` has more than 120 locations", f.name),
-            "give a fixed number of threads",
-        )),
-    }
-}
-
-/// The same however many locations there are.
-pub fn translate(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
     let program = &property::by_variables(&program.without_outer_casts());
     let ranges = Ranges::infer(program);
     let program = &ranges.without_idle_casts(program);
@@ -151,6 +139,13 @@ impl Lowering<'_> {
         let many = program.families.len() > 1;
         let mut init = Vec::new();
         for (i, f) in program.families.iter().enumerate() {
+            if f.locations.len() > 120 {
+                return Err(refuse(
+                    f.span,
+                    format!("`{}` has more than 120 locations", f.name),
+                    "give a fixed number of threads",
+                ));
+            }
             let constructors = (0..f.locations.len())
                 .map(|l| self.location_name(i, l))
                 .collect();
