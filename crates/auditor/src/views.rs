@@ -182,10 +182,10 @@ fn initial(logic: &Logic<'_>, threads: usize) -> Vec<World> {
 
 /// Whether some of the threads satisfy the condition whatever is not known.
 fn surely(logic: &Logic<'_>, w: &World, q: &Quantified) -> bool {
-    let mut plain = true;
+    let mut plain = !q.body.speaks_of_others();
     q.body.for_each_literal(&mut |l| {
         let number = |t: &Term| matches!(t, Term::Sum { .. });
-        plain &= !number(&l.left) && !number(&l.right);
+        plain &= !number(&l.left) && !number(&l.right) && !l.orders_held();
     });
     plain
         && tuples(&w.me, q.params.len(), true).iter().any(|args| {

@@ -52,6 +52,13 @@ pub struct CompiledUpdate {
     pub keeps: Dnf,
 }
 
+/// What a guard says of so many threads, equal ones too, that are no parameters.
+#[derive(Clone, Debug)]
+pub struct Universal {
+    pub threads: usize,
+    pub body: Dnf,
+}
+
 #[derive(Clone, Debug)]
 pub struct CompiledTransition {
     pub params: usize,
@@ -59,7 +66,7 @@ pub struct CompiledTransition {
     pub fence: Option<FenceKind>,
     pub atomic: bool,
     pub guard: Dnf,
-    pub universals: Vec<Dnf>,
+    pub universals: Vec<Universal>,
     pub updates: Vec<CompiledUpdate>,
 }
 
@@ -135,17 +142,19 @@ impl<'a> Compiled<'a> {
         for t in &system.transitions {
             let mut plain = Vec::new();
             let mut universals = Vec::new();
-            let parts = match &t.guard {
-                Formula::And(list) => &list[..],
-                other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
-                    std::slice::from_ref(other)
-                }
-            };
+            let parts = t.guard.conjuncts();
             for p in parts {
                 match p {
-                    Formula::ForallOther { body, .. } => {
-                        universals.push(compiled.dnf(body, t.span)?)
+                    Formula::Others {
+                        all: true, body, ..
+                    } => {
+                        let mut threads = 1;
+                        let body = flattened(body, 1, &mut threads);
+                        // One that is too large is left out.
+                        let body = compiled.expand(&body, true);
+                        universals.extend(body.map(|body| Universal { threads, body }));
                     }
+                    Formula::Others { all: false, .. } => {}
                     other @ (Formula::And(_) | Formula::Or(_) | Formula::Atom(_)) => {
                         plain.push(other.clone())
                     }
@@ -172,6 +181,26 @@ impl<'a> Compiled<'a> {
 
     pub fn kind(&self, cell: ArrayIndex) -> Kind {
         self.kinds[usize::from(cell)]
+    }
+
+    /// Whether some condition says more than was taken over.
+    pub fn is_vague(&self) -> bool {
+        let guards = self.system.transitions.iter().map(|t| &t.guard);
+        let guards = guards.flat_map(|g| g.conjuncts());
+        let guards = guards.map(|g| match g {
+            Formula::Others {
+                all: true, body, ..
+            } => body,
+            other => other,
+        });
+        let updates = self.system.transitions.iter().flat_map(|t| &t.updates);
+        let conditions = updates.flat_map(|u| u.branches.iter().map(|b| &b.condition));
+        let mut more = false;
+        for f in guards.chain(conditions) {
+            more |= f.speaks_of_others();
+            f.for_each_literal(&mut |l| more |= l.orders_held());
+        }
+        more
     }
 
     /// Whether accesses to the cell are memory events.
@@ -296,7 +325,8 @@ impl<'a> Compiled<'a> {
         }
     }
 
-    /// Disjunctive normal form of the formula or of its negation.
+    /// Disjunctive normal form of the formula or of its negation, or of less than it says: what it says of other threads
+    /// and of the order of cells that hold threads is left out.
     fn expand(&self, f: &Formula, positive: bool) -> Option<Dnf> {
         match (f, positive) {
             (Formula::And(list), true) | (Formula::Or(list), false) => {
@@ -313,8 +343,9 @@ impl<'a> Compiled<'a> {
                 }
                 (out.len() <= DNF).then_some(out)
             }
+            (Formula::Atom(l), _) if l.orders_held() => Some(vec![Vec::new()]),
             (Formula::Atom(l), _) => Some(vec![vec![self.literal(l, positive)?]]),
-            (Formula::ForallOther { .. }, _) => None,
+            (Formula::Others { .. }, _) => Some(vec![Vec::new()]),
         }
     }
 
@@ -416,6 +447,26 @@ impl<'a> Compiled<'a> {
     }
 }
 
+/// The formula without its inner *for all*, whose thread is bound from outside then. Two of them beside each
+/// other speak of one thread, which is less than they say.
+fn flattened(f: &Formula, depth: usize, deepest: &mut usize) -> Formula {
+    let mut each = |list: &[Formula]| -> Vec<Formula> {
+        let list = list.iter().map(|f| flattened(f, depth, deepest));
+        list.collect()
+    };
+    match f {
+        Formula::And(list) => Formula::And(each(list)),
+        Formula::Or(list) => Formula::Or(each(list)),
+        Formula::Others {
+            all: true, body, ..
+        } => {
+            *deepest = (depth + 1).max(*deepest);
+            flattened(body, depth + 1, deepest)
+        }
+        Formula::Atom(_) | Formula::Others { all: false, .. } => f.clone(),
+    }
+}
+
 fn requires_equal(f: &Formula, me: ThreadTerm, actor: Option<ThreadTerm>) -> bool {
     match f {
         Formula::And(list) => list.iter().any(|g| requires_equal(g, me, actor)),
@@ -427,7 +478,7 @@ fn requires_equal(f: &Formula, me: ThreadTerm, actor: Option<ThreadTerm>) -> boo
                     **a == Term::Thread(me) && actor.is_some_and(|p| **b == Term::Thread(p))
                 })
         }
-        Formula::ForallOther { .. } => false,
+        Formula::Others { .. } => false,
     }
 }
 

@@ -16,7 +16,7 @@
 mod order;
 
 use crate::build::{Becomes, Builder};
-use crate::compile::{Compiled, CompiledTransition, CompiledUpdate};
+use crate::compile::{Compiled, CompiledTransition, CompiledUpdate, Dnf, Universal};
 use crate::cube::{Cube, THREADS};
 use crate::memory::{EVENTS, Events, Part};
 use crate::slot::Slot;
@@ -216,10 +216,18 @@ impl<'c, 'a> Job<'c, 'a> {
             let others: Vec<u8> = (0..b.cube.threads() as u8)
                 .filter(|t| !self.args.contains(t))
                 .collect();
-            let goals: Vec<(u8, usize)> = others
-                .iter()
-                .flat_map(|t| (0..self.t.universals.len()).map(move |u| (*t, u)))
-                .collect();
+            let each = |u: &'c Universal| {
+                let mut all = vec![Vec::new()];
+                for _ in 0..u.threads {
+                    let longer = |some: Vec<u8>| {
+                        let others = others.iter();
+                        others.map(move |t| [&some[..], &[*t]].concat())
+                    };
+                    all = all.into_iter().flat_map(longer).collect();
+                }
+                all.into_iter().map(move |threads| (threads, &u.body))
+            };
+            let goals: Vec<(Vec<u8>, &'c Dnf)> = self.t.universals.iter().flat_map(each).collect();
             self.universals(b, &goals, &targets, out);
         }
     }
@@ -281,19 +289,19 @@ impl<'c, 'a> Job<'c, 'a> {
     fn universals(
         &self,
         b: Builder<'c, 'a>,
-        goals: &[(u8, usize)],
+        goals: &[(Vec<u8>, &'c Dnf)],
         targets: &[Target<'c>],
         out: &mut Predecessors,
     ) {
         if !out.goes_on() {
             return;
         }
-        let Some(((thread, universal), rest)) = goals.split_first() else {
+        let Some(((threads, universal), rest)) = goals.split_first() else {
             return self.branch(b, targets, Vec::new(), Vec::new(), out);
         };
         let mut env = self.args.clone();
-        env.push(*thread);
-        for conj in &self.t.universals[*universal] {
+        env.extend(threads);
+        for conj in *universal {
             let mut b = b.clone();
             if b.conj(conj, &env).is_ok() {
                 self.universals(b, rest, targets, out);

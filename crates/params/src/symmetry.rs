@@ -72,7 +72,7 @@ fn alike(system: &wattle_model::array::ArraySystem) -> bool {
     for f in formulas.chain(conditions).chain(bad) {
         f.for_each_literal(&mut |l| {
             let ordered = matches!(l.op, Comparison::Lt | Comparison::Le);
-            alike &= !(ordered && matches!(l.left, Term::Thread(_)));
+            alike &= !ordered || matches!(l.left, Term::Sum { .. });
         });
     }
     alike

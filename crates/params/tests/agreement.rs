@@ -33,12 +33,12 @@ fn explicit(
         .is_some()
 }
 
-fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
+fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel], kind: usize) {
     let (mut holds, mut violated, mut open, mut spurious) = (0, 0, 0, 0);
     let slow = std::env::var_os("WATTLE_SLOW").is_some();
     for seed in seeds {
         let started = std::time::Instant::now();
-        let text = random_system(seed, false);
+        let text = random_system(seed, kind);
         let parsed = wattle_syntax::cubicle::parse(&text);
         let Some(system) = parsed.system else {
             panic!("{text}\n{:?}", parsed.diagnostics);
@@ -91,6 +91,7 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
                     // With three threads in an order a run may need more than are tried.
                     let few = !text.contains("unsafe (p q r)");
                     let exact = *model != MemoryModel::Pso && !text.contains("forall_other");
+                    let exact = exact && kind == 0;
                     if exact && few && why.contains("no concrete run") {
                         spurious += 1;
                         println!("seed {seed} {model}: {why}\n{text}");
@@ -110,7 +111,8 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel]) {
         spurious, 0,
         "without universal guards and with two threads the encoding of SC and TSO is exact"
     );
-    assert!(open * 10 <= holds + violated, "too much is undecided");
+    let share = if kind == 0 { 10 } else { 3 };
+    assert!(open * share <= holds + violated, "too much is undecided");
 }
 
 /// One half of the families, so that both run side by side.
@@ -123,7 +125,12 @@ fn half(second: bool) {
         false => first..middle,
         true => middle..first + count,
     };
-    agree(seeds, &MemoryModel::ALL);
+    agree(seeds, &MemoryModel::ALL, 0);
+}
+
+#[test]
+fn families_that_speak_of_several_threads_and_of_orders_agree() {
+    agree(0..500, &MemoryModel::ALL, 2);
 }
 
 #[test]

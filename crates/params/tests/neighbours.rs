@@ -102,7 +102,7 @@ fn no_proof_is_taken_for_a_system_that_a_few_threads_break() {
     let seeds = std::env::var("WATTLE_FAMILIES").ok();
     let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(120);
     for seed in 0..seeds {
-        let text = random_system(seed, seed % 3 == 0);
+        let text = random_system(seed, usize::from(seed % 3 == 0));
         let Some(system) = read(&text) else {
             panic!("{text}")
         };

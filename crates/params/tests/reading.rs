@@ -110,8 +110,18 @@ impl Maker {
                 let n = self.rng.below(2);
                 (&equal[..], T::Value(["False", "True"][n].into(), n as i64))
             }
-            Kind::Thread if self.rng.one_in(12) => (&ordered[..], T::Thread(self.thread(known))),
-            Kind::Thread => (&equal[..], T::Thread(self.thread(known))),
+            Kind::Thread => {
+                let value = match self.rng.one_in(4) {
+                    true => T::Cell("Turn", Vec::new()),
+                    false => T::Thread(self.thread(known)),
+                };
+                let operators = if self.rng.one_in(3) {
+                    &ordered[..]
+                } else {
+                    &equal[..]
+                };
+                (operators, value)
+            }
             Kind::Number => {
                 let n = self.rng.between(0, 2);
                 (&ordered[..], T::Value(n.to_string(), n))
@@ -124,7 +134,7 @@ impl Maker {
         }
     }
 
-    /// `quantifiers` are those that may be used, once on each way down.
+    /// `quantifiers` are those that may be used, sometimes one within another.
     fn formula(&mut self, known: &[String], depth: usize, quantifiers: &[Quantifier]) -> F {
         if depth == 0 || self.rng.one_in(5) {
             return self.atom(known);
@@ -151,7 +161,8 @@ impl Maker {
                 };
                 let bound: Vec<String> = (0..count).map(|i| format!("z{i}")).collect();
                 let known = [known, &bound].concat();
-                let body = self.formula(&known, depth - 1, &[]);
+                let inner = if self.rng.one_in(2) { quantifiers } else { &[] };
+                let body = self.formula(&known, depth - 1, inner);
                 F::Quantified(quantifier, bound, Box::new(body))
             }
             _ => F::And(part(quantifiers), part(quantifiers)),
@@ -239,28 +250,47 @@ impl World<'_> {
     }
 
     fn holds(&self, f: &F, env: &Env) -> bool {
+        self.says(f, env, true)
+    }
+
+    /// Whether the formula holds, or (not `yes`) its contrary, in which every comparison is turned round: neither
+    /// where the order of nobody matters.
+    fn says(&self, f: &F, env: &Env, yes: bool) -> bool {
         match f {
-            F::Truth(b) => *b,
+            F::Truth(b) => *b == yes,
             F::Compared(how, a, b) => {
+                let cell = |t: &T| matches!(t, T::Cell("Turn" | "Next", _));
+                let threads = cell(a) || cell(b);
                 let (a, b) = (self.value(a, env), self.value(b, env));
-                match *how {
-                    "=" => a == b,
-                    "<>" => a != b,
+                let nobody = threads && (a == 0 || b == 0);
+                let holds = match *how {
+                    "=" => return (a == b) == yes,
+                    "<>" => return (a != b) == yes,
                     "<" => a < b,
                     "<=" => a <= b,
                     ">" => a > b,
                     _ => a >= b,
-                }
+                };
+                !nobody && holds == yes
             }
-            F::Not(a) => !self.holds(a, env),
-            F::And(a, b) => self.holds(a, env) && self.holds(b, env),
-            F::Or(a, b) => self.holds(a, env) || self.holds(b, env),
-            F::Implies(a, b) => !self.holds(a, env) || self.holds(b, env),
-            F::Equivalent(a, b) => self.holds(a, env) == self.holds(b, env),
-            F::If(parts) => match self.holds(&parts[0], env) {
-                true => self.holds(&parts[1], env),
-                false => self.holds(&parts[2], env),
+            F::Not(a) => self.says(a, env, !yes),
+            F::And(a, b) | F::Or(a, b) => match matches!(f, F::And(..)) == yes {
+                true => self.says(a, env, yes) && self.says(b, env, yes),
+                false => self.says(a, env, yes) || self.says(b, env, yes),
             },
+            F::Implies(a, b) => match yes {
+                true => self.says(a, env, false) || self.holds(b, env),
+                false => self.holds(a, env) && self.says(b, env, false),
+            },
+            F::Equivalent(a, b) => {
+                self.holds(a, env) && self.says(b, env, yes)
+                    || self.says(a, env, false) && self.says(b, env, !yes)
+            }
+            F::If(parts) => {
+                let [c, a, b] = &**parts;
+                self.holds(c, env) && self.says(a, env, yes)
+                    || self.says(c, env, false) && self.says(b, env, yes)
+            }
             F::Quantified(q, bound, body) => {
                 let nobody: &[u8] = if q.other { &self.params } else { &[] };
                 let mut found = different(self.machine.threads, bound.len(), nobody).into_iter();
@@ -268,9 +298,9 @@ impl World<'_> {
                     let chosen = bound.iter().cloned().zip(chosen.iter().copied());
                     env.iter().cloned().chain(chosen).collect::<Env>()
                 };
-                match q.all {
-                    true => found.all(|c| self.holds(body, &with(&c))),
-                    false => found.any(|c| self.holds(body, &with(&c))),
+                match q.all == yes {
+                    true => found.all(|c| self.says(body, &with(&c), yes)),
+                    false => found.any(|c| self.says(body, &with(&c), yes)),
                 }
             }
             F::Call(number, args) => {
@@ -279,7 +309,7 @@ impl World<'_> {
                     let known = env.iter().rev().find(|(n, _)| n == a);
                     known.expect("a thread").1
                 });
-                self.holds(body, &params.iter().cloned().zip(args).collect())
+                self.says(body, &params.iter().cloned().zip(args).collect(), yes)
             }
         }
     }
@@ -305,6 +335,7 @@ fn different(threads: u8, count: usize, but: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn state(machine: &Machine<'_>, rng: &mut Rng) -> State {
+    let least = i64::from(!machine.system.may_be_nobody());
     let threads = i64::from(machine.threads);
     let mut values = Vec::new();
     for position in 0..machine.size() {
@@ -314,7 +345,7 @@ fn state(machine: &Machine<'_>, rng: &mut Rng) -> State {
         values.push(match kind {
             Kind::Place | Kind::Number => rng.between(0, 2),
             Kind::Truth => rng.between(0, 1),
-            Kind::Thread => rng.between(1, threads),
+            Kind::Thread => rng.between(least, threads),
         });
     }
     State {
@@ -330,7 +361,12 @@ fn names(letters: &[&str], count: usize) -> Vec<String> {
 #[test]
 fn formulas_mean_what_they_say() {
     let all = |all, other| Quantifier { all, other };
-    let in_guards = [all(true, false), all(true, true), all(false, false)];
+    let in_guards = [
+        all(true, false),
+        all(true, true),
+        all(false, false),
+        all(false, true),
+    ];
     let (mut read, mut refused, mut told) = (0, 0, [0; 2]);
     for seed in 0..600 {
         let mut maker = Maker {
@@ -349,39 +385,26 @@ fn formulas_mean_what_they_say() {
         let count = maker.rng.below(4);
         let params = names(&["p", "q", "r"], count);
         let guard = maker.formula(&params, 3, &in_guards);
-        let mut text = DECLARED.to_string();
-        for (n, (params, body)) in maker.predicates.iter().enumerate() {
-            let body = written(body, 0, true);
-            text += &format!("predicate said{n} ({}) {{ {body} }}\n", params.join(", "));
-        }
-        text += &format!(
-            "init (x) {{ PC[x] = Here }}\nunsafe ({}) {{ {} }}\ntransition go ({})\nrequires {{ {} }}\n",
-            bad.join(" "),
-            written(&unsafe_when, 0, true),
-            params.join(" "),
-            written(&guard, 0, true)
-        );
-        // The first thread chosen is seen in the next state.
-        text += "{ Count := 7; ";
-        if let Some(p) = params.first() {
-            text += &format!("Turn := {p}; ");
-        }
-        text += "}\n";
+        let cases = [
+            maker.formula(&params, 2, &in_guards),
+            maker.formula(&params, 2, &in_guards),
+            maker.formula(&[&params[..], &names(&["j"], 1)].concat(), 2, &in_guards),
+        ];
+        let nobody = maker.rng.one_in(3);
+        let tried = Tried {
+            predicates: maker.predicates,
+            bad: (bad, unsafe_when),
+            guard: (params, guard),
+            cases,
+        };
+        let text = tried.text(nobody);
         let Some(system) = wattle_syntax::cubicle::parse(&text).system else {
             refused += 1;
             continue;
         };
         read += 1;
         for threads in 1..=3 {
-            compare(
-                &system,
-                threads,
-                &maker,
-                (&bad, &unsafe_when),
-                (&params, &guard),
-                &text,
-                &mut told,
-            );
+            compare(&system, threads, &tried, &text, &mut told);
         }
     }
     assert!(
@@ -391,40 +414,83 @@ fn formulas_mean_what_they_say() {
     assert!(told.iter().all(|n| *n > 2_000), "{told:?}");
 }
 
+/// A bad condition and a transition, each with its parameters, and when the transition stores what.
+struct Tried {
+    predicates: Vec<(Vec<String>, F)>,
+    bad: (Vec<String>, F),
+    guard: (Vec<String>, F),
+    cases: [F; 3],
+}
+
+impl Tried {
+    fn text(&self, nobody: bool) -> String {
+        let mut text = DECLARED.to_string();
+        for (n, (params, body)) in self.predicates.iter().enumerate() {
+            let body = written(body, 0, true);
+            text += &format!("predicate said{n} ({}) {{ {body} }}\n", params.join(", "));
+        }
+        let none = if nobody { " && Turn <> x" } else { "" };
+        let [one, two, each] = &self.cases;
+        text += &format!(
+            "init (x) {{ PC[x] = Here{none} }}\nunsafe ({}) {{ {} }}\ntransition go ({})\nrequires {{ {} }}\n",
+            self.bad.0.join(" "),
+            written(&self.bad.1, 0, true),
+            self.guard.0.join(" "),
+            written(&self.guard.1, 0, true)
+        );
+        text += &format!(
+            "{{ Count := case | {} : 7 | {} : 8 | _ : 9; PC[j] := case | {} : Gone | _ : PC[j]; ",
+            written(one, 0, true),
+            written(two, 0, true),
+            written(each, 0, true)
+        );
+        // The first thread chosen is seen in the next state.
+        if let Some(p) = self.guard.0.first() {
+            text += &format!("Turn := {p}; ");
+        }
+        text + "}\n"
+    }
+}
+
 /// The bad states and the steps of some states.
-fn compare(
-    system: &ArraySystem,
-    threads: u8,
-    maker: &Maker,
-    (bad, unsafe_when): (&[String], &F),
-    (params, guard): (&[String], &F),
-    text: &str,
-    told: &mut [usize; 2],
-) {
+fn compare(system: &ArraySystem, threads: u8, tried: &Tried, text: &str, told: &mut [usize; 2]) {
     let machine = Machine::new(system, MemoryModel::Sc, threads);
     let candidates = Candidates::of(system);
     let mut rng = Rng::new(u64::from(threads));
     for _ in 0..30 {
         let mut state = state(&machine, &mut rng);
-        let world = |params: Vec<u8>, state: &State, f: &F, names: &[String]| {
-            let env = names.iter().cloned().zip(params.iter().copied()).collect();
+        let world = |params: &[u8], state: &State, f: &F, names: &[String], each: Option<u8>| {
+            let named = names.iter().cloned().zip(params.iter().copied());
+            let env = named.chain(each.map(|t| ("j".into(), t))).collect();
             let world = World {
                 machine: &machine,
                 state,
-                predicates: &maker.predicates,
-                params,
+                predicates: &tried.predicates,
+                params: params.to_vec(),
             };
             world.holds(f, &env)
         };
+        let (bad, unsafe_when) = &tried.bad;
         let mut choices = different(threads, bad.len(), &[]).into_iter();
-        let is_bad = choices.any(|c| world(c, &state, unsafe_when, bad));
+        let is_bad = choices.any(|c| world(&c, &state, unsafe_when, bad, None));
         assert_eq!(machine.bad(&state).is_some(), is_bad, "{state:?}\n{text}");
+        let (params, guard) = &tried.guard;
         let choices = different(threads, params.len(), &[]).into_iter();
-        let able = choices.filter(|c| world(c.clone(), &state, guard, params));
+        let able = choices.filter(|c| world(c, &state, guard, params, None));
         let next: BTreeSet<Vec<i64>> = able
             .map(|c| {
+                let [one, two, each] = &tried.cases;
                 let mut next = state.values.to_vec();
-                next[place(&machine, "Count", &[])] = 7;
+                next[place(&machine, "Count", &[])] = match () {
+                    () if world(&c, &state, one, params, None) => 7,
+                    () if world(&c, &state, two, params, None) => 8,
+                    () => 9,
+                };
+                for j in 1..=threads {
+                    if world(&c, &state, each, params, Some(j)) {
+                        next[place(&machine, "PC", &[j])] = 2;
+                    }
+                }
                 if let Some(first) = c.first() {
                     next[place(&machine, "Turn", &[])] = i64::from(*first);
                 }

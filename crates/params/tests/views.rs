@@ -194,7 +194,7 @@ fn every_two_threads_look_like_a_view() {
     let count = count.and_then(|s| s.parse().ok()).unwrap_or(1500);
     let (mut proofs, mut witnesses, mut states) = (0, 0, 0);
     for seed in 0..count {
-        let text = random_system(seed, seed % 2 == 1);
+        let text = random_system(seed, usize::from(seed % 2 == 1));
         let Some(system) = wattle_syntax::cubicle::parse(&text).system else {
             panic!("{text}")
         };

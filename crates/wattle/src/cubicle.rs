@@ -120,7 +120,7 @@ fn variables(f: &mut Formula, known: &mut BTreeSet<String>) {
     match f {
         Formula::And(all) | Formula::Or(all) => all.iter_mut().for_each(|f| variables(f, known)),
         Formula::Atom(_) => {}
-        Formula::ForallOther { variable, body } => {
+        Formula::Others { variable, body, .. } => {
             let mut inner = known.clone();
             *variable = fresh(variable, false, &mut inner);
             variables(body, &mut inner);
@@ -157,7 +157,16 @@ fn formula(system: &ArraySystem, f: &Formula) -> Result<Formula, String> {
         Formula::And(list) => Formula::And(all(list)?),
         Formula::Or(list) => Formula::Or(all(list)?),
         Formula::Atom(l) => Formula::Atom(literal(system, l)?),
-        Formula::ForallOther { variable, body } => Formula::ForallOther {
+        // Its guards speak of one other thread at a time.
+        Formula::Others { body, .. } if body.speaks_of_others() => {
+            return Err("Cubicle has no words for several other threads at once".into());
+        }
+        Formula::Others {
+            all,
+            variable,
+            body,
+        } => Formula::Others {
+            all: *all,
             variable: variable.clone(),
             body: Box::new(formula(system, body)?),
         },
@@ -258,6 +267,9 @@ fn transition(system: &ArraySystem, t: &Transition) -> Result<Vec<Transition>, S
     }];
     for (u, update) in t.updates.iter().enumerate() {
         for (b, branch) in update.branches.iter().enumerate() {
+            if branch.condition.speaks_of_others() {
+                return Err("no `case` of Cubicle speaks of other threads".into());
+            }
             let condition = formula(system, &branch.condition)?;
             for t in &mut all {
                 t.updates[u].branches[b].condition = condition.clone();

@@ -84,14 +84,10 @@ impl<'a> Rules<'a> {
     ) -> Vec<Draft> {
         match (formula, positive) {
             (Formula::And(list), true) | (Formula::Or(list), false) => {
-                let mut drafts = vec![draft];
-                for f in list {
-                    drafts = drafts
-                        .into_iter()
-                        .flat_map(|d| self.assume(d, f, positive, env, params))
-                        .collect();
-                }
-                drafts
+                list.iter().fold(vec![draft], |drafts, f| {
+                    let step = |d| self.assume(d, f, positive, env, params);
+                    drafts.into_iter().flat_map(step).collect()
+                })
             }
             (Formula::Or(list), true) | (Formula::And(list), false) => list
                 .iter()
@@ -99,25 +95,19 @@ impl<'a> Rules<'a> {
                 .collect(),
             (Formula::Atom(l), _) => {
                 let mut draft = draft;
-                match self.literal(&mut draft, l, positive, env) {
-                    Ok(()) => vec![draft],
-                    Err(Impossible) => Vec::new(),
-                }
+                let possible = self.literal(&mut draft, l, positive, env).is_ok();
+                possible.then_some(draft).into_iter().collect()
             }
-            (Formula::ForallOther { body, .. }, true) => {
-                let mut drafts = vec![draft];
-                let threads = drafts[0].facts.threads.len() as u8;
-                for t in (0..threads).filter(|t| !env[..params].contains(t)) {
-                    let mut env = env.to_vec();
-                    env.push(t);
-                    drafts = drafts
-                        .into_iter()
-                        .flat_map(|d| self.assume(d, body, true, &env, params))
-                        .collect();
-                }
-                drafts
+            (Formula::Others { all, body, .. }, true) if *all => {
+                let threads = 0..draft.facts.threads.len() as u8;
+                let others = threads.filter(|t| !env[..params].contains(t));
+                others.fold(vec![draft], |drafts, t| {
+                    let env = [env, &[t]].concat();
+                    let step = |d| self.assume(d, body, true, &env, params);
+                    drafts.into_iter().flat_map(step).collect()
+                })
             }
-            (Formula::ForallOther { .. }, false) => vec![draft],
+            (Formula::Others { .. }, _) => vec![draft],
         }
     }
 
@@ -268,7 +258,7 @@ impl<'a> Rules<'a> {
         match f {
             Formula::And(parts) => list(parts, false),
             Formula::Or(parts) => list(parts, true),
-            Formula::ForallOther { .. } => None,
+            Formula::Others { .. } => None,
             Formula::Atom(l) => {
                 let (Term::Thread(a), Term::Thread(b)) = (&l.left, &l.right) else {
                     return None;

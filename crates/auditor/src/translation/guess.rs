@@ -28,7 +28,7 @@ impl<'a> Validator<'a> {
             array::Formula::And(_)
             | array::Formula::Or(_)
             | array::Formula::Atom(_)
-            | array::Formula::ForallOther { .. } => false,
+            | array::Formula::Others { .. } => false,
         };
         let all = self.system.transitions.iter();
         all.filter(|t| t.actor == Some(0))
@@ -36,7 +36,7 @@ impl<'a> Validator<'a> {
                 array::Formula::And(parts) => !parts.iter().any(elsewhere),
                 f @ (array::Formula::Or(_)
                 | array::Formula::Atom(_)
-                | array::Formula::ForallOther { .. }) => !elsewhere(f),
+                | array::Formula::Others { .. }) => !elsewhere(f),
             })
             .collect()
     }
@@ -81,7 +81,7 @@ impl<'a> Validator<'a> {
             array::Formula::Atom(_)
             | array::Formula::And(_)
             | array::Formula::Or(_)
-            | array::Formula::ForallOther { .. } => None,
+            | array::Formula::Others { .. } => None,
         })
     }
 }
@@ -131,7 +131,7 @@ impl Table<'_> {
 fn orders(f: &array::Formula) -> bool {
     match f {
         array::Formula::And(parts) | array::Formula::Or(parts) => parts.iter().any(orders),
-        array::Formula::ForallOther { body, .. } => orders(body),
+        array::Formula::Others { body, .. } => orders(body),
         array::Formula::Atom(Literal { left, op, right }) => {
             let thread = |t: &array::Term| match t {
                 array::Term::Thread(_) => true,

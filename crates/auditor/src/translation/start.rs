@@ -50,7 +50,13 @@ impl<'a> Validator<'a> {
             let number = table.number(family, &me);
             let threads = vec![number; self.system.init.params.len()];
             let mut view = View::new(self, &mut table, &mut d, threads);
-            let claims = self.claims().iter().filter(|c| !others.contains(&cells(c)));
+            let claims = self
+                .system
+                .init
+                .body
+                .conjuncts()
+                .iter()
+                .filter(|c| !others.contains(&cells(c)));
             match claims
                 .map(|c| view.formula(c))
                 .collect::<Result<Vec<_>, _>>()
@@ -63,15 +69,6 @@ impl<'a> Validator<'a> {
             }
         }
         Ok(())
-    }
-
-    fn claims(&self) -> &'a [array::Formula] {
-        match &self.system.init.body {
-            array::Formula::And(parts) => parts,
-            one @ (array::Formula::Or(_)
-            | array::Formula::Atom(_)
-            | array::Formula::ForallOther { .. }) => std::slice::from_ref(one),
-        }
     }
 
     /// Claims about cells that mean nothing for threads of the family, which can be made true.
@@ -93,7 +90,7 @@ impl<'a> Validator<'a> {
             }
         }
         let mut claimed = BTreeSet::new();
-        for claim in self.claims() {
+        for claim in self.system.init.body.conjuncts() {
             let read = cells(claim);
             if !read.iter().any(|c| foreign.contains(c)) {
                 continue;
@@ -208,7 +205,7 @@ fn cells(f: &array::Formula) -> Vec<u16> {
 fn constant(f: &array::Formula) -> bool {
     match f {
         array::Formula::Or(parts) => !parts.is_empty() && parts.iter().all(constant),
-        array::Formula::And(_) | array::Formula::ForallOther { .. } => false,
+        array::Formula::And(_) | array::Formula::Others { .. } => false,
         array::Formula::Atom(Literal { left, op, right }) => {
             let one = match left {
                 array::Term::Read(_) => true,

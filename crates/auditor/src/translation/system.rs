@@ -281,7 +281,7 @@ impl<'r, 'v, 't> View<'r, 'v, 't> {
                 or(all.collect::<Result<Vec<_>, _>>()?)
             }
             array::Formula::Atom(l) => self.literal(l)?,
-            array::Formula::ForallOther { body, .. } => {
+            array::Formula::Others { all, body, .. } if *all && !body.speaks_of_others() => {
                 let j = Term::from(self.d.fresh());
                 let mut excused = vec![lt(j.clone(), 0), ge(j.clone(), self.table.total.clone())];
                 excused.extend(self.threads.iter().map(|t| eq(j.clone(), t.clone())));
@@ -291,6 +291,7 @@ impl<'r, 'v, 't> View<'r, 'v, 't> {
                 excused.push(body?);
                 or(excused)
             }
+            array::Formula::Others { .. } => return Err("several threads at once".into()),
         })
     }
 

@@ -30,29 +30,14 @@ pub struct Cast {
     pub whole: bool,
 }
 
-/// Whether it says something of all other threads.
-fn is_quantified(f: &Formula) -> bool {
-    match f {
-        Formula::And(list) | Formula::Or(list) => list.iter().any(is_quantified),
-        Formula::Atom(_) => false,
-        Formula::ForallOther { .. } => true,
-    }
-}
-
 impl<'a> Move<'a> {
     pub fn new(system: &'a ArraySystem, t: &'a Transition) -> Self {
         let mut order: Vec<usize> = (0..t.params.len()).collect();
         order.sort_by_key(|p| Some(*p as u8) != t.actor);
         let place = |p: u8| order.iter().position(|o| *o == usize::from(p));
-        let list = match &t.guard {
-            Formula::And(list) => &list[..],
-            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
-                std::slice::from_ref(other)
-            }
-        };
-        let parts = list.iter().map(|f| {
+        let parts = t.guard.conjuncts().iter().map(|f| {
             // Whoever acts reads. What others must satisfy is looked at when all parameters are chosen.
-            let mut before = match is_quantified(f) {
+            let mut before = match f.speaks_of_others() {
                 true => order.len(),
                 false => t.actor.iter().count(),
             };

@@ -241,15 +241,10 @@ impl<'a> Logic<'a> {
     pub fn assume(&self, w: World, f: &Formula, yes: bool, scope: Scope<'_>) -> Vec<World> {
         match (f, yes) {
             (Formula::And(list), true) | (Formula::Or(list), false) => {
-                let mut worlds = vec![w];
-                for g in list {
+                list.iter().fold(vec![w], |worlds, g| {
                     let step = |w| self.assume(w, g, yes, scope);
-                    worlds = worlds.into_iter().flat_map(step).collect();
-                    if worlds.is_empty() {
-                        break;
-                    }
-                }
-                worlds
+                    worlds.into_iter().flat_map(step).collect()
+                })
             }
             (Formula::Or(list), true) | (Formula::And(list), false) => {
                 let mut out: Vec<World> = Vec::new();
@@ -263,15 +258,13 @@ impl<'a> Logic<'a> {
                 }
                 out
             }
-            (Formula::Atom(l), _) => self.literal(w, l, yes, scope),
-            (Formula::ForallOther { .. }, false) => vec![w],
-            (Formula::ForallOther { body, .. }, true) => {
-                let all = self.threads(&w, scope.args, false);
+            (Formula::Atom(l), _) if !l.orders_held() => self.literal(w, l, yes, scope),
+            (Formula::Others { all, body, .. }, true) if *all => {
+                let threads = self.threads(&w, scope.args, false);
                 let params = &scope.args[..scope.params];
-                let mut worlds = vec![w];
-                for other in all.iter().filter(|p| !params.contains(p)) {
-                    let mut args = params.to_vec();
-                    args.push(*other);
+                let others = threads.iter().filter(|p| !params.contains(p));
+                others.fold(vec![w], |worlds, other| {
+                    let args = [scope.args, &[*other]].concat();
                     let step = |w: World| {
                         let scope = Scope {
                             args: &args,
@@ -280,10 +273,10 @@ impl<'a> Logic<'a> {
                         };
                         self.assume(w, body, true, scope)
                     };
-                    worlds = worlds.into_iter().flat_map(step).collect();
-                }
-                worlds
+                    worlds.into_iter().flat_map(step).collect()
+                })
             }
+            (Formula::Atom(_) | Formula::Others { .. }, _) => vec![w],
         }
     }
 
@@ -312,7 +305,7 @@ impl<'a> Logic<'a> {
     /// Whether it is a literal that is known not to hold.
     pub fn is_refuted(&self, w: &World, f: &Formula, scope: Scope<'_>) -> bool {
         let Formula::Atom(l) = f else { return false };
-        let mut known = true;
+        let mut known = !l.orders_held();
         l.for_each_access(&mut |a| known &= self.seen(w, a, scope).1 != ANY);
         known && !self.holds(w, l, true, scope)
     }

@@ -195,12 +195,13 @@ impl<'a> Scope<'a> {
     fn formula(&self, f: &mut Formatter<'_>, formula: &'a Formula, top: bool) -> fmt::Result {
         let (list, separator, empty) = match formula {
             Formula::Atom(l) => return self.literal(f, l),
-            Formula::ForallOther { variable, body } => {
-                write!(
-                    f,
-                    "{}forall_other {variable}. (",
-                    if top { "" } else { "(" }
-                )?;
+            Formula::Others {
+                all,
+                variable,
+                body,
+            } => {
+                let word = if *all { "forall_other" } else { "exists_other" };
+                write!(f, "{}{word} {variable}. (", if top { "" } else { "(" })?;
                 let inner = self.with([variable.as_str()]);
                 inner.formula(f, body, true)?;
                 return write!(f, "{}", if top { ")" } else { "))" });

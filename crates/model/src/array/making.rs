@@ -32,9 +32,9 @@ impl Formula {
                 for p in parts {
                     match p {
                         Formula::And(inner) => flat.extend(inner),
-                        other @ (Formula::Or(_)
-                        | Formula::Atom(_)
-                        | Formula::ForallOther { .. }) => flat.push(other),
+                        other @ (Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. }) => {
+                            flat.push(other)
+                        }
                     }
                 }
                 match flat.len() {
@@ -43,7 +43,7 @@ impl Formula {
                 }
             }
             Formula::Or(mut parts) if parts.len() == 1 => parts.remove(0),
-            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => other,
+            other @ (Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. }) => other,
         }
     }
 }

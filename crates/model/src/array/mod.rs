@@ -12,12 +12,12 @@
 //!   not determine may start with any value of its type.
 //! - A bad condition (`unsafe`) holds if *different* threads satisfy it. `p @ X` in it is p's view in
 //!   that very state; a weak cell without a reader is its value in memory.
-//! - The parameters of a transition are different threads; `forall_other` ranges over all threads
-//!   that are not parameters.
+//! - The parameters of a transition are different threads; `forall_other` and `exists_other` range over all
+//!   threads that are not parameters, those that are bound already too.
 //! - `assumed` conditions (`invariant` in the surface language) are claimed never to hold. One that
 //!   speaks only of what never changes (constants, and cells that no transition writes and of which `init` says
 //!   nothing) is an axiom about the system; any other must be proved like `unsafe`.
-//! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all threads.
+//! - A cell of thread type holds one of 1..N, or 0, nobody: only if `init` excludes all. So it is ordered.
 
 mod display;
 mod making;
@@ -116,8 +116,9 @@ pub enum Formula {
     And(Vec<Formula>),
     Or(Vec<Formula>),
     Atom(Literal),
-    /// The body sees one more thread variable. Only in guards.
-    ForallOther {
+    /// All threads that are no parameters, or some. The body sees one more. Only in guards and branches.
+    Others {
+        all: bool,
         variable: String,
         body: Box<Formula>,
     },

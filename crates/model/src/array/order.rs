@@ -148,7 +148,7 @@ fn assume(f: &Formula, t: &Transition, control: &BTreeSet<ArrayIndex>, known: &m
                 _ => true,
             }
         }
-        Formula::Or(_) | Formula::ForallOther { .. } => true,
+        Formula::Or(_) | Formula::Others { .. } => true,
     }
 }
 

@@ -29,14 +29,42 @@ impl Literal {
     }
 }
 
+impl Literal {
+    /// Whether it orders what cells hold that are no numbers.
+    pub fn orders_held(&self) -> bool {
+        let ordered = matches!(self.op, Comparison::Lt | Comparison::Le);
+        let held = |t: &Term| matches!(t, Term::Read(_));
+        ordered && (held(&self.left) || held(&self.right))
+    }
+}
+
 impl Formula {
+    /// The parts of a conjunction.
+    pub fn conjuncts(&self) -> &[Formula] {
+        match self {
+            Formula::And(list) => list,
+            Formula::Or(_) | Formula::Atom(_) | Formula::Others { .. } => {
+                std::slice::from_ref(self)
+            }
+        }
+    }
+
+    /// Whether it speaks of threads that are no parameters.
+    pub fn speaks_of_others(&self) -> bool {
+        match self {
+            Formula::And(list) | Formula::Or(list) => list.iter().any(Formula::speaks_of_others),
+            Formula::Atom(_) => false,
+            Formula::Others { .. } => true,
+        }
+    }
+
     pub fn for_each_literal<'a>(&'a self, visit: &mut dyn FnMut(&'a Literal)) {
         match self {
             Formula::And(fs) | Formula::Or(fs) => {
                 fs.iter().for_each(|f| f.for_each_literal(visit));
             }
             Formula::Atom(l) => visit(l),
-            Formula::ForallOther { body, .. } => body.for_each_literal(visit),
+            Formula::Others { body, .. } => body.for_each_literal(visit),
         }
     }
 
@@ -61,10 +89,7 @@ impl Transition {
 impl ArraySystem {
     /// Every literal, of conditions and of guards and branches.
     pub fn for_each_literal<'a>(&'a self, visit: &mut dyn FnMut(&'a Literal)) {
-        let claims = [&self.init]
-            .into_iter()
-            .chain(&self.bad)
-            .chain(&self.assumed);
+        let claims = self.bad.iter().chain(&self.assumed).chain([&self.init]);
         claims.for_each(|q| q.body.for_each_literal(visit));
         for t in &self.transitions {
             t.guard.for_each_literal(visit);
@@ -103,9 +128,9 @@ impl ArraySystem {
     pub fn may_be_nobody(&self) -> bool {
         let mut found = false;
         self.init.body.for_each_literal(&mut |l| {
-            let thread = |t: &Term| matches!(t, Term::Thread(_));
-            let cell = |t: &Term| matches!(t, Term::Read(_));
-            let both = thread(&l.left) && cell(&l.right) || cell(&l.left) && thread(&l.right);
+            use Term::{Read, Thread};
+            let sides = (&l.left, &l.right);
+            let both = matches!(sides, (Thread(_), Read(_)) | (Read(_), Thread(_)));
             found |= both && l.op == Comparison::Ne;
         });
         found

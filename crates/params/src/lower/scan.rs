@@ -175,7 +175,8 @@ impl Lowering<'_> {
                     out.push(self.each(what, t));
                 }
             }
-            out.push(Formula::ForallOther {
+            out.push(Formula::Others {
+                all: true,
                 variable: "j".into(),
                 body: Box::new(self.each(what, bound)),
             });

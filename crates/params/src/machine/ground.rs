@@ -298,14 +298,18 @@ impl Machine<'_> {
                 Condition::any(list.iter().map(|g| self.condition(g, names, params)))
             }
             Formula::Atom(l) => self.literal(l, names),
-            Formula::ForallOther { body, .. } => {
+            Formula::Others { all, body, .. } => {
                 let others = (1..=self.threads).filter(|t| !names.env[..params].contains(t));
-                Condition::all(others.map(|t| {
+                let each = others.map(|t| {
                     let mut env = names.env.to_vec();
                     env.push(t);
                     let names = Names { env: &env, ..names };
                     self.condition(body, names, params)
-                }))
+                });
+                match all {
+                    true => Condition::all(each),
+                    false => Condition::any(each),
+                }
             }
         }
     }
@@ -359,7 +363,7 @@ impl Machine<'_> {
                             None => Stored::Impossible,
                         },
                     };
-                    (self.condition(&b.condition, names, env.len()), value)
+                    (self.condition(&b.condition, names, args.len()), value)
                 });
                 updates.push(Update {
                     cell: u.cell,

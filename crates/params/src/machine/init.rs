@@ -143,7 +143,7 @@ impl Machine<'_> {
             state.values[position] = *v;
             let mut good = true;
             self.each_choice(&mut |env| {
-                for f in conjuncts(&self.system.init.body) {
+                for f in self.system.init.body.conjuncts() {
                     let mut mine = 0;
                     let mut others = 0;
                     f.for_each_access(&mut |a| {
@@ -188,7 +188,7 @@ impl Machine<'_> {
             buffers: vec![Vec::new(); usize::from(self.threads)],
         };
         self.each_choice(&mut |env| {
-            for f in conjuncts(&self.system.init.body) {
+            for f in self.system.init.body.conjuncts() {
                 let Formula::Atom(l) = f else { continue };
                 if l.op != Comparison::Eq {
                     continue;
@@ -234,14 +234,5 @@ impl Machine<'_> {
             all.push(self.condition(&self.system.init.body, names, env.len()));
         });
         Condition::all(all)
-    }
-}
-
-fn conjuncts(f: &Formula) -> &[Formula] {
-    match f {
-        Formula::And(list) => list,
-        other @ (Formula::Or(_) | Formula::Atom(_) | Formula::ForallOther { .. }) => {
-            std::slice::from_ref(other)
-        }
     }
 }

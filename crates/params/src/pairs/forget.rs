@@ -99,7 +99,11 @@ pub(super) fn visit_reads<'t>(
         Lit::Number(parts, ..) => parts.iter().for_each(|(_, a)| visit(a)),
     };
     guards.iter().flatten().for_each(&mut lit);
-    t.universals.iter().flatten().flatten().for_each(&mut lit);
+    t.universals
+        .iter()
+        .flat_map(|u| &u.body)
+        .flatten()
+        .for_each(&mut lit);
     for u in &t.updates {
         u.keeps.iter().flatten().for_each(&mut lit);
         u.writes.iter().flat_map(|(c, _)| c).for_each(&mut lit);

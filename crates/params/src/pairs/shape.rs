@@ -51,7 +51,7 @@ pub struct Shape {
 impl Shape {
     /// `None` if views say nothing about such systems.
     pub fn new(compiled: &Compiled<'_>, named: bool, witness: Option<Witness>) -> Option<Shape> {
-        if compiled.constants > 0 || compiled.system.cells.len() > 250 {
+        if compiled.constants > 0 || compiled.system.cells.len() > 250 || compiled.is_vague() {
             return None;
         }
         let mut counts = [0; 3];
@@ -170,7 +170,11 @@ impl Shape {
         }
         for t in &compiled.transitions {
             t.guard.iter().flatten().for_each(&mut lit);
-            t.universals.iter().flatten().flatten().for_each(&mut lit);
+            t.universals
+                .iter()
+                .flat_map(|u| &u.body)
+                .flatten()
+                .for_each(&mut lit);
             for u in &t.updates {
                 u.keeps.iter().flatten().for_each(&mut lit);
                 u.writes.iter().flat_map(|(c, _)| c).for_each(&mut lit);

@@ -235,7 +235,7 @@ impl Rules<'_> {
         let actor = t.actor.map(|a| args[usize::from(a)]);
         let all = state.threads(self.shape, args);
         let mut states = vec![state];
-        for dnf in &t.universals {
+        for universal in &t.universals {
             for other in all.iter().filter(|v| !args.contains(v)) {
                 let mut longer = args.to_vec();
                 longer.push(*other);
@@ -246,7 +246,7 @@ impl Rules<'_> {
                         actor,
                         lenient: s.solid(*other).is_none(),
                     };
-                    self.some(s, dnf, env, &mut next);
+                    self.some(s, &universal.body, env, &mut next);
                 }
                 states = next;
             }

@@ -3,8 +3,20 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// A small system as text, so that a failure can be read and kept.
-pub fn random_system(seed: u64, numbers: bool) -> String {
+/// What else a system has.
+#[derive(Clone, Copy, PartialEq)]
+enum More {
+    Nothing,
+    Numbers,
+    /// Guards that speak of two threads at once, or of some for each, and the order of what cells hold.
+    Threads,
+}
+
+/// A small system as text, so that a failure can be read and kept: plain (0), with numbers (1), or with guards and cases
+/// that speak of several threads and of their order (2).
+pub fn random_system(seed: u64, kind: usize) -> String {
+    let more = [More::Nothing, More::Numbers, More::Threads][kind];
+    let numbers = more == More::Numbers;
     let mut r = SmallRng::seed_from_u64(seed);
     let locations = r.random_range(3..=4);
     let names: Vec<String> = (0..locations).map(|i| format!("L{i}")).collect();
@@ -21,6 +33,16 @@ pub fn random_system(seed: u64, numbers: bool) -> String {
     if numbers {
         text += "weak var N : int\narray M[proc] : int\narray Q[proc] : proc\n";
         init += " && N = 0 && M[p] = 0 && Q[p] = p";
+    }
+    if more == More::Threads {
+        text += "weak array W[proc] : proc\narray H[proc] : proc\n";
+        init += " && H[p] = p && A[p] = False";
+        if r.random_bool(0.5) {
+            init += " && W[p] = p";
+        } else if r.random_bool(0.5) {
+            text += "weak var V : proc\n";
+            init += " && V <> p";
+        }
     }
     text += &format!("init (p) {{ {init} }}\n");
     let last = format!("L{}", locations - 1);
@@ -40,7 +62,7 @@ pub fn random_system(seed: u64, numbers: bool) -> String {
             } else {
                 r.random_range(0..locations)
             };
-            text += &random_transition(&mut r, number, from, to, turn, numbers);
+            text += &random_transition(&mut r, number, (from, to), turn, more);
         }
     }
     text
@@ -49,11 +71,11 @@ pub fn random_system(seed: u64, numbers: bool) -> String {
 fn random_transition(
     r: &mut SmallRng,
     number: usize,
-    from: usize,
-    to: usize,
+    (from, to): (usize, usize),
     turn: bool,
-    numbers: bool,
+    more: More,
 ) -> String {
+    let numbers = more == More::Numbers;
     let second = r.random_bool(0.3);
     let mut guard = vec![format!("PC[p] = L{from}")];
     let mut updates = vec![format!("PC[p] := L{to}")];
@@ -114,6 +136,58 @@ fn random_transition(
             7 => guard.push("Q[p] = q".into()),
             8 => guard.push("Q[p] <> q".into()),
             _ => guard.push("N <> 2".into()),
+        }
+    }
+    if more == More::Threads && r.random_bool(0.7) {
+        let held = |r: &mut SmallRng, t: &str| match r.random_range(0..3) {
+            0 => "H[p]".to_string(),
+            1 => "W[p]".to_string(),
+            _ => format!("W[{t}]"),
+        };
+        let order = |r: &mut SmallRng, t: &str| {
+            let op = ["<", "<=", ">", ">="][r.random_range(0..4)];
+            let other = match r.random_range(0..3) {
+                0 => t.to_string(),
+                1 => held(r, t),
+                _ => "p".to_string(),
+            };
+            format!("{} {op} {other}", held(r, t))
+        };
+        match r.random_range(0..8) {
+            0 => guard.push(format!(
+                "(forall_other a. forall_other b. (A[a] = {} || a = b || A[b] = {}))",
+                value(r),
+                value(r)
+            )),
+            1 => guard.push(format!(
+                "(forall a <> b. (A[a] = {} || A[b] = {}))",
+                value(r),
+                value(r)
+            )),
+            2 => guard.push(format!(
+                "(forall a. exists b. (A[b] = {} && a <> b))",
+                value(r)
+            )),
+            3 => guard.push(format!(
+                "(forall_other a. (A[a] = {} || {}))",
+                value(r),
+                order(r, "a")
+            )),
+            4 => guard.push(format!("(forall a. {})", order(r, "a"))),
+            5 => updates.push(format!(
+                "W[j] := case | {} : p | {} : H[p] | _ : W[j]",
+                order(r, "j"),
+                order(r, "j")
+            )),
+            6 => updates.push(format!(
+                "H[j] := case | j = p && {} : p | _ : H[j]",
+                order(r, "p")
+            )),
+            _ => updates.push(format!("W[p] := {}", if second { "q" } else { "p" })),
+        }
+        if second && r.random_bool(0.3) {
+            let stores_h = updates.iter().any(|u| u.starts_with("H["));
+            (!stores_h).then(|| updates.push("H[p] := q".into()));
         }
     }
     if second && r.random_bool(0.3) {

@@ -7,9 +7,12 @@
 //! - *some thread* is a parameter or a thread that is none: one [`Alternative`] for each, the latter
 //!   with one parameter more (parameters are different threads, so nothing is counted twice);
 //! - *all threads* are the parameters and, by `forall_other`, those that are none; in `init`, whose
-//!   parameters stand for all threads already, it is a parameter more;
+//!   parameters stand for all threads already, it is a parameter more; inside of it *some thread* is one of
+//!   the parameters or, by `exists_other`, one that is none;
 //! - a cell that holds a thread is ordered by the thread it holds: `X < p` is *some q with X = q and
-//!   q < p*. (A cell that holds nobody is in no order.)
+//!   q < p*. (A cell that holds nobody is in no order.) Below *all threads* and in conditions of a `case` that
+//!   thread is chosen for the whole transition, if only parameters say which cell it is ([`Held`]); else the order
+//!   is left to the system ([`Plain::Ordered`]), with what follows for each thread.
 
 use super::tree::{Expr, Factor, FenceWord, Name, Op, Predicate, Quantifier, Term};
 use crate::Diagnostic;
@@ -20,7 +23,10 @@ pub enum Plain {
     And(Vec<Plain>),
     Or(Vec<Plain>),
     Compare(Term, Op, Term, Span),
-    ForallOther(Name, Box<Plain>),
+    /// The order of cells that hold threads.
+    Ordered(Term, Op, Term, Span),
+    /// Of the threads that are no parameters all, or some.
+    Others(bool, Name, Box<Plain>),
     Fence(FenceWord, Option<Name>, Span),
 }
 
@@ -29,6 +35,14 @@ pub enum Plain {
 pub struct Alternative {
     pub extra: Vec<Name>,
     pub body: Plain,
+    pub held: Vec<Held>,
+}
+
+/// A cell and the thread in it, if there is one.
+#[derive(Clone, Debug)]
+pub struct Held {
+    cell: Term,
+    pub thread: Option<Name>,
 }
 
 /// Where a formula stands.
@@ -38,8 +52,9 @@ pub enum Place {
     Init,
     /// Parameters stand for some different threads.
     Some,
-    /// Nothing can be added to what is in scope.
-    Condition,
+    /// Nothing can be added to what is in scope. So many names are parameters that were written, and so many are
+    /// parameters.
+    Condition(usize, usize),
 }
 
 /// Larger formulas nobody writes; predicates within predicates can make them.
@@ -56,7 +71,13 @@ pub struct Plainer<'a> {
     /// Whether a name is a cell that holds threads.
     pub holds_threads: &'a dyn Fn(&str) -> bool,
     pub place: Place,
+    /// Cells may hold nobody.
+    pub nobody: bool,
+    /// Cells whose thread is chosen, or is to be.
+    pub held: Vec<Held>,
     parts: usize,
+    /// How many of the names in scope are parameters, when all are chosen.
+    params: usize,
     /// How many of the names in scope are parameters that were written: `_other` means none of them.
     written: usize,
     /// Variables bound so far.
@@ -70,6 +91,8 @@ enum Normal {
     And(Vec<Normal>),
     Or(Vec<Normal>),
     Compare(Term, Op, Term, Span),
+    /// A cell that holds threads is one of the two at least.
+    Ordered(Term, Op, Term, Span),
     Quantified(Quantifier, Vec<Name>, Box<Normal>),
     Fence(FenceWord, Option<Name>, Span),
 }
@@ -125,7 +148,10 @@ impl<'a> Plainer<'a> {
             predicates,
             holds_threads,
             place,
+            nobody: false,
+            held: Vec::new(),
             parts: 0,
+            params: usize::MAX,
             written: 0,
             bound: 0,
         }
@@ -138,26 +164,96 @@ impl<'a> Plainer<'a> {
             Place::Init => {
                 let mut extra = Vec::new();
                 let body = self.for_all(normal, scope, &mut extra)?;
-                Ok(vec![Alternative { extra, body }])
+                let held = Vec::new();
+                Ok(vec![Alternative { extra, body, held }])
             }
-            Place::Condition => {
-                if let Some(span) = quantified(&normal) {
-                    let hint = "split the transition and say it in `requires`";
-                    let message = "a case condition cannot speak of all threads or of some thread";
-                    return refuse(span, message, hint);
-                }
-                let (extra, body) = (Vec::new(), self.without_some(normal, scope)?);
-                Ok(vec![Alternative { extra, body }])
+            Place::Condition(written, params) => {
+                (self.written, self.params) = (written, params);
+                let (extra, held) = (Vec::new(), Vec::new());
+                let body = self.without_some(normal, scope)?;
+                Ok(vec![Alternative { extra, body, held }])
             }
             Place::Some => {
                 self.written = scope.len();
-                let ways = self.ways(normal, scope)?.into_iter();
+                self.choose(&normal, false);
+                let chosen = self.held.clone().into_iter();
+                let chosen: Vec<Normal> = chosen.map(|h| self.chosen(h.cell)).collect();
+                let whole = joined(&[normal], &chosen);
+                let ways = self.ways(Normal::And(whole), scope)?.into_iter();
                 let ways = ways.map(|(extra, body)| {
-                    let body = self.without_some(body, &joined(scope, &extra))?;
-                    Ok(Alternative { extra, body })
+                    let scope = joined(scope, &extra);
+                    for h in &mut self.held {
+                        h.thread = thread_in(&body, &h.cell, &scope);
+                    }
+                    self.params = scope.len();
+                    let body = self.without_some(body, &scope)?;
+                    let held = self.held.clone();
+                    Ok(Alternative { extra, body, held })
                 });
                 ways.collect()
             }
+        }
+    }
+
+    /// The cells that parameters name and whose order a condition of a `case` needs: a guard has to choose
+    /// the threads in them.
+    pub fn needed(&mut self, condition: &Expr, params: &[Name]) -> Result<()> {
+        let normal = self.normal(condition, false, &Vec::new(), 0)?;
+        let before = self.held.len();
+        self.choose(&normal, true);
+        let of_params = |h: &Held| index(&h.cell).all(|n| params.iter().any(|p| p.text == n.text));
+        let new = self.held.split_off(before);
+        self.held.extend(new.into_iter().filter(of_params));
+        Ok(())
+    }
+
+    /// Notes the cells whose order matters where no parameter can be added, and that nothing bound names.
+    fn choose(&mut self, n: &Normal, fixed: bool) {
+        match n {
+            Normal::And(list) | Normal::Or(list) => {
+                list.iter().for_each(|n| self.choose(n, fixed));
+            }
+            Normal::Quantified(quantifier, _, body) => self.choose(body, fixed || quantifier.all),
+            Normal::Ordered(l, _, r, _) if fixed => {
+                for cell in [l, r] {
+                    let free = index(cell).all(|n| !n.text.contains(BOUND));
+                    if free && self.holds(cell) && !self.held.iter().any(|h| same(&h.cell, cell)) {
+                        self.held.push(Held {
+                            cell: cell.clone(),
+                            thread: None,
+                        });
+                    }
+                }
+            }
+            Normal::Ordered(..) | Normal::Compare(..) | Normal::Fence(..) => {}
+        }
+    }
+
+    /// Some thread is in the cell; or none, if there may be none.
+    fn chosen(&mut self, cell: Term) -> Normal {
+        let mut ways = vec![self.is_some(false, &cell)];
+        if self.nobody {
+            ways.push(self.is_some(true, &cell));
+        }
+        Normal::Or(ways)
+    }
+
+    /// The cell holds some thread, or (`none`) no thread.
+    fn is_some(&mut self, none: bool, cell: &Term) -> Normal {
+        let q = self.bind(&called_q(cell.span));
+        let op = if none { Op::Ne } else { Op::Eq };
+        let body = Normal::Compare(of_name(&q), op, cell.clone(), cell.span);
+        let quantifier = Quantifier {
+            all: none,
+            other: false,
+        };
+        Normal::Quantified(quantifier, vec![q], Box::new(body))
+    }
+
+    fn holds(&self, t: &Term) -> bool {
+        match &t.parts[..] {
+            [(1, Factor::Named { name, .. })] => (self.holds_threads)(&name.text),
+            _ => false,
         }
     }
 
@@ -301,42 +397,77 @@ impl<'a> Plainer<'a> {
         self.normal(&predicate.body, negated, &inner, depth + 1)
     }
 
-    /// An order between cells that hold threads is one between threads.
-    fn ordered(&mut self, l: Term, op: Op, r: Term, span: Span) -> Normal {
-        let cells = self.holds_threads;
-        let holds = |t: &Term| match &t.parts[..] {
-            [(1, Factor::Named { name, .. })] => cells(&name.text),
-            _ => false,
-        };
-        if !op.orders() || self.place != Place::Some || !(holds(&l) || holds(&r)) {
-            return Normal::Compare(l, op, r, span);
+    fn ordered(&self, l: Term, op: Op, r: Term, span: Span) -> Normal {
+        match op.orders() && self.place != Place::Init && (self.holds(&l) || self.holds(&r)) {
+            true => Normal::Ordered(l, op, r, span),
+            false => Normal::Compare(l, op, r, span),
         }
+    }
+
+    /// An order between cells that hold threads is one between threads: between some that are in them, or (`all`)
+    /// between all that are.
+    fn between(&mut self, all: bool, [l, r]: [Term; 2], op: Op, span: Span) -> Normal {
         let (mut variables, mut parts) = (Vec::new(), Vec::new());
+        let equal = if all { Op::Ne } else { Op::Eq };
         let mut bound = |t: Term| {
-            if !holds(&t) {
+            if !self.holds(&t) {
                 return t;
             }
-            let q = self.bind(&Name {
-                text: "q".into(),
-                span: t.span,
-            });
+            let q = self.bind(&called_q(t.span));
             let thread = of_name(&q);
-            parts.push(Normal::Compare(thread.clone(), Op::Eq, t, span));
+            parts.push(Normal::Compare(thread.clone(), equal, t, span));
             variables.push(q);
             thread
         };
         let (l, r) = (bound(l), bound(r));
         parts.push(Normal::Compare(l, op, r, span));
-        let some = Quantifier {
-            all: false,
-            other: false,
+        let quantifier = Quantifier { all, other: false };
+        let body = match all {
+            true => Normal::Or(parts),
+            false => Normal::And(parts),
         };
         // Both cells may hold the same thread: one quantifier for each.
-        variables
+        variables.into_iter().fold(body, |body, variable| {
+            Normal::Quantified(quantifier, vec![variable], Box::new(body))
+        })
+    }
+
+    /// The order where no parameter can be added.
+    fn fixed_order(
+        &mut self,
+        l: Term,
+        op: Op,
+        r: Term,
+        span: Span,
+        scope: &[Name],
+    ) -> Result<Plain> {
+        let put = |t: Term| {
+            let known = self.held.iter().find(|h| same(&h.cell, &t));
+            known.map_or(Some(t), |h| h.thread.as_ref().map(of_name))
+        };
+        let (Some(l), Some(r)) = (put(l), put(r)) else {
+            // Nobody is in no order.
+            return Ok(Plain::Or(Vec::new()));
+        };
+        let cells: Vec<Term> = [&l, &r]
             .into_iter()
-            .fold(Normal::And(parts), |body, variable| {
-                Normal::Quantified(some, vec![variable], Box::new(body))
-            })
+            .filter(|t| self.holds(t))
+            .cloned()
+            .collect();
+        if cells.is_empty() {
+            return Ok(Plain::Compare(l, op, r, span));
+        }
+        let mut parts = vec![Plain::Ordered(l.clone(), op, r.clone(), span)];
+        // Conditions of a `case` are negated, too: there it would be of no use.
+        if !matches!(self.place, Place::Condition(..)) {
+            let each = self.between(true, [l, r], op, span);
+            parts.push(self.without_some(each, scope)?);
+        }
+        for cell in if self.nobody { &cells[..] } else { &[] } {
+            let somebody = self.is_some(false, cell);
+            parts.push(self.without_some(somebody, scope)?);
+        }
+        Ok(Plain::And(parts))
     }
 
     /// In `init`: universal quantifiers become parameters, which stand for all threads, equal ones too.
@@ -344,7 +475,9 @@ impl<'a> Plainer<'a> {
         Ok(match n {
             Normal::And(list) => Plain::And(self.for_all_of(list, scope, extra)?),
             Normal::Or(list) => Plain::Or(self.for_all_of(list, scope, extra)?),
-            Normal::Compare(l, op, r, span) => Plain::Compare(l, op, r, span),
+            Normal::Compare(l, op, r, span) | Normal::Ordered(l, op, r, span) => {
+                Plain::Compare(l, op, r, span)
+            }
             Normal::Fence(kind, thread, span) => Plain::Fence(kind, thread, span),
             Normal::Quantified(quantifier, variables, body) => {
                 let span = variables[0].span;
@@ -423,6 +556,10 @@ impl<'a> Plainer<'a> {
             Normal::Quantified(quantifier, variables, body) => {
                 self.some(quantifier, &variables, *body, scope)?
             }
+            Normal::Ordered(l, op, r, span) => {
+                let some = self.between(false, [l, r], op, span);
+                self.ways(some, scope)?
+            }
             Normal::Compare(..) | Normal::Fence(..) => Vec::new(),
         };
         if found.len() > MOST_ALTERNATIVES {
@@ -445,14 +582,6 @@ impl<'a> Plainer<'a> {
         scope: &[Name],
     ) -> Result<Vec<Way>> {
         let span = variables[0].span;
-        if quantifier.all {
-            let hint = "say it with parameters, or for one thread at a time";
-            return refuse(
-                span,
-                "for all threads there is some thread: not treated",
-                hint,
-            );
-        }
         let mut choices: Vec<(Vec<Name>, Vec<Name>)> = vec![(Vec::new(), Vec::new())];
         for v in variables {
             let mut next = Vec::new();
@@ -490,13 +619,14 @@ impl<'a> Plainer<'a> {
 
     /// The threads in scope that a quantifier speaks of.
     fn known<'s>(&self, quantifier: Quantifier, scope: &'s [Name]) -> &'s [Name] {
+        let params = &scope[..self.params.min(scope.len())];
         match quantifier.other {
-            true => &scope[self.written..],
-            false => scope,
+            true => &params[self.written..],
+            false => params,
         }
     }
 
-    /// Universal quantifiers: parameters one by one, and all other threads.
+    /// Quantifiers: parameters one by one, and all (or some) other threads.
     fn without_some(&mut self, n: Normal, scope: &[Name]) -> Result<Plain> {
         Ok(match n {
             Normal::And(list) => Plain::And(self.each_without_some(list, scope)?),
@@ -505,31 +635,26 @@ impl<'a> Plainer<'a> {
                 self.count(span)?;
                 Plain::Compare(l, op, r, span)
             }
+            Normal::Ordered(l, op, r, span) => self.fixed_order(l, op, r, span, scope)?,
             Normal::Fence(kind, thread, span) => Plain::Fence(kind, thread, span),
             Normal::Quantified(quantifier, variables, body) => {
-                let pairs = "all pairs of threads cannot be meant here";
-                let hint = "one thread that is no parameter at a time";
-                let [variable] = &variables[..] else {
-                    return refuse(variables[0].span, pairs, hint);
-                };
+                let (variable, body) = one_by_one(quantifier, &variables, *body);
                 let mut parts = Vec::new();
                 for known in self.known(quantifier, scope) {
                     let meanings = vec![(variable.text.clone(), of_name(known))];
-                    let body = rename((*body).clone(), &meanings)?;
+                    let body = rename(body.clone(), &meanings)?;
                     parts.push(self.without_some(body, scope)?);
                 }
-                let name = called(variable, |text| scope.iter().any(|n| n.text == text));
+                let name = called(&variable, |text| scope.iter().any(|n| n.text == text));
                 let mut inner = scope.to_vec();
                 inner.push(name.clone());
-                let body = rename(*body, &vec![(variable.text.clone(), of_name(&name))])?;
+                let body = rename(body, &vec![(variable.text.clone(), of_name(&name))])?;
                 let body = self.without_some(body, &inner)?;
-                if speaks_of_others(&body) {
-                    return refuse(variable.span, pairs, hint);
-                }
-                parts.push(Plain::ForallOther(name, Box::new(body)));
-                match parts.len() {
-                    1 => parts.remove(0),
-                    _ => Plain::And(parts),
+                parts.push(Plain::Others(quantifier.all, name, Box::new(body)));
+                match (parts.len(), quantifier.all) {
+                    (1, _) => parts.remove(0),
+                    (_, true) => Plain::And(parts),
+                    (_, false) => Plain::Or(parts),
                 }
             }
         })
@@ -564,26 +689,80 @@ fn joined<T: Clone>(some: &[T], more: &[T]) -> Vec<T> {
 fn splits(n: &Normal) -> bool {
     match n {
         Normal::And(list) => list.iter().any(splits),
-        Normal::Or(list) => list.iter().any(|n| quantified(n).is_some()),
-        Normal::Quantified(quantifier, _, body) => !quantifier.all || splits(body),
+        Normal::Or(list) => list.iter().any(quantified),
+        Normal::Quantified(quantifier, ..) => !quantifier.all,
+        Normal::Ordered(..) => true,
         Normal::Compare(..) | Normal::Fence(..) => false,
     }
 }
 
-/// Where the first quantifier is.
-fn quantified(n: &Normal) -> Option<Span> {
+/// Whether threads are meant that have no name.
+fn quantified(n: &Normal) -> bool {
     match n {
-        Normal::And(list) | Normal::Or(list) => list.iter().find_map(quantified),
-        Normal::Quantified(_, variables, _) => variables.first().map(|v| v.span),
-        Normal::Compare(..) | Normal::Fence(..) => None,
+        Normal::And(list) | Normal::Or(list) => list.iter().any(quantified),
+        Normal::Quantified(..) | Normal::Ordered(..) => true,
+        Normal::Compare(..) | Normal::Fence(..) => false,
     }
 }
 
-fn speaks_of_others(p: &Plain) -> bool {
-    match p {
-        Plain::And(list) | Plain::Or(list) => list.iter().any(speaks_of_others),
-        Plain::ForallOther(..) => true,
-        Plain::Compare(..) | Plain::Fence(..) => false,
+/// The first variable, and what is said of it: for all (or some) threads that the others may be, which are
+/// different from it.
+fn one_by_one(quantifier: Quantifier, variables: &[Name], body: Normal) -> (Name, Normal) {
+    let (first, rest) = (variables[0].clone(), &variables[1..]);
+    if rest.is_empty() {
+        return (first, body);
+    }
+    let op = if quantifier.all { Op::Eq } else { Op::Ne };
+    let apart = |v: &Name| Normal::Compare(of_name(&first), op, of_name(v), v.span);
+    let parts = joined(&rest.iter().map(apart).collect::<Vec<_>>(), &[body]);
+    let body = match quantifier.all {
+        true => Normal::Or(parts),
+        false => Normal::And(parts),
+    };
+    let inner = Normal::Quantified(quantifier, rest.to_vec(), Box::new(body));
+    (first, inner)
+}
+
+fn called_q(span: Span) -> Name {
+    Name {
+        text: "q".into(),
+        span,
+    }
+}
+
+/// The threads that name a cell, its reader among them.
+fn index(cell: &Term) -> impl Iterator<Item = &Name> {
+    cell.parts.iter().flat_map(|(_, f)| match f {
+        Factor::Named { reader, index, .. } => index.iter().chain(reader).collect(),
+        Factor::Number(_) | Factor::Real(..) => Vec::new(),
+    })
+}
+
+/// Whether both are one and the same cell, or name.
+fn same(a: &Term, b: &Term) -> bool {
+    let name = |t: &Term| match &t.parts[..] {
+        [(1, Factor::Named { name, .. })] => Some(name.text.clone()),
+        _ => None,
+    };
+    let names = |t: &Term| index(t).map(|n| n.text.clone()).collect::<Vec<_>>();
+    name(a).is_some() && name(a) == name(b) && names(a) == names(b)
+}
+
+/// The thread in scope that is in the cell, as the formula says.
+fn thread_in(n: &Normal, cell: &Term, scope: &[Name]) -> Option<Name> {
+    match n {
+        Normal::And(list) => list.iter().find_map(|n| thread_in(n, cell, scope)),
+        Normal::Compare(l, Op::Eq, r, _) => {
+            let sides = [(l, r), (r, l)].into_iter();
+            let mut threads = sides.filter(|(_, b)| same(b, cell)).map(|(a, _)| a);
+            let known = |n: &&Name| scope.iter().any(|s| s.text == n.text);
+            threads.find_map(|a| as_name(a).filter(known).cloned())
+        }
+        Normal::Or(_)
+        | Normal::Compare(..)
+        | Normal::Ordered(..)
+        | Normal::Quantified(..)
+        | Normal::Fence(..) => None,
     }
 }
 
@@ -598,6 +777,9 @@ fn rename(n: Normal, meanings: &Meanings) -> Result<Normal> {
         Normal::Or(list) => Normal::Or(each(list)?),
         Normal::Compare(l, op, r, span) => {
             Normal::Compare(put_in(&l, meanings)?, op, put_in(&r, meanings)?, span)
+        }
+        Normal::Ordered(l, op, r, span) => {
+            Normal::Ordered(put_in(&l, meanings)?, op, put_in(&r, meanings)?, span)
         }
         Normal::Fence(kind, thread, span) => {
             let thread = thread.as_ref().map(|t| renamed(t, meanings)).transpose()?;

@@ -3,7 +3,7 @@
 mod terms;
 
 use super::names::Names;
-use super::plain::{Alternative, Place, Plain, Plainer};
+use super::plain::{Alternative, Held, Place, Plain, Plainer};
 use super::tree::{self, Expr, Factor, File, Name, Predicate, Right};
 use crate::Diagnostic;
 use crate::diagnostics::nearest;
@@ -72,9 +72,18 @@ struct Resolver<'d> {
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
+/// How parameters are called that only the guard binds, so that no update means them.
+const UNWRITTEN: char = '·';
+
 /// Threads in scope, and what may be said there.
+#[derive(Default)]
 struct Scope {
     names: Vec<String>,
+    /// How many of them are parameters that were written, and how many are parameters.
+    written: usize,
+    params: usize,
+    /// Cells whose thread was chosen.
+    held: Vec<Held>,
     /// `p @ X` must name this thread, if there is one.
     actor: Option<u8>,
     readers: bool,
@@ -238,13 +247,26 @@ impl Resolver<'_> {
     }
 
     /// The ways in which a formula can hold; none if it is wrong.
-    fn ways(&mut self, e: &Expr, scope: &[Name], place: Place) -> Vec<Alternative> {
+    fn ways(
+        &mut self,
+        e: &Expr,
+        scope: &[Name],
+        place: Place,
+        also: (Vec<Held>, &[&Expr]),
+    ) -> Vec<Alternative> {
         let (names, system) = (&self.names, &self.system);
         let holds_threads = |name: &str| {
             let cell = names.cell(name).and_then(|c| system.cells.get(c));
             cell.is_some_and(|c| c.ty == CellType::Thread)
         };
         let mut plainer = Plainer::new(self.predicates, &holds_threads, place);
+        plainer.nobody = system.may_be_nobody();
+        let conditions;
+        (plainer.held, conditions) = also;
+        for c in conditions {
+            // What is wrong in it is told when it is read.
+            let _ = plainer.needed(c, scope);
+        }
         plainer.alternatives(e, scope).unwrap_or_else(|d| {
             self.diagnostics.push(*d);
             Vec::new()
@@ -256,15 +278,15 @@ impl Resolver<'_> {
             "init" => Place::Init,
             _ => Place::Some,
         };
-        let ways = self.ways(&b.body, &b.params, place);
+        let ways = self.ways(&b.body, &b.params, place, (Vec::new(), &[]));
         ways.iter()
             .map(|way| {
                 let names: Vec<Name> = b.params.iter().chain(&way.extra).cloned().collect();
                 let params = self.params(&names);
                 let scope = Scope {
                     names: params.clone(),
-                    actor: None,
                     readers: what != "init",
+                    ..Scope::default()
                 };
                 let mut fence = None;
                 let body = self.formula(&way.body, &scope, &mut fence, false);
@@ -282,13 +304,13 @@ impl Resolver<'_> {
 
     /// One for each way in which the guard can hold.
     fn transition(&mut self, t: &tree::Transition) -> Vec<Transition> {
-        let ways = match &t.guard {
-            Some(guard) => self.ways(guard, &t.params, Place::Some),
-            None => vec![Alternative {
-                extra: Vec::new(),
-                body: Plain::And(Vec::new()),
-            }],
-        };
+        let updates = t.updates.iter().flat_map(|u| match &u.value {
+            tree::UpdateValue::Plain(_) => &[][..],
+            tree::UpdateValue::Case(list) => &list[..],
+        });
+        let conditions: Vec<&Expr> = updates.filter_map(|(c, _)| c.as_ref()).collect();
+        let guard = t.guard.as_ref().unwrap_or(&Expr::Truth(true));
+        let ways = self.ways(guard, &t.params, Place::Some, (Vec::new(), &conditions));
         let numbered = ways.iter().enumerate();
         let all = numbered.map(|(i, way)| {
             let mut one = self.one_transition(t, way);
@@ -310,6 +332,9 @@ impl Resolver<'_> {
         let actor = t.bracketed.or(named).or(first).map(|i| i as u8);
         let mut scope = Scope {
             names: params.clone(),
+            written: t.params.len(),
+            params: params.len(),
+            held: way.held.clone(),
             actor,
             readers: true,
         };
@@ -318,7 +343,13 @@ impl Resolver<'_> {
         // What the guard binds means nothing in updates, which may bind the same name.
         let bound: Vec<&Name> = t.updates.iter().flat_map(|u| &u.index).collect();
         for i in t.params.len()..params.len() {
-            scope.names[i].clear();
+            scope.names[i] = format!("{UNWRITTEN}{i}");
+            for h in &mut scope.held {
+                let thread = h.thread.as_mut().filter(|n| n.text == names[i].text);
+                thread
+                    .into_iter()
+                    .for_each(|n| n.text.clone_from(&scope.names[i]));
+            }
             while bound.iter().any(|n| n.text == params[i]) || params[..i].contains(&params[i]) {
                 params[i] += "_2";
             }
@@ -395,8 +426,8 @@ impl Resolver<'_> {
         }
         let inner = Scope {
             names,
-            actor: scope.actor,
-            readers: scope.readers,
+            held: scope.held.clone(),
+            ..*scope
         };
         let mut branches = Vec::new();
         match &u.value {
@@ -435,9 +466,11 @@ impl Resolver<'_> {
             text: text.clone(),
             span: Span::NONE,
         });
-        let ways = self.ways(c, &names.collect::<Vec<_>>(), Place::Condition);
+        let place = Place::Condition(scope.written, scope.params);
+        let names: Vec<Name> = names.collect();
+        let ways = self.ways(c, &names, place, (scope.held.clone(), &[]));
         match ways.first() {
-            Some(way) => self.formula(&way.body, scope, fence, false),
+            Some(way) => self.formula(&way.body, scope, fence, true),
             None => Formula::TRUE,
         }
     }
@@ -523,8 +556,10 @@ fn named_actor<'t>(t: &'t tree::Transition, guard: &'t Plain) -> Option<&'t Name
     fn in_formula(e: &Plain) -> Option<&Name> {
         match e {
             Plain::And(l) | Plain::Or(l) => l.iter().find_map(in_formula),
-            Plain::Compare(a, _, b, _) => in_term(a).or_else(|| in_term(b)),
-            Plain::ForallOther(_, b) => in_formula(b),
+            Plain::Compare(a, _, b, _) | Plain::Ordered(a, _, b, _) => {
+                in_term(a).or_else(|| in_term(b))
+            }
+            Plain::Others(_, _, b) => in_formula(b),
             Plain::Fence(_, t, _) => t.as_ref(),
         }
     }

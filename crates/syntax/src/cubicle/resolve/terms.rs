@@ -2,7 +2,7 @@
 
 use super::super::plain::Plain;
 use super::super::tree::{self, Factor, FenceWord, Name, Op};
-use super::{Resolver, Scope, Typed};
+use super::{Resolver, Scope, Typed, UNWRITTEN};
 use crate::Diagnostic;
 use std::collections::HashMap;
 use wattle_model::Span;
@@ -35,7 +35,7 @@ impl Resolver<'_> {
             let d = Diagnostic::error(name.span, format!("unknown thread `{}`", name.text))
                 .expected("a parameter, a bound variable or a constant such as `#1`");
             let known = scope.names.iter().map(String::as_str);
-            let d = self.hinted(d, &name.text, known.filter(|n| !n.is_empty()));
+            let d = self.hinted(d, &name.text, known.filter(|n| !n.starts_with(UNWRITTEN)));
             self.diagnostics.push(d);
         }
         found.map(|i| ThreadTerm::Param(i as u8))
@@ -64,18 +64,18 @@ impl Resolver<'_> {
         e: &Plain,
         scope: &Scope,
         fence: &mut Option<FenceKind>,
-        top: bool,
+        others: bool,
     ) -> Formula {
         match e {
             Plain::And(list) => {
-                let parts = list.iter().map(|p| self.formula(p, scope, fence, top));
+                let parts = list.iter().map(|p| self.formula(p, scope, fence, others));
                 Formula::And(parts.filter(|f| !f.is_true()).collect::<Vec<_>>()).simplified()
             }
             Plain::Or(list) => {
                 let mut inner = None;
                 let parts: Vec<_> = list
                     .iter()
-                    .map(|p| self.formula(p, scope, &mut inner, false))
+                    .map(|p| self.formula(p, scope, &mut inner, others))
                     .collect();
                 if inner.is_some() {
                     let span = first_span(e);
@@ -97,8 +97,8 @@ impl Resolver<'_> {
                 *fence = Some(fence.map_or(kind, |f| f.min(kind)));
                 Formula::TRUE
             }
-            Plain::ForallOther(variable, body) => {
-                if !top {
+            Plain::Others(all, variable, body) => {
+                if !others {
                     self.diagnostics.push(
                         Diagnostic::error(variable.span, "all threads cannot be meant here")
                             .hint("only `requires` and `init` can say something of all threads"),
@@ -108,19 +108,26 @@ impl Resolver<'_> {
                 names.push(variable.text.clone());
                 let inner = Scope {
                     names,
-                    actor: scope.actor,
-                    readers: scope.readers,
+                    held: Vec::new(),
+                    ..*scope
                 };
-                let body = self.formula(body, &inner, fence, false);
-                if body.is_true() {
+                let before = *fence;
+                let body = self.formula(body, &inner, fence, others);
+                if !all && *fence != before {
+                    let message = "a fence belongs to the transition, not to some thread";
+                    self.error(variable.span, message);
+                }
+                if body.is_true() && *all {
                     return body;
                 }
-                Formula::ForallOther {
+                Formula::Others {
+                    all: *all,
                     variable: variable.text.clone(),
                     body: Box::new(body),
                 }
             }
-            Plain::Compare(l, op, r, span) => self.compare(l, *op, r, *span, scope),
+            Plain::Compare(l, op, r, span) => self.compare(l, *op, r, *span, scope, false),
+            Plain::Ordered(l, op, r, span) => self.compare(l, *op, r, *span, scope, true),
         }
     }
 
@@ -131,6 +138,7 @@ impl Resolver<'_> {
         r: &tree::Term,
         span: Span,
         scope: &Scope,
+        held: bool,
     ) -> Formula {
         let (l, r, op) = match op {
             Op::Gt => (r, l, Comparison::Lt),
@@ -178,7 +186,7 @@ impl Resolver<'_> {
         let numbers = matches!(ty, CellType::Int | CellType::Real);
         if ordered && ty == CellType::Thread {
             let both = matches!((&left, &right), (Term::Thread(_), Term::Thread(_)));
-            if !both {
+            if !both && !held {
                 self.diagnostics.push(
                     Diagnostic::error(
                         span,
@@ -359,7 +367,7 @@ fn merged(parts: Vec<(i64, Access)>, constant: i64) -> Term {
 fn first_span(e: &Plain) -> Span {
     match e {
         Plain::And(l) | Plain::Or(l) => l.first().map_or(Span::NONE, first_span),
-        Plain::Compare(_, _, _, s) | Plain::Fence(_, _, s) => *s,
-        Plain::ForallOther(v, _) => v.span,
+        Plain::Compare(_, _, _, s) | Plain::Ordered(_, _, _, s) | Plain::Fence(_, _, s) => *s,
+        Plain::Others(_, v, _) => v.span,
     }
 }
