@@ -5,7 +5,8 @@
 //! three times slower, so no engine gets more: all of them together cost little more than the plan.
 //! Where the plan gave up without an answer, every engine gets the limit of the row. Processor time is that of the
 //! process, audits included, and [`FLOOR`] of it is granted to the plan in every row: starting a race
-//! costs something whoever wins it. What looks bad is measured again, because a busy machine can make
+//! costs something whoever wins it. An engine that proves something under a condition where the plan needs none does not
+//! say as much and is not compared. What looks bad is measured again, because a busy machine can make
 //! anything look bad once.
 
 use crate::sink::Sink;
@@ -247,14 +248,18 @@ fn engines(asked: &Asked<'_>) -> Vec<&'static str> {
     }
 }
 
-/// Who decides it, if somebody does.
-fn answer(asked: &Asked<'_>, options: &Options, control: &Control<'_>) -> Option<&'static str> {
+/// Who decides it, if somebody does, and whether without taking anything for granted.
+fn answer(
+    asked: &Asked<'_>,
+    options: &Options,
+    control: &Control<'_>,
+) -> Option<(&'static str, bool)> {
     let outcome = plan::run(*asked, options, control).ok()?;
-    let decided = matches!(
-        outcome.judged.verdict,
-        Verdict::Holds { .. } | Verdict::HoldsIf { .. } | Verdict::Violated { .. }
-    );
-    decided.then_some(outcome.engine)
+    match outcome.judged.verdict {
+        Verdict::Holds { .. } | Verdict::Violated { .. } => Some((outcome.engine, true)),
+        Verdict::HoldsIf { .. } => Some((outcome.engine, false)),
+        Verdict::Bounded { .. } | Verdict::Undecided { .. } => None,
+    }
 }
 
 fn measure(asked: &Asked<'_>, engine: Option<&'static str>, limit: Duration) -> Measured {
@@ -264,13 +269,14 @@ fn measure(asked: &Asked<'_>, engine: Option<&'static str>, limit: Duration) -> 
         ..Options::default()
     };
     let over = AtomicBool::new(false);
-    let (by, took) = resources::timed(limit, &over, || {
+    let (found, took) = resources::timed(limit, &over, || {
         let flags = [&over];
         answer(asked, &options, &Control::unlimited().with_cancel(&flags))
     });
     Measured {
         asked: engine,
-        by,
+        by: found.map(|(by, _)| by),
+        sure: found.is_some_and(|(_, sure)| sure),
         took,
     }
 }
@@ -280,6 +286,8 @@ fn measure(asked: &Asked<'_>, engine: Option<&'static str>, limit: Duration) -> 
 struct Measured {
     asked: Option<&'static str>,
     by: Option<&'static str>,
+    /// Nothing is taken for granted.
+    sure: bool,
     took: Duration,
 }
 
@@ -303,7 +311,8 @@ impl Row {
         let nobody = auto.by.is_some() && auto.took <= FLOOR;
         let engines = if nobody { Vec::new() } else { engines(&asked) };
         let alone = engines.into_iter().map(|e| measure(&asked, Some(e), limit));
-        let decided = alone.filter(|m| m.by.is_some());
+        // A proof with a condition is less than what the plan has found.
+        let decided = alone.filter(|m| m.by.is_some() && m.sure >= auto.sure);
         let (model, question) = match asked {
             Asked::Fixed(task) => (task.model, task.question),
             Asked::Open(task) => (task.model, task.question),

@@ -385,14 +385,26 @@ impl Persistent {
         unit
     }
 
-    /// The smallest closed set with the members given.
-    fn close(&self, units: &[Unit], start: Chosen) -> Chosen {
+    /// The smallest closed set with the members given, and how many moves it has; none if one is seen or there are as many
+    /// as that.
+    fn close(
+        &self,
+        units: &[Unit],
+        offers: &[Offer],
+        start: Chosen,
+        too_many: u32,
+    ) -> Option<(u32, Chosen)> {
         let mut all = start;
         let mut work = start;
+        let mut moves = 0;
         loop {
             let (t, next) = if work.steps != 0 {
                 let t = work.steps.trailing_zeros() as usize;
                 work.steps &= work.steps - 1;
+                moves += offers[t].steps;
+                if offers[t].seen_steps || moves >= too_many {
+                    return None;
+                }
                 if units[t].waits && units[t].pends && !all.drains_of(t) {
                     all.drains |= 1 << t;
                     work.drains |= 1 << t;
@@ -401,13 +413,17 @@ impl Persistent {
             } else if work.drains != 0 {
                 let t = work.drains.trailing_zeros() as usize;
                 work.drains &= work.drains - 1;
+                moves += offers[t].drains;
+                if offers[t].seen_drains || moves >= too_many {
+                    return None;
+                }
                 let next = Touched {
                     reads: self.lock,
                     writes: units[t].heads,
                 };
                 (t, next)
             } else {
-                return all;
+                return Some((moves, all));
             };
             if next == Touched::default() {
                 continue;
@@ -476,26 +492,12 @@ impl Persistent {
             let step = (offers[t].steps > 0 && (choice || !self.only_choices)).then_some(step);
             let drain = (offers[t].drains > 0 && !self.only_choices).then_some(drain);
             for seed in [step, drain].into_iter().flatten() {
-                let all = self.close(units, seed);
-                let mut moves = 0;
-                let mut seen = false;
-                for (t, offer) in offers.iter().enumerate() {
-                    if all.steps_of(t) {
-                        moves += offer.steps;
-                        seen |= offer.seen_steps;
-                    }
-                    if all.drains_of(t) {
-                        moves += offer.drains;
-                        seen |= offer.seen_drains;
-                    }
+                let too_many = best.map_or(everything, |(least, _)| least);
+                let closed = self.close(units, offers, seed, too_many);
+                if let Some((1, all)) = closed {
+                    return Some(all);
                 }
-                let better = best.is_none_or(|(least, _)| moves < least);
-                if !seen && moves < everything && better {
-                    best = Some((moves, all));
-                    if moves == 1 {
-                        return Some(all);
-                    }
-                }
+                best = closed.or(best);
             }
         }
         best.map(|(_, all)| all)
