@@ -42,6 +42,7 @@ pub fn audit_with(
         Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Levels(_)
         | Certificate::Readers(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
         )),

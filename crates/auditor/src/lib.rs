@@ -18,6 +18,7 @@ mod facts;
 mod fixed;
 mod inductive;
 mod judge;
+pub mod levels;
 mod live;
 mod load_buffers;
 pub mod meaning;
