@@ -4,10 +4,12 @@
 //! 1. *Closed*: of every way in which two threads and a level may lie, and of one thread alone, the set of what may be
 //!    kept of a state is made from the initial states by the rules of a step over positions. Of the registers that are not kept
 //!    and of all elements that are not, a read gives any value of the type, and of data with more than a few values nothing is kept. What is dropped of a buffer only makes
-//!    fences pass and stores arrive sooner. Others store what their stores allow, at any time, with anything in their registers.
+//!    fences pass and stores arrive sooner; for one thread alone they
+//!    reach memory at once, which nobody can tell. Others store what their stores allow, at any time, with anything in their registers.
 //! 2. *No fault*: of the first thread no step is one. A step that mentions one thread and one level at most and
 //!    is a fault is one too if these are those that are looked at, where positions are exact: elsewhere it is left to that.
 //! 3. *Levels*: where nobody is inside an atomic block, and the level is one that is looked at:
+//!    - nobody's own store of who stays behind is pending if he has passed it, and while it is he has not reached it;
 //!    - if the first thread has reached it, somebody is named as staying behind;
 //!    - if that is the first and the second has reached it, the first has reached it and not passed it.
 //!
@@ -27,7 +29,7 @@ use std::collections::{BTreeSet, HashSet};
 use wattle_evidence::certificate::levels::{Against, Holds, Levels};
 use wattle_evidence::control::{Control, Progress};
 use wattle_memory::rules::{Stuck, StuckIn, enabled, perform};
-use wattle_memory::{Layout, MemoryModel, Pso, Sc, Tso};
+use wattle_memory::{Layout, MemoryModel, Newest, Pso, Sc, Tso};
 use wattle_model::graph::{Action, Section};
 use wattle_model::program::{Length, Place};
 use wattle_model::property::{Observation, PropertyKind, ThreadIndex};
@@ -74,6 +76,8 @@ pub struct Look {
     /// The level is the first, the last.
     pub ends: [bool; 2],
     pub threads: [(LocationId, Against); 2],
+    /// Their own stores of who stays behind there are pending.
+    pub pending: [bool; 2],
     pub behind: Behind,
 }
 
@@ -161,10 +165,14 @@ pub fn judge(c: &Levels, done: &Done, looks: &BTreeSet<Look>) -> Result<(), Audi
         {
             continue;
         }
-        let [first, second] = &look.threads;
+        let first = &look.threads[0];
+        if look.pending[0] && passed(first) {
+            return wrong("a level is passed and its store pending");
+        }
+        let reached = |i: usize| reached(&look.threads[i]) && !look.pending[i];
         match look.behind {
-            Behind::Nobody if reached(first) => return wrong("nobody stays behind"),
-            Behind::First if reached(second) && (!reached(first) || passed(first)) => {
+            Behind::Nobody if reached(0) => return wrong("nobody stays behind"),
+            Behind::First if reached(1) && (!reached(0) || passed(first)) => {
                 return wrong("who stays behind has passed");
             }
             Behind::Nobody | Behind::First | Behind::Another => {}
@@ -265,9 +273,16 @@ impl<'a, L: Layout> Closed<'a, L> {
             for (r, point) in &around.cells {
                 let region = around.program.region(*r);
                 let (index, holds) = around.regions[r.index()];
-                let me = match index {
-                    Holds::Level => Value::Level(self.shape.levels.points[*point]),
-                    Holds::Data | Holds::Thread | Holds::Name => {
+                let me = match (index, holds) {
+                    (Holds::Level, Holds::Level | Holds::Data) => {
+                        Value::Level(self.shape.levels.points[*point])
+                    }
+                    // A level as a thread is any.
+                    (Holds::Level, Holds::Thread | Holds::Name) => {
+                        let inner: Vec<u8> = self.shape.threads.inner().collect();
+                        Value::Thread(line::stuck(d.choose(&inner))?)
+                    }
+                    (Holds::Data | Holds::Thread | Holds::Name, _) => {
                         Value::Thread(self.shape.threads.points[*point])
                     }
                 };
@@ -431,9 +446,10 @@ impl<'a, L: Layout> Closed<'a, L> {
             };
             (t.location, at)
         };
-        let behind = self.around.cells.iter().position(|(r, _)| *r == c.behind)?;
+        let at = |(r, _): &(RegionId, usize)| *r == c.behind;
+        let behind_at = self.around.cells.iter().position(at)?;
         let line = &self.shape.threads;
-        let behind = match state.memory[behind] {
+        let behind = match state.memory[behind_at] {
             Value::Thread(s) if s == line.points[0] => Behind::First,
             Value::Thread(s) if line.inner().contains(&s) => Behind::Another,
             Value::Other => Behind::Another,
@@ -443,10 +459,14 @@ impl<'a, L: Layout> Closed<'a, L> {
             | Value::Level(_)
             | Value::Any => Behind::Nobody,
         };
+        let cell = CellId::new(behind_at);
+        let pending = |t: &Kept<Pending<L>>| t.pending.newest_of(cell).is_some();
         let (ends, threads) = (self.shape.ends, [own(first), own(second)]);
+        let pending = [pending(first), pending(second)];
         Some(Look {
             ends,
             threads,
+            pending,
             behind,
         })
     }

@@ -141,7 +141,11 @@ fn least(done: &Done, skips: [bool; 2], looks: &BTreeSet<Look>) -> (Sides, Sides
         for look in looks {
             let skipped = skips.iter().zip(look.ends).any(|(skip, end)| *skip && end);
             let [first, second] = look.threads;
-            if !skipped && look.behind == Behind::First && reached.contains(&second) {
+            if !skipped
+                && look.behind == Behind::First
+                && !look.pending[1]
+                && reached.contains(&second)
+            {
                 reached.insert(first);
             }
         }

@@ -337,7 +337,7 @@ impl<'d, L: Layout> Sight<Positions<'d>> for Acting<'_, L> {
 
     fn direct(&self) -> bool {
         let inside = self.around.sections[self.kept().location.index()];
-        inside.is_some()
+        inside.is_some() || self.state.threads.len() == 1
     }
 
     fn lock_is_free(&self) -> bool {

@@ -92,12 +92,6 @@ impl Meant {
                 meant.same(Some(1 + r), e);
             }
         }
-        for (r, region) in program.regions.iter().enumerate() {
-            let (value, index) = (meant.node_of_value(r), meant.node_of_index(r));
-            if matches!(&region.init, Init::All(Expr::Atom(Local::SelfIndex))) {
-                meant.join(value, index);
-            }
-        }
         for step in &family.steps {
             let place = step.action.place().map(|place| match place {
                 Place::Region(r, index) => {
