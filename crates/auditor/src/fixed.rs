@@ -8,8 +8,7 @@ use wattle_evidence::Task;
 use wattle_evidence::certificate::Certificate;
 use wattle_evidence::control::Control;
 
-/// Whether the certificate proves that the task's target, a fault (and a deadlock, if asked for)
-/// cannot be reached.
+/// Whether the certificate proves that the task's target, a fault (and a deadlock, if asked for) cannot be reached.
 pub fn audit(
     task: &Task<'_>,
     certificate: &Certificate,
