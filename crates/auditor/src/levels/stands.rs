@@ -93,6 +93,10 @@ where
 {
     fn outside(&self) -> Option<String> {
         let n = self.state.locations.len();
+        // The stores of one thread alone are taken to be in memory at once.
+        if n == 1 && !L::is_empty::<Exact>(&self.state.buffers[0]) {
+            return None;
+        }
         let mut pairs: Vec<Vec<usize>> = vec![vec![0]];
         if n > 1 {
             let all = (0..n).flat_map(|i| (0..n).map(move |j| vec![i, j]));
