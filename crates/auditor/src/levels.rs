@@ -442,7 +442,12 @@ impl<'a, L: Layout> Closed<'a, L> {
             let at = match t.registers[c.level.index()] {
                 Value::Level(s) if s < level => Against::Below,
                 Value::Level(s) if s == level => Against::At,
-                _ => Against::Above,
+                Value::Level(_)
+                | Value::Thread(_)
+                | Value::Number(_)
+                | Value::Count(_)
+                | Value::Other
+                | Value::Any => Against::Above,
             };
             (t.location, at)
         };

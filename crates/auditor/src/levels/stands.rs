@@ -149,25 +149,22 @@ where
         let cell = |c: CellId| {
             let cell = &self.instance.cells[c.index()];
             let element = cell.element as usize;
+            let region = self.program.region(cell.region);
+            let each = matches!(region.length, Length::PerThread(_));
             let point = match around.regions[cell.region.index()].0 {
-                _ if !matches!(
-                    self.program.region(cell.region).length,
-                    Length::PerThread(_)
-                ) =>
-                {
-                    Some(0)
-                }
                 Holds::Level => (element == level).then_some(0),
-                Holds::Data | Holds::Thread | Holds::Name => {
-                    pair.iter().position(|t| *t == element)
-                }
-            }?;
+                Holds::Data => (!each).then_some(0),
+                Holds::Thread | Holds::Name => pair.iter().position(|t| *t == element),
+            };
+            let point = if each { point } else { Some(0) }?;
             let at = around
                 .cells
                 .iter()
                 .position(|c| *c == (cell.region, point))?;
-            let ty = self.program.region(cell.region).ty;
-            Some((CellId::new(at), (ty, around.regions[cell.region.index()].1)))
+            Some((
+                CellId::new(at),
+                (region.ty, around.regions[cell.region.index()].1),
+            ))
         };
         let mut threads = Vec::new();
         for t in pair {
