@@ -8,8 +8,7 @@ use wattle_evidence::Task;
 use wattle_evidence::certificate::Certificate;
 use wattle_evidence::control::Control;
 
-/// Whether the certificate proves that the task's target, a fault (and a deadlock, if asked for)
-/// cannot be reached.
+/// Whether the certificate proves that the task's target, a fault (and a deadlock, if asked for) cannot be reached.
 pub fn audit(
     task: &Task<'_>,
     certificate: &Certificate,
@@ -42,6 +41,7 @@ pub fn audit_with(
         Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Levels(_)
         | Certificate::Readers(_) => Err(AuditError::Refused(
             "it is about any number of threads, and this is one instance".into(),
         )),

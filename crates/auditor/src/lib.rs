@@ -1,6 +1,5 @@
-//! The auditor: re-checks certificates with the rules of a step (and, for formulas, the solver). It
-//! shares no code with any engine: one file per kind of certificate. And the judge, which turns an
-//! engine's answer into a verdict once its evidence is checked.
+//! The auditor: re-checks certificates with the rules of a step (and, for formulas, the solver). It shares no code with any
+//! engine: one file per kind of certificate. And the judge, which turns an engine's answer into a verdict once it is checked.
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
@@ -18,6 +17,7 @@ mod facts;
 mod fixed;
 mod inductive;
 mod judge;
+pub mod levels;
 mod live;
 mod load_buffers;
 pub mod meaning;

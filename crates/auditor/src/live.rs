@@ -39,6 +39,7 @@ pub fn audit_live(
         | Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Levels(_)
         | Certificate::Readers(_)
         | Certificate::Robust(_)
         | Certificate::Traces(_)

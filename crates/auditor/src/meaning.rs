@@ -54,6 +54,7 @@ impl<'a> Meaning<'a> {
             | Certificate::Multisets(_)
             | Certificate::Robust(_)
             | Certificate::Counting(_)
+            | Certificate::Levels(_)
             | Certificate::Readers(_)
             | Certificate::Components(_)
             | Certificate::Returning(_)

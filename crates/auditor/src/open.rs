@@ -1,6 +1,7 @@
 //! Certificates about any number of threads: which auditor, and of what.
 
 use super::cubes::audit_cubes;
+use super::levels::audit_levels;
 use super::readers::audit_readers;
 use super::views::audit_views;
 use super::{AuditError, Audited, Solvers, audit_counting, audit_crowd};
@@ -35,8 +36,7 @@ pub fn model_of(
     })
 }
 
-/// The same for any number of threads; `translated` is what the certificate is about, where that is not
-/// the program itself.
+/// For any number of threads; `translated` is what the certificate is about, where not the program itself.
 pub fn audit_open(
     solvers: &Solvers,
     task: &OpenTask<'_>,
@@ -56,14 +56,15 @@ pub fn audit_open(
         (Certificate::Counting(facts), AnyNumber::Program(program), _) => {
             audit_counting(solvers, program, model, task.question, facts, control)
         }
+        (Certificate::Levels(levels), AnyNumber::Program(program), _) => {
+            audit_levels(program, model, task.question, levels, control)
+        }
         (Certificate::Readers(few), AnyNumber::Program(program), _) => {
             audit_readers(solvers, program, model, task.question, few, control)
         }
-        (_, AnyNumber::System(system), _) => {
+        (_, AnyNumber::System(system), _)
+        | (_, AnyNumber::Program(_), Some(Translated { system, .. })) => {
             audit_system(solvers, system, model, certificate, control)
-        }
-        (_, AnyNumber::Program(_), Some(t)) => {
-            audit_system(solvers, &t.system, model, certificate, control)
         }
         (_, AnyNumber::Program(_), None) => Err(AuditError::Refused(
             "it is not about any number of threads".into(),
@@ -91,6 +92,7 @@ pub fn audit_system(
         | Certificate::Components(_)
         | Certificate::Returning(_)
         | Certificate::Counting(_)
+        | Certificate::Levels(_)
         | Certificate::Readers(_)
         | Certificate::Traces(_)
         | Certificate::Parts(_)

@@ -48,6 +48,7 @@ pub fn write_down(
         | Certificate::Cubes(_)
         | Certificate::Views(_)
         | Certificate::Counting(_)
+        | Certificate::Levels(_)
         | Certificate::Readers(_)
         | Certificate::Components(_)
         | Certificate::Returning(_)

@@ -8,7 +8,8 @@ use wattle::Options;
 use wattle::families;
 use wattle::input::Subject;
 use wattle_auditor::{
-    AuditError, Solvers, audit_counting, audit_live, audit_open, audit_system, audit_with, counting,
+    AuditError, Solvers, audit_counting, audit_live, audit_open, audit_system, audit_with,
+    counting, levels,
 };
 use wattle_evidence::{AnyNumber, Assumption, Certificate, Control, OpenTask, Scope};
 use wattle_model::PropertyKind;
@@ -122,6 +123,12 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
                 deadlock: false,
             };
             audit_open(&solvers, &task, evidence, None, control)
+        }
+        (Certificate::Levels(facts), _, Some(program)) => {
+            let about = families::told_apart(program).map_err(|e| fail(e, Exit::Input))?;
+            kept.is_about_crowd(&about)
+                .map_err(|e| fail(e.to_string(), Exit::Input))?;
+            levels::audit_levels(program, kept.model, kept.question, facts, control)
         }
         (Certificate::Counting(facts), _, Some(program)) => {
             let crowd = program.counted_crowd(kept.question);

@@ -11,6 +11,7 @@ mod described;
 mod encoding;
 mod explored;
 mod inductive;
+pub mod levels;
 mod load_buffers;
 mod multisets;
 mod parts;
@@ -31,6 +32,7 @@ pub use inductive::{
     Blur, Comparison, ControlState, Inductive, Invariant, Part, PendingStores, Predicate, Quantity,
     View,
 };
+pub use levels::Levels;
 pub use load_buffers::{
     LoadBufferConfig, LoadBufferMessage, LoadBufferThread, LoadBuffers, LocalState,
 };
@@ -63,6 +65,8 @@ pub enum Certificate {
     Views(Views),
     /// How many threads are where, for any number of them.
     Counting(Counting),
+    /// Levels on each of which a thread stays behind, for any number of them.
+    Levels(Levels),
     /// A proof about a few threads that only read, for any number of them.
     Readers(Readers),
     /// Numbers for the states of all runs, by which every fair run ends among harmless ones.

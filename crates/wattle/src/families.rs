@@ -12,7 +12,9 @@ use wattle_evidence::{
 };
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
-use wattle_model::{Count, Counts, Init, Instance, InstanceError, Length, Program, Type};
+use wattle_model::{
+    Count, Counts, Crowd, Init, Instance, InstanceError, Length, Program, Roles, Type,
+};
 use wattle_params::compile::Unsupported;
 use wattle_params::lower::{Lowered, lower};
 use wattle_report::Finding;
@@ -57,6 +59,13 @@ pub fn is_open(subject: &Subject, options: &Options) -> bool {
     }
 }
 
+/// What stands for a program whose threads are told apart, in the files of evidence about it: an instance.
+pub fn told_apart(program: &Program) -> Result<Crowd, String> {
+    let instance = with_threads(program, 3).map_err(|e| e.to_string())?;
+    let roles = Roles::fixed(&instance);
+    Ok(Crowd { instance, roles })
+}
+
 /// A proof with what `wattle audit` needs to find out what it is about.
 pub fn kept(
     subject: &Subject,
@@ -74,6 +83,14 @@ pub fn kept(
     let counted = matches!(proof, Certificate::Counting(_));
     let few = matches!(proof, Certificate::LoadBuffers(_) | Certificate::Readers(_));
     let crowds = counted || few;
+    if let (Certificate::Levels(_), Subject::Program(program)) = (proof, subject) {
+        let program = opened(program, &any, &counts.0)?;
+        let about = told_apart(&program)?;
+        let proof = proof.clone();
+        return Ok(EvidenceFile::of_crowd(
+            &about, &counts, any, model, question, proof,
+        ));
+    }
     if let (true, Subject::Program(program)) = (crowds, subject) {
         let program = opened(program, &any, &counts.0)?;
         let crowd = match counted {

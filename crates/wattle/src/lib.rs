@@ -79,6 +79,7 @@ pub mod family_fences;
 pub mod fences;
 pub mod generate;
 pub mod input;
+mod levels;
 mod limited;
 pub mod options;
 pub mod picture;

@@ -12,6 +12,7 @@ mod readers;
 
 use crate::breaker::Small;
 use crate::counting::Counting;
+use crate::levels::Levels;
 use crate::limited::LimitedExplicit;
 use crate::options::{Options, Order};
 use crate::reference::Reference;
@@ -151,6 +152,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         // What has few configurations is done at once.
         open([350, 45], 1, 16_000, entry(true, [450, 1200, 45], Exact)),
         open([400, 250], 1, 0, entry(false, [1000, 1000, 1000], Counting)),
+        open([100, 100], 1, 0, entry(false, [1000, 1000, 1000], Levels)),
         // Half a share: it mostly finds nothing, or at once.
         open([1000, 1000], 2, 40_000, entry(true, [600, 600, 600], Small)),
         large(integers(entry(true, [450, 450, 800], Facts))),
@@ -387,7 +389,7 @@ fn not_open(name: &str, task: &OpenTask<'_>) -> Refusal {
     Refusal::new(match task.of {
         AnyNumber::Program(_) => {
             format!(
-                "`{name}` is for a fixed number of threads; there are params, exact, counting and small"
+                "`{name}` is for a fixed number of threads; there are params, exact, counting, levels and small"
             )
         }
         AnyNumber::System(_) => {

@@ -10,6 +10,7 @@
 //! every run is still a run of the program.
 
 use std::sync::Mutex;
+use wattle_auditor::levels;
 use wattle_auditor::meaning::Meaning;
 use wattle_evidence::control::Pace;
 use wattle_evidence::related::Met;
@@ -213,6 +214,14 @@ impl Worlds<'_> {
     fn outside(&self, certificate: &Certificate, control: &Control<'_>) -> Option<String> {
         if let Certificate::Counting(facts) = certificate {
             return crate::counting::outside(self.program, self.task, facts, control);
+        }
+        if let Certificate::Levels(certificate) = certificate {
+            let (program, _) = fewer_choices(self.program);
+            let instances = self.numbers(COMPARED_THREADS).into_iter();
+            let instances = instances.filter_map(|counts| program.instantiate(&counts).ok());
+            let instances: Vec<Instance> = instances.collect();
+            let limits = (COMPARED, 2);
+            return levels::outside(self.program, certificate, &instances, limits, control).ok()?;
         }
         if !matches!(certificate, Certificate::Cubes(_) | Certificate::Views(_)) {
             return None;

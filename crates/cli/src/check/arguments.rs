@@ -32,7 +32,7 @@ pub struct Arguments {
         default_value = "tso"
     )]
     pub(super) model: Vec<Model>,
-    /// The engine; `auto` runs a plan (for any number of threads: `params`, `exact`, `counting` and `small`)
+    /// The engine; `auto` runs a plan (for any number of threads: `params`, `exact`, `counting`, `levels` and `small`)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(super) engine: String,
     /// How many threads a family has (`p=4`, or `4` if there is only one); `*` for any number

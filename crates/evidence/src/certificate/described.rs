@@ -19,6 +19,10 @@ impl Certificate {
                     .map_or(String::new(), |n| format!(" of at most {n}")),
                 c.places.len()
             ),
+            Certificate::Levels(c) => format!(
+                "levels on each of which a thread stays behind, {} places beyond one",
+                c.passed.len()
+            ),
             Certificate::Readers(c) => format!(
                 "readers, of which a few stand for all: {}",
                 c.proof.describe()
