@@ -232,11 +232,7 @@ impl<'a> Examination<'a> {
             return Ok(None);
         }
         self.asked += 1;
-        let progress = Progress {
-            states: self.asked,
-            ..Progress::default()
-        };
-        self.control.poll("audit", progress)?;
+        self.control.poll("audit", Progress::of(self.asked))?;
         self.solvers.model(query, self.work, self.control)
     }
 

@@ -71,6 +71,7 @@ pub fn audit_cubes(
             solvers,
             control,
             checked: 0,
+            steps: Default::default(),
         },
     };
     auditor.axioms();
@@ -79,7 +80,7 @@ pub fn audit_cubes(
         auditor.initiation(i)?;
         auditor.consecution(i)?;
         auditor.query.checked += 1;
-        auditor.query.poll()?;
+        auditor.query.step()?;
     }
     Ok(Audited {
         checked: auditor.query.checked,
@@ -203,7 +204,7 @@ impl Auditor<'_> {
                 Some(t) => predecessors(self.rules, &self.known[i].facts, t, &mut before),
                 None => drains(self.rules, &self.known[i].facts, &mut before),
             }
-            self.query.poll()?;
+            self.query.step()?;
             for facts in before {
                 if !inside(self.rules, &self.known, &facts, &mut self.query)? {
                     return Err(AuditError::NotClosed {

@@ -188,11 +188,7 @@ impl Queries<'_> {
     fn impossible(&mut self, query: &[Formula]) -> Result<bool, AuditError> {
         self.asked += 1;
         if self.asked.is_multiple_of(32) {
-            let progress = Progress {
-                states: self.asked,
-                ..Progress::default()
-            };
-            self.control.poll("audit", progress)?;
+            self.control.poll("audit", Progress::of(self.asked))?;
         }
         self.solvers.impossible(query, WORK, self.control)
     }

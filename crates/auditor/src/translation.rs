@@ -47,7 +47,7 @@ use super::{AuditError, Audited, Solvers};
 use std::collections::BTreeSet;
 use system::Says;
 use table::Table;
-use wattle_evidence::control::Control;
+use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::related::{Bounds, Constant, Held, Relation};
 use wattle_evidence::verdict::Assumption;
 use wattle_logic::{Formula, Term, and, ge, le};
@@ -149,11 +149,7 @@ impl<'a> Validator<'a> {
             return Ok(true);
         }
         self.asked += 1;
-        let progress = wattle_evidence::control::Progress {
-            states: self.asked,
-            ..Default::default()
-        };
-        self.control.poll("translation", progress)?;
+        self.control.poll("translation", Progress::of(self.asked))?;
         let mut all = table.facts().to_vec();
         all.extend(d.definitions());
         all.extend(query);

@@ -33,6 +33,7 @@ use assume::{Logic, Scope, Spot};
 use join::{Tokens, join, tokens};
 pub use looks::Looks;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 use std::rc::Rc;
 use wattle_evidence::certificate::Views;
 use wattle_evidence::control::{Control, Progress};
@@ -43,6 +44,9 @@ use world::{ANY, Frame, NONE, Pos, Sort, World};
 
 /// What one query may take.
 const WORK: u64 = 100_000;
+
+/// Worlds from one poll to the next.
+const POLL: u64 = 32;
 
 /// Most states of one thread that are gone through.
 const ALONE: usize = 100_000;
@@ -65,9 +69,8 @@ pub fn audit_views(
         .collect();
     let impossible =
         |query: &[Formula]| matches!(solvers.impossible(query, WORK, control), Ok(true));
-    let mut checked = 0;
     let one = Logic::new(&frame, false, &impossible);
-    alone(&one, &moves, control, &mut checked)?;
+    let checked = alone(&one, &moves, control)?;
     let logic = Logic::new(&frame, true, &impossible);
     let mut audit = Audit {
         logic: &logic,
@@ -85,6 +88,7 @@ pub fn audit_views(
         with: Vec::new(),
         both: FxHashMap::default(),
         checked,
+        work: Cell::default(),
     };
     for bytes in certificate.each()? {
         audit.take(&frame.read(bytes)?);
@@ -237,12 +241,7 @@ fn satisfied(
 }
 
 /// A thread that is alone.
-fn alone(
-    logic: &Logic<'_>,
-    moves: &[Move<'_>],
-    control: &Control<'_>,
-    checked: &mut u64,
-) -> Result<(), AuditError> {
+fn alone(logic: &Logic<'_>, moves: &[Move<'_>], control: &Control<'_>) -> Result<u64, AuditError> {
     let frame = logic.frame;
     let mut known: FxHashSet<World> = FxHashSet::default();
     let mut open = initial(logic, 1);
@@ -258,8 +257,7 @@ fn alone(
         if !known.insert(frame.canonical(&w)) {
             continue;
         }
-        *checked += 1;
-        poll(control, *checked)?;
+        control.poll("audit", Progress::of(known.len() as u64))?;
         let long = w.pending[0].len() > 40;
         if known.len() > ALONE || logic.cramped.get() || long {
             return Err(AuditError::Refused(
@@ -276,14 +274,7 @@ fn alone(
         }
         open.extend(logic.drain(&w, 0));
     }
-    Ok(())
-}
-
-fn poll(control: &Control<'_>, states: u64) -> Result<(), AuditError> {
-    match states % 16 {
-        0 => Ok(control.poll("audit", Progress::default())?),
-        _ => Ok(()),
-    }
+    Ok(known.len() as u64)
 }
 
 struct Audit<'a> {
@@ -306,6 +297,8 @@ struct Audit<'a> {
     with: Vec<Vec<(usize, usize)>>,
     both: FxHashMap<(usize, usize), Vec<(usize, usize)>>,
     checked: u64,
+    /// Worlds looked at since the last poll.
+    work: Cell<u64>,
 }
 
 impl Audit<'_> {
@@ -343,8 +336,17 @@ impl Audit<'_> {
         self.views.push(w);
     }
 
+    fn go_on(&self) -> Result<(), AuditError> {
+        if self.work.replace(self.work.get() + 1) < POLL {
+            return Ok(());
+        }
+        self.work.set(0);
+        Ok(self.control.poll("audit", Progress::of(self.checked))?)
+    }
+
     /// Whether all that the world stands for are views.
     fn covers(&self, w: World) -> bool {
+        self.work.set(self.work.get() + 1);
         let mut all = self.logic.settled(w).into_iter();
         all.all(|w| self.known.contains(&self.logic.frame.canonical(&w)))
     }
@@ -392,7 +394,7 @@ impl Audit<'_> {
             return Err(AuditError::Bad { state });
         }
         self.checked += 1;
-        poll(self.control, self.checked)?;
+        self.go_on()?;
         let out = |event: &str| AuditError::NotClosed {
             state,
             event: event.to_string(),
@@ -428,7 +430,7 @@ impl Audit<'_> {
                 }
                 for (k, u) in self.both.get(&(y, z)).into_iter().flatten() {
                     self.checked += 1;
-                    poll(self.control, self.checked)?;
+                    self.go_on()?;
                     let view = |i: usize, at| (&*self.views[i], &self.tokens[i], at);
                     let views = [
                         view(i, [first, second]),

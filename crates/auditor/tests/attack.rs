@@ -128,6 +128,13 @@ fn what_is_not_robust_is_found() {
          thread q { local r; y = 1; fence; r = x; }",
         "shared x, y; thread p { local r; x = 1; r = y; }
          thread q { local r: 1..1 = 1; y = 1; fence; r = x; }",
+        // What is chosen is who looks at memory, or whether somebody waits.
+        "shared x, y, z; thread p { local r; choose { x = 1; } or { z = 1; } choose { r = y; } or { r = z; } }
+         thread q { local r; y = 1; fence; r = x; }",
+        "shared x, y, z; thread p { local r; x = 1; choose { r = z; } or { r = y; } or { fence; } }
+         thread q { local r; choose { y = 1; } or { z = 1; } fence; choose { r = x; } or { r = z; } }",
+        "shared x, y; thread p { local r; choose { x = 1; r = y; } or { atomic { r = y; } x = 2; r = y; } }
+         thread q { local r; choose { atomic { y = 1; } r = x; } or { fence; y = 2; fence; r = x; } }",
     ] {
         let program = wtl::parse(text).program.expect("it parses");
         let instance = program.instance().expect("an instance");

@@ -38,6 +38,16 @@ pub struct Progress {
     pub depth: Option<u32>,
 }
 
+impl Progress {
+    /// So many are done; nothing else is known.
+    pub fn of(states: u64) -> Self {
+        Progress {
+            states,
+            ..Progress::default()
+        }
+    }
+}
+
 /// Keeps engines that run side by side in step.
 pub trait Pace: Sync {
     /// The work between two polls is done. May wait for others, or say that it is enough.

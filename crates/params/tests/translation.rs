@@ -7,7 +7,7 @@ use wattle_auditor::translation::{Translation, validate};
 use wattle_auditor::{AuditError, Solvers};
 use wattle_evidence::control::Control;
 use wattle_memory::MemoryModel;
-use wattle_model::array::{ArraySystem, FenceKind, Term, Value};
+use wattle_model::array::{ArraySystem, FenceKind, Formula, Term, Transition, Value};
 use wattle_model::{Count, Program};
 use wattle_params::lower::{Lowered, lower};
 use wattle_params::machine::{Candidates, Machine, State};
@@ -245,6 +245,86 @@ fn a_store_after_one_that_changes_nothing_is_not_forgotten() {
     let lowered = lower(&program, Some(0)).expect("a system");
     assert!(validated(&program, Some(0), &lowered).is_ok());
     assert!(mutants(&program, &lowered, 1) > 1);
+}
+
+/// What is done in two steps of the system, and by one that also wants what the second does: who gets stuck between them
+/// is forgotten there.
+#[test]
+fn who_may_be_stuck_after_a_store_is_not_forgotten() {
+    let text = "shared x: 0..1; thread t[*] { local r: 0..1; r = x; x = 1; skip; assume r == 1; here: skip; skip; }\n\
+        never t[i]@here && x == 0;\n";
+    let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+    let lowered = lower(&program, Some(0)).expect("a system");
+    let right = validated(&program, Some(0), &lowered);
+    assert!(right.is_ok(), "{right:?}");
+    let place = lowered.relation().locations[0];
+    let leads = |t: &Transition| {
+        let update = t.updates.iter().find(|u| u.cell == place);
+        update.map(|u| u.branches[0].value.clone())
+    };
+    let at = |t: &Transition, value: &Value| {
+        let Value::Term(wanted) = value else {
+            return false;
+        };
+        let mut found = false;
+        t.guard.for_each_literal(&mut |l| {
+            let here = |term: &Term| matches!(term, Term::Read(a) if a.cell == place);
+            found |= here(&l.left) && l.right == *wanted || here(&l.right) && l.left == *wanted;
+        });
+        found
+    };
+    let all = &lowered.system.transitions;
+    let stores = all
+        .iter()
+        .position(|t| t.updates.iter().any(|u| lowered.system.cell(u.cell).weak));
+    let stores = stores.expect("somebody stores");
+    let between = leads(&all[stores]).expect("it goes on");
+    let next: Vec<usize> = (0..all.len()).filter(|n| at(&all[*n], &between)).collect();
+    let [next] = next[..] else {
+        panic!("{next:?} {all:#?}")
+    };
+    let mut other = lowered.clone();
+    let Formula::And(parts) = &all[next].guard else {
+        panic!("{:?}", all[next].guard)
+    };
+    let wants = parts.iter().filter(|f| {
+        let mut place_only = false;
+        f.for_each_access(&mut |a| place_only |= a.cell == place);
+        !place_only
+    });
+    let both: Vec<Formula> = std::iter::once(all[stores].guard.clone())
+        .chain(wants.cloned())
+        .collect();
+    let merged = &mut other.system.transitions[stores];
+    merged.guard = Formula::And(both);
+    let to = leads(&all[next]).expect("it goes on");
+    merged
+        .updates
+        .iter_mut()
+        .filter(|u| u.cell == place)
+        .for_each(|u| u.branches[0].value = to.clone());
+    other.system.transitions.remove(next);
+    let wrong = validated(&program, Some(0), &other);
+    assert!(
+        matches!(wrong, Err(AuditError::Translation(_))),
+        "{wrong:?}"
+    );
+}
+
+/// Elements of an array are told apart, and several stores at once, some of which change nothing.
+#[test]
+fn elements_and_stores_at_once_are_told_apart() {
+    let text = "shared a[2]: 0..2, x: 0..1, owner: t = none;\n\
+        thread t[*] { local r: 0..2, q: t = none; r = a[1]; a[0] = 1; a[1] = 2;\n\
+        atomic { q = owner; owner = q; x = 1; owner = self; owner = q; owner = none; a[0] = r; a[0] = 1; }\n\
+        atomic { owner = none; owner = self; } here: skip; }\n\
+        never t[i]@here && a[0] == 2;\n";
+    let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+    let lowered = lower(&program, Some(0)).expect("a system");
+    let right = validated(&program, Some(0), &lowered);
+    assert!(right.is_ok(), "{right:?}");
+    let noticed = mutants(&program, &lowered, 1);
+    assert!(noticed > 6, "{noticed}");
 }
 
 /// A fault of the program is one of the system, and a property that wants a label's absence anywhere is told from one

@@ -353,8 +353,33 @@ fn bad_views_are_noticed() {
     for model in MemoryModel::ALL {
         let (mut system, whole) = tickets(model);
         system.bad[0].body = wattle_model::array::Formula::TRUE;
-        // Of two threads: one that is alone is looked at before.
-        system.bad[0].params = vec!["p".into(), "q".into()];
+        // Of two threads, or of more: one that is alone is looked at before.
+        for params in ["p q", "p q r", "p q r s"] {
+            system.bad[0].params = params.split(' ').map(Into::into).collect();
+            let wrong = audit(&system, &Certificate::Views(whole.clone()), model);
+            assert!(matches!(wrong, Some(AuditError::Bad { .. })), "{wrong:?}");
+        }
+    }
+}
+
+/// Three threads of which each two look like a view: none is bad, all together are.
+#[test]
+fn three_threads_do_what_no_two_of_them_do() {
+    for model in MemoryModel::ALL {
+        let (mut system, whole) = tickets(model);
+        let more = TICKETS.replace(
+            "unsafe (p q) { PC[p] = In && PC[q] = In }",
+            "unsafe (p q r) { PC[p] = Wait && PC[q] = Wait && PC[r] = In }",
+        );
+        let three = wattle_syntax::cubicle::parse(&more).system;
+        let Some(three) = three else {
+            panic!("it parses")
+        };
+        assert_eq!(
+            audit(&system, &Certificate::Views(whole.clone()), model).map(|e| e.to_string()),
+            None
+        );
+        system.bad = three.bad;
         let wrong = audit(&system, &Certificate::Views(whole), model);
         assert!(matches!(wrong, Some(AuditError::Bad { .. })), "{wrong:?}");
     }

@@ -291,6 +291,96 @@ fn forged_certificates_are_refused() {
     assert!(tally.forged > 500, "{tally:?}");
 }
 
+/// A proof about the program's question of this number, if traces have one.
+fn proved(
+    instance: &wattle_model::Instance,
+    model: MemoryModel,
+    question: usize,
+) -> Option<wattle_evidence::certificate::Traces> {
+    let task = Task {
+        instance,
+        model,
+        question: Some(question),
+        deadlock: false,
+    };
+    match Traces.run(&task, &Control::unlimited()) {
+        Answer::Unreachable {
+            certificate: Certificate::Traces(proof),
+            ..
+        } => Some(proof),
+        _ => None,
+    }
+}
+
+/// Nobody waits but in loops: of the runs none can be left out, though who waits to the end is in no race.
+#[test]
+fn no_run_of_threads_that_wait_in_loops_can_be_left_out() {
+    let mut refused = 0;
+    for text in [
+        "shared x: 0..2; thread p { await x == 1; end: skip; } thread q { x = 1; x = 0; } never x == 2;",
+        "shared x: 0..2, y: 0..2; thread p { await x == 1; y = 1; } thread q { x = 1; x = 2; }
+         thread r { await x == 2; y = 2; } never x == 1 && y == 2 && y == 1;",
+        "shared x: 0..2, y: 0..2; thread p { local r: 0..2; again: r = x; if r != 1 { goto again; } y = 1; }
+         thread q { x = 1; x = 0; await y == 1; } never x == 2;",
+    ] {
+        let parsed = wattle_syntax::wtl::parse(text);
+        let program = parsed.program.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let instance = program.instance().expect("an instance");
+        for model in MemoryModel::ALL {
+            let proof = proved(&instance, model, 0).unwrap_or_else(|| panic!("no proof on {model}: {text}"));
+            let task = Task {
+                instance: &instance,
+                model,
+                question: Some(0),
+                deadlock: false,
+            };
+            let taken = |p: &wattle_evidence::certificate::Traces| {
+                audit(&task, &Certificate::Traces(p.clone()), &Control::unlimited()).is_ok()
+            };
+            assert!(taken(&proof), "{model}: {text}");
+            let runs = full(&read(&proof.starts[0]));
+            assert!(runs.len() > 1, "{model}: {text}");
+            for r in 0..runs.len() {
+                let mut fewer = proof.clone();
+                let kept = runs.iter().enumerate().filter(|(i, _)| *i != r);
+                fewer.starts[0] = write(&kept.map(|(_, run)| run.clone()).collect::<Vec<_>>());
+                assert!(!taken(&fewer), "{model} without {r}: {text}");
+                fewer.starts[0] = write(&runs[r..=r]);
+                assert!(!taken(&fewer), "{model}, {r} alone: {text}");
+                refused += 2;
+            }
+        }
+    }
+    assert!(refused > 30, "{refused}");
+}
+
+/// A loop whose rounds the question sees does not only wait: a proof that leaves them out is about another question.
+#[test]
+fn rounds_that_the_question_sees_are_not_left_out() {
+    let text = "shared x: 0..2; thread p { local r: 0..2 = 2; again: r = x; if r != 1 { goto again; } end: skip; }
+        thread q { x = 1; } never x == 2; never p.r == 0; never p.r == 0 && x == 1;";
+    let program = wattle_syntax::wtl::parse(text).program.expect("it parses");
+    let instance = program.instance().expect("an instance");
+    for model in MemoryModel::ALL {
+        let proof = proved(&instance, model, 0).expect("nobody stores 2");
+        for question in 0..3 {
+            let task = Task {
+                instance: &instance,
+                model,
+                question: Some(question),
+                deadlock: false,
+            };
+            let proof = Certificate::Traces(proof.clone());
+            let taken = audit(&task, &proof, &Control::unlimited());
+            assert_eq!(
+                taken.is_ok(),
+                question == 0,
+                "{model} {question}: {taken:?}"
+            );
+        }
+    }
+}
+
 /// Threads that never want the same cell have one trace, whatever the lock.
 #[test]
 fn regions_of_different_cells_do_not_mind_each_other() {

@@ -150,7 +150,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         entry(true, [1000, 1200, 2000], Coherent::OldestK),
         open([500, 150], 1, 0, entry(false, [500, 500, 500], Params)),
         // What has few configurations is done at once.
-        open([350, 45], 1, 16_000, entry(true, [450, 1200, 45], Exact)),
+        open([350, 150], 1, 16_000, entry(true, [450, 450, 150], Exact)),
         open([400, 250], 1, 0, entry(false, [1000, 1000, 1000], Counting)),
         open([100, 100], 1, 0, entry(false, [1000, 1000, 1000], Levels)),
         // Half a share: it mostly finds nothing, or at once.
@@ -160,8 +160,8 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         integers(entry(true, [450, 450, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
         // A quarter of its share: it proves little that others do not.
-        entry(true, [1800, 4800, 45], Multiset),
-        entry(false, [450, 1200, 45], Hierarchy),
+        entry(true, [1800, 1800, 150], Multiset),
+        entry(false, [450, 450, 150], Hierarchy),
         entry(false, [1000, 4000, 1000], Lazy::default()),
         entry(false, [6000, 6000, 1000], Cartesian),
         entry(false, [6000, 6000, 1000], Reference),

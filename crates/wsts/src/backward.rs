@@ -34,6 +34,9 @@ pub struct Node<S: System> {
 /// What looking whether a configuration is covered costs, in turns of a [`Meter`].
 const TURN: usize = 64;
 
+/// Predecessors from one poll to the next: what a configuration takes differs much more than what they do.
+const POLL: u64 = 256;
+
 pub enum Found {
     /// The node with this number is initial: following `next` from it reaches a bad one.
     Initial(u32),
@@ -74,18 +77,21 @@ impl<'s, S: System> Search<'s, S> {
                 queue.push_back(n);
             }
         }
-        let mut count = 0u64;
+        let mut made = 0u64;
         while let Some(n) = queue.pop_front() {
-            count += 1;
-            if count.is_multiple_of(64) {
-                control.poll(name, self.progress(queue.len()))?;
-            }
             if self.is_outdone(n) {
                 continue;
             }
             let config = self.nodes[n as usize].config.clone();
             for (how, before) in self.system.predecessors(&config) {
                 meter.spend(TURN)?;
+                made += 1;
+                if made.is_multiple_of(POLL) {
+                    // Also where nothing new comes of them they are what was done.
+                    let progress = self.progress(queue.len());
+                    let states = made + progress.frontier;
+                    control.poll(name, Progress { states, ..progress })?;
+                }
                 if let Some(m) = self.add(before, Some((n, how))) {
                     if self.system.is_initial(&self.nodes[m as usize].config) {
                         return Ok(Found::Initial(m));
@@ -157,5 +163,75 @@ impl<'s, S: System> Search<'s, S> {
             dead: false,
         });
         Some(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use wattle_evidence::Pace;
+
+    /// Numbers below a bound, each of which may come after every other; 0 is bad, and none is initial.
+    struct Numbers(u32);
+
+    impl System for Numbers {
+        type Config = u32;
+        type Move = ();
+
+        fn bad(&self) -> Vec<u32> {
+            vec![0]
+        }
+
+        fn predecessors(&self, _: &u32) -> Vec<((), u32)> {
+            (0..self.0).map(|n| ((), n)).collect()
+        }
+
+        fn covers(&self, general: &u32, special: &u32) -> bool {
+            general == special
+        }
+
+        fn is_initial(&self, _: &u32) -> bool {
+            false
+        }
+
+        fn parts(&self, config: &u32) -> Vec<Part> {
+            vec![u64::from(*config)]
+        }
+
+        fn size(&self, _: &u32) -> usize {
+            4
+        }
+    }
+
+    /// What was done at each poll.
+    struct Done(Mutex<Vec<u64>>);
+
+    impl Pace for Done {
+        fn tick(&self, _: &'static str, progress: Progress) -> Result<(), Stop> {
+            let mut all = self.0.lock().expect("one at a time");
+            all.push(progress.states - progress.frontier);
+            Ok(())
+        }
+
+        fn is_over(&self) -> bool {
+            false
+        }
+    }
+
+    /// A few configurations with many predecessors are much work, also where these are known already.
+    #[test]
+    fn polls_follow_the_predecessors() {
+        let system = Numbers(1_000);
+        let done = Done(Mutex::default());
+        let control = Control::unlimited().with_pace(&done);
+        let found = Search::new(&system).run("numbers", &control);
+        assert!(matches!(found, Ok(Found::Closed)));
+        let all = done.0.into_inner().expect("nobody failed");
+        assert_eq!(all.len() as u64, 1_000 * 1_000 / POLL);
+        assert!(all.windows(2).all(|w| w[0] < w[1]));
+        let little = Control::unlimited().with_budget(Some(3_000));
+        let found = Search::new(&system).run("numbers", &little);
+        assert!(matches!(found, Err(Stop::Budget)));
     }
 }

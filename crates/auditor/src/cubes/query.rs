@@ -8,18 +8,21 @@ use super::assume::Rules;
 use super::facts::{Facts, OTHER, Set, Value};
 use super::inside::Chosen;
 use crate::{AuditError, Solvers};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::control::{Control, Progress};
 use wattle_logic::{Formula, Var, and, eq, ge, lt, not, or};
 
 /// What one query may take.
 const WORK: u64 = 5_000_000;
+/// Steps turned round from one poll to the next; a query takes as long as many.
+const STEPS: u64 = 16;
 
 pub struct Query<'c> {
     pub solvers: &'c Solvers,
     pub control: &'c Control<'c>,
     pub checked: u64,
+    pub steps: Cell<u64>,
 }
 
 /// A variable for each value, the same wherever it is spoken of.
@@ -45,12 +48,16 @@ impl Names {
 }
 
 impl Query<'_> {
-    pub fn poll(&self) -> Result<(), AuditError> {
-        let progress = Progress {
-            states: self.checked,
-            ..Progress::default()
-        };
-        Ok(self.control.poll("audit", progress)?)
+    pub fn step(&self) -> Result<(), AuditError> {
+        self.steps.set(self.steps.get() + 1);
+        match self.steps.get().is_multiple_of(STEPS) {
+            true => self.poll(),
+            false => Ok(()),
+        }
+    }
+
+    fn poll(&self) -> Result<(), AuditError> {
+        Ok(self.control.poll("audit", Progress::of(self.checked))?)
     }
 
     fn impossible(&self, formulas: &[Formula]) -> Result<bool, AuditError> {

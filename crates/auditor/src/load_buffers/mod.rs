@@ -102,17 +102,13 @@ fn basis(
             false => Err(AuditError::MissesBad),
         }
     })?;
+    let mut made = Made::default();
     for (n, config) in certificate.basis.iter().enumerate() {
-        let states = n as u64;
-        let progress = Progress {
-            states,
-            ..Progress::default()
-        };
-        control.poll("audit", progress)?;
         for before in before::predecessors(task.model, &automata, roles, config) {
+            made.one_more(control)?;
             if !cover.covers(&before) {
                 return Err(AuditError::NotClosed {
-                    state: states,
+                    state: n as u64,
                     event: "a step from outside leads into what it covers, which".into(),
                 });
             }
@@ -121,6 +117,22 @@ fn basis(
     Ok(Audited {
         checked: certificate.basis.len() as u64,
     })
+}
+
+/// Configurations made and compared with a basis: the work by which its audit polls.
+#[derive(Default)]
+pub(super) struct Made(u64);
+
+impl Made {
+    const EVERY: u64 = 64;
+
+    pub(super) fn one_more(&mut self, control: &Control<'_>) -> Result<(), AuditError> {
+        self.0 += 1;
+        if !self.0.is_multiple_of(Self::EVERY) {
+            return Ok(());
+        }
+        Ok(control.poll("audit", Progress::of(self.0))?)
+    }
 }
 
 /// Whether no thread can have stores to two cells pending: then one buffer for each cell is as good as

@@ -8,10 +8,11 @@ mod before;
 
 use super::automata::{Automata, local_covers, openness, widen};
 use super::bad::for_each_bad;
+use super::load_buffers::Made;
 use super::{AuditError, Audited};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::{BagOf, LocalState, MultisetConfig, Multisets};
-use wattle_evidence::control::{Control, Progress};
+use wattle_evidence::control::Control;
 use wattle_evidence::task::Task;
 use wattle_memory::MemoryModel;
 use wattle_model::{CellId, Roles};
@@ -70,21 +71,16 @@ pub fn audit(
             false => Err(AuditError::MissesBad),
         }
     })?;
+    let mut made = Made::default();
     for (n, config) in certificate.basis.iter().enumerate() {
-        let states = n as u64;
-        control.poll(
-            "audit",
-            Progress {
-                states,
-                ..Progress::default()
-            },
-        )?;
-        let mut before = before::predecessors(&automata, config);
-        if !before.all(|b| cover.covers(&b)) {
-            return Err(AuditError::NotClosed {
-                state: states,
-                event: "a step from outside leads into what it covers, which".into(),
-            });
+        for before in before::predecessors(&automata, config) {
+            made.one_more(control)?;
+            if !cover.covers(&before) {
+                return Err(AuditError::NotClosed {
+                    state: n as u64,
+                    event: "a step from outside leads into what it covers, which".into(),
+                });
+            }
         }
     }
     Ok(Audited {

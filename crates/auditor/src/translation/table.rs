@@ -445,3 +445,33 @@ fn is_plain(held: &Held) -> bool {
         Held::Thread { .. } | Held::Counter { .. } => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cell that holds one constant holds no other.
+    #[test]
+    fn no_two_constants_have_the_same_code() {
+        let program = wattle_syntax::wtl::parse("shared x; thread t { x = 1; }").program;
+        let program = program.expect("it parses");
+        for largest in -3..4 {
+            let mut all: Vec<Constant> = (-3..=largest).map(Constant::Number).collect();
+            all.extend([
+                Constant::LessThanNone,
+                Constant::SomeThreads,
+                Constant::AllThreads,
+                Constant::MoreThanAll,
+            ]);
+            let relation = Relation {
+                constants: (0, all.clone()),
+                ..Relation::default()
+            };
+            let table = Table::new(&program, &relation, &mut Symbols::default());
+            let codes: Vec<Term> = all.iter().map(|c| table.code(*c)).collect();
+            for (i, code) in codes.iter().enumerate() {
+                assert!(!codes[..i].contains(code), "{:?} up to {largest}", all[i]);
+            }
+        }
+    }
+}

@@ -73,6 +73,60 @@ thread p[*] {
 never p[i]@cs && p[j]@cs && p[k]@cs && p[l]@cs;
 ";
 
+/// Many elements, and an index that may be any of them.
+const ELEMENTS: &str = "shared a[256]: 0..3;
+thread p[2] {
+    local r: 0..3, i: 0..255;
+    loop { i = any 0..255; a[i] = 1; r = a[i]; }
+}
+never a[0] == 1 && a[255] == 1 && a[5] == 2;
+";
+
+/// Demands on whole runs.
+const DEMANDS: &str = "shared x: 0..9, y: 0..9;
+thread p[4] { local r: 0..9; loop { r = any 0..9; x = r; a: skip; r = y; y = r; b: skip; } }
+ltl G(p[0]@a -> F p[0]@b) && G F (x == 3) && (G F x == 4 -> G F y == 5) && F G (x != 7 || y != 2);
+";
+
+/// An expression as deep as may be, over numbers without bounds.
+fn deep() -> String {
+    let sum = (0..100).fold("r".to_string(), |e, n| format!("({e} + {})", n % 7));
+    format!("shared x; thread p[2] {{ local r; loop {{ r = x; x = {sum}; }} }} never x == 8;")
+}
+
+/// An array-based system with many places, flags and named threads, any of which may be changed from any other.
+fn system() -> String {
+    const PLACES: usize = 40;
+    const FLAGS: usize = 12;
+    let each = |of: &dyn Fn(usize) -> String, n: usize, between: &str| {
+        (0..n).map(of).collect::<Vec<_>>().join(between)
+    };
+    let mut text = format!(
+        "type loc = {}\narray PC[proc] : loc\n{}init (z) {{ PC[z] = L0 && {} }}\n",
+        each(&|i| format!("L{i}"), PLACES, " | "),
+        each(
+            &|i| format!("array A{i}[proc] : bool\nvar V{i} : proc\n"),
+            FLAGS,
+            ""
+        ),
+        each(&|i| format!("A{i}[z] = False"), FLAGS, " && "),
+    );
+    let last = PLACES - 1;
+    text += &format!("unsafe (p q) {{ PC[p] = L{last} && PC[q] = L{last} }}\n");
+    for (i, j) in (0..PLACES).flat_map(|i| [1, 7, 11].map(|j| (i, j))) {
+        let (a, b) = (i * j % FLAGS, (i + j) % FLAGS);
+        let value = |odd: bool| if odd { "True" } else { "False" };
+        text += &format!(
+            "transition t{i}_{j} (p q) requires {{ PC[p] = L{i} && A{a}[q] = {} && V{b} <> q }}
+             {{ PC[p] := L{}; A{b}[q] := {}; V{a} := p; }}\n",
+            value((i + j) % 2 == 1),
+            (i + j) % PLACES,
+            value(i % 3 > 0),
+        );
+    }
+    text
+}
+
 const AWKWARD: [&str; 4] = [STATES, BUFFERS, REGISTERS, INTEGERS];
 
 fn program(text: &str) -> Program {
@@ -237,6 +291,10 @@ fn commands(s: &Scratch) -> Vec<Vec<String>> {
     let integers = s.file("integers.wtl", INTEGERS);
     let family = s.file("family.wtl", FAMILY);
     let litmus = s.file("many.litmus", litmus());
+    let elements = s.file("elements.wtl", ELEMENTS);
+    let demands = s.file("demands.wtl", DEMANDS);
+    let deep = s.file("deep.wtl", deep());
+    let system = s.file("system.cub", system());
     let mut all: Vec<Vec<String>> = Vec::new();
     let mut add = |words: &[&str]| all.push(words.iter().map(|w| (*w).to_string()).collect());
     for engine in plan::names() {
@@ -250,6 +308,9 @@ fn commands(s: &Scratch) -> Vec<Vec<String>> {
     }
     for file in [&states, &buffers, &registers, &integers, &family] {
         add(&["check", file, "--model", "all"]);
+    }
+    for file in [&elements, &demands, &deep, &system] {
+        add(&["check", file, "--model", "pso"]);
     }
     add(&["check", &states, "--deadlock"]);
     for file in [&buffers, &integers, &family] {
