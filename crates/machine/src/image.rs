@@ -433,6 +433,16 @@ fn relocate(
                 image.thread.elsewhere.insert(place, name.clone());
                 continue;
             }
+            if of_thread {
+                let addend = match r_type {
+                    elf::R_X86_64_TPOFF32 | elf::R_X86_64_DTPOFF32 => r.addend() as u64,
+                    _ => 0,
+                };
+                image
+                    .thread
+                    .spoken
+                    .insert(place, target.wrapping_add(addend));
+            }
             let mut entry = || {
                 *entries.entry((target, of_thread)).or_insert_with(|| {
                     next_entry += 8;

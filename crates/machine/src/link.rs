@@ -372,8 +372,8 @@ fn graph(
             }
         }
     }
-    builder.begin();
     builder.resolve();
+    builder.begin();
     match wrong.is_empty() {
         true => Ok((builder.graph, builder.refusals)),
         false => Err(wrong),

@@ -24,6 +24,8 @@ pub struct Thread {
     pub size: u64,
     /// The address, among those of the file, that the thread pointer stands for.
     pointer: u64,
+    /// Where code speaks of them, and of which; not known in an executable.
+    pub spoken: BTreeMap<u64, u64>,
     /// Where code speaks of variables that are defined elsewhere.
     pub elsewhere: BTreeMap<u64, String>,
 }
@@ -74,10 +76,15 @@ pub fn words(world: &mut World) -> Vec<(E, E)> {
     if thread.size == 0 || thread.size > MAX_BYTES || thread.end - thread.start > 1 << 16 {
         return all;
     }
+    let named = spoken(world);
     let first = (thread.distance(thread.start) as i64) & !7;
     let last = thread.distance(thread.end) as i64;
     for distance in (first..last).step_by(8) {
         let address = (world.image.thread.pointer).wrapping_add(distance as u64);
+        let is_in = |(from, to): &(u64, u64)| *from < address + 8 && address < *to;
+        if named.as_ref().is_some_and(|all| !all.iter().any(is_in)) {
+            continue;
+        }
         let place = world.image.thread.at(address);
         let pointer = world.image.pointers.get(&address).copied();
         let value = match pointer.map(|to| world::resolve(world, to)) {
@@ -99,4 +106,22 @@ pub fn words(world: &mut World) -> Vec<(E, E)> {
         all.push((place, value));
     }
     all
+}
+
+/// Where the variables are that the code seen so far speaks of, if that is known.
+fn spoken(world: &World) -> Option<Vec<(u64, u64)>> {
+    if !world.image.relocatable {
+        return None;
+    }
+    let said = world
+        .instructions()
+        .flat_map(|bytes| world.image.thread.spoken.range(bytes));
+    said.map(|(_, address)| {
+        let symbol = world.image.symbol_at(*address)?;
+        Some((
+            symbol.address,
+            symbol.address.saturating_add(symbol.size.max(1)),
+        ))
+    })
+    .collect()
 }

@@ -145,6 +145,11 @@ impl World {
         Ok((instruction, offsets))
     }
 
+    /// Where the instructions are that were looked at.
+    pub fn instructions(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
+        self.decoded.values().map(|(i, _)| i.ip()..i.next_ip())
+    }
+
     /// The next address after this one that a function takes (`lea`).
     pub fn next_named(&self, function: &Symbol, address: u64) -> Option<u64> {
         let bytes = self.image.bytes_at(function.address)?;
