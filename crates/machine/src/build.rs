@@ -7,8 +7,10 @@ use crate::bits::{Base, E, VarId};
 use crate::graph::{self, ARGUMENTS, Graph, Op, Origin, RAX, RSP};
 use crate::lift::{Lift, Micro, Next};
 use crate::markers::{Marker, marker};
+use crate::thread;
 use crate::world::{self, Refusal, World};
 use std::collections::BTreeMap;
+use wattle_model::FamilyId;
 use wattle_model::program::Action;
 
 /// Larger graphs are refused.
@@ -49,6 +51,7 @@ pub struct Builder<'w> {
     pub graph: Graph,
     pub refusals: Vec<Refusal>,
     pub stubs: &'w BTreeMap<String, Stub>,
+    pub(crate) family: FamilyId,
     contexts: Vec<Context>,
     known: BTreeMap<(usize, u64, u64), usize>,
     nodes: BTreeMap<Key, usize>,
@@ -74,8 +77,9 @@ pub struct Call {
 }
 
 impl<'w> Builder<'w> {
-    pub fn new(world: &'w mut World, stubs: &'w BTreeMap<String, Stub>) -> Self {
+    pub fn new(world: &'w mut World, stubs: &'w BTreeMap<String, Stub>, family: FamilyId) -> Self {
         Builder {
+            family,
             world,
             graph: Graph::default(),
             refusals: Vec::new(),
@@ -365,11 +369,22 @@ impl<'w> Builder<'w> {
                 self.graph.then(at, Op::Havoc(any), origin)
             }
             Marker::Nothing => at,
+            Marker::Library(_)
+            | Marker::Syscall
+            | Marker::Nanosleep
+            | Marker::Errno
+            | Marker::Itself
+            | Marker::Argument => {
+                let (at, back) = self.system(at, &marker, origin);
+                result = back;
+                at
+            }
             Marker::Fails(why) => {
                 self.fail(at, why, origin);
                 return None;
             }
         };
+        // The result is first: it may be made of an argument.
         for v in graph::state().filter(|v| clobbered(*v)) {
             let value = match v == RAX {
                 true => result.clone(),
@@ -378,6 +393,26 @@ impl<'w> Builder<'w> {
             at = self.graph.then(at, Op::Assign(v, value), origin);
         }
         Some(at)
+    }
+
+    /// Gives the thread's variables their first values, before anything else.
+    pub fn begin(&mut self) {
+        let entry = self.graph.entry;
+        let origin = Origin::Text(wattle_model::Span::NONE);
+        let mut at = self.graph.node();
+        self.graph.entry = at;
+        for (address, value) in thread::words(self.world) {
+            let store = Op::Store {
+                at: crate::graph::Access {
+                    address,
+                    bytes: 8,
+                    locked: false,
+                },
+                value,
+            };
+            at = self.graph.then(at, store, origin);
+        }
+        self.graph.edge(at, Op::Nop, entry, origin);
     }
 
     /// Enters a function of the file.

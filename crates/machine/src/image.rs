@@ -6,6 +6,7 @@
 //! addresses. Which operands are addresses is remembered, because the number alone does not tell.
 
 use crate::Problem;
+use crate::thread::Thread;
 use object::read::archive::ArchiveFile;
 use object::{
     Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags,
@@ -28,6 +29,8 @@ pub struct Section {
     pub size: u64,
     pub code: bool,
     pub writable: bool,
+    /// Each thread has one of its own.
+    pub thread: bool,
 }
 
 /// A name in the file.
@@ -51,6 +54,10 @@ pub struct Image {
     pub got: BTreeMap<u64, u64>,
     /// Where in the code an operand is an address, by its first byte.
     pub addresses: BTreeSet<u64>,
+    /// Variables of which each thread has its own.
+    pub thread: Thread,
+    /// What entries of the global offset table hold that are distances from the thread pointer.
+    pub distances: BTreeMap<u64, u64>,
     /// Words of data that are addresses.
     pub pointers: BTreeMap<u64, u64>,
     /// Whether operands that are addresses are known (objects) or to be guessed (executables).
@@ -292,6 +299,14 @@ fn sections(
             }
             false => s.address(),
         };
+        let thread = sh_flags.contains(object::elf::SHF_TLS);
+        if thread {
+            image.thread.add(address, s.size(), s.align());
+            // In an executable what is only zeros takes no room.
+            if !relocatable && s.kind() == SectionKind::UninitializedTls {
+                continue;
+            }
+        }
         next = (address.saturating_add(s.size())).saturating_add(64);
         let bytes = match s.kind() {
             SectionKind::UninitializedData | SectionKind::UninitializedTls => Vec::new(),
@@ -304,10 +319,11 @@ fn sections(
             bytes,
             size: s.size(),
             code: sh_flags.contains(object::elf::SHF_EXECINSTR),
-            writable: sh_flags.contains(object::elf::SHF_WRITE)
-                && !sh_flags.contains(object::elf::SHF_TLS),
+            writable: sh_flags.contains(object::elf::SHF_WRITE) && !thread,
+            thread,
         });
     }
+    image.thread.settle(relocatable);
     image.sections.sort_by_key(|s| s.address);
     Ok(placed)
 }
@@ -350,6 +366,7 @@ fn symbols(
                     size,
                     code: false,
                     writable: true,
+                    thread: false,
                 });
                 let here = next;
                 next += size + 64;
@@ -358,7 +375,8 @@ fn symbols(
             None => continue,
         };
         at.insert(s.index().0, address);
-        if s.is_undefined() || name.is_empty() || s.kind() == SymbolKind::Section {
+        let placed = relocatable || s.kind() != SymbolKind::Tls;
+        if s.is_undefined() || name.is_empty() || s.kind() == SymbolKind::Section || !placed {
             continue;
         }
         image.symbols.push(Symbol {
@@ -383,7 +401,7 @@ fn relocate(
     let end = image.sections.iter().map(|s| s.address + s.size).max();
     let externs = image.externs.keys().next_back().copied();
     let mut next_entry = (end.max(externs).unwrap_or(FIRST) + 0x10000) & !0xfff;
-    let mut entries: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut entries: BTreeMap<(u64, bool), u64> = BTreeMap::new();
     for s in file.sections() {
         let Some(base) = placed.get(&s.index().0) else {
             continue;
@@ -404,28 +422,63 @@ fn relocate(
             // know; code that needs it will not decode to an address that is mapped.
             let Some(target) = target else { continue };
             let value = target.wrapping_add(r.addend() as u64);
+            let of_thread = matches!(
+                r_type,
+                elf::R_X86_64_TPOFF32
+                    | elf::R_X86_64_GOTTPOFF
+                    | elf::R_X86_64_TLSGD
+                    | elf::R_X86_64_DTPOFF32
+            );
+            if let (true, Some(name)) = (of_thread, image.externs.get(&target)) {
+                image.thread.elsewhere.insert(place, name.clone());
+                continue;
+            }
+            if of_thread {
+                let addend = match r_type {
+                    elf::R_X86_64_TPOFF32 | elf::R_X86_64_DTPOFF32 => r.addend() as u64,
+                    _ => 0,
+                };
+                image
+                    .thread
+                    .spoken
+                    .insert(place, target.wrapping_add(addend));
+            }
             let mut entry = || {
-                let slot = *entries.entry(target).or_insert_with(|| {
+                *entries.entry((target, of_thread)).or_insert_with(|| {
                     next_entry += 8;
                     next_entry
-                });
-                image.got.insert(slot, target);
-                slot.wrapping_add(r.addend() as u64)
+                })
             };
+            let relative = |to: u64| (to.wrapping_add(r.addend() as u64)).wrapping_sub(place);
             let (value, width) = match r_type {
                 elf::R_X86_64_64 => (value, 8),
                 elf::R_X86_64_32 | elf::R_X86_64_32S => (value, 4),
                 elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (value.wrapping_sub(place), 4),
                 elf::R_X86_64_PC64 => (value.wrapping_sub(place), 8),
                 elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => {
-                    (entry().wrapping_sub(place), 4)
+                    let slot = entry();
+                    image.got.insert(slot, target);
+                    (relative(slot), 4)
                 }
+                elf::R_X86_64_GOTTPOFF => {
+                    let slot = entry();
+                    image.distances.insert(slot, image.thread.distance(target));
+                    (relative(slot), 4)
+                }
+                // What is asked for the address is asked with the address.
+                elf::R_X86_64_TLSGD => (relative(target), 4),
+                elf::R_X86_64_TLSLD => (relative(image.thread.start), 4),
+                elf::R_X86_64_TPOFF32 => (image.thread.distance(value), 4),
+                elf::R_X86_64_DTPOFF32 => (value.wrapping_sub(image.thread.start), 4),
                 _ => continue,
             };
+            let distance = matches!(r_type, elf::R_X86_64_TPOFF32 | elf::R_X86_64_DTPOFF32);
             if r_type == elf::R_X86_64_64 {
                 image.pointers.insert(place, value);
             }
-            image.addresses.insert(place);
+            if !distance {
+                image.addresses.insert(place);
+            }
             let section = &mut image.sections[index];
             let from = usize::try_from(offset).unwrap_or(usize::MAX);
             if let Some(to) = section.bytes.get_mut(from..from.saturating_add(width)) {

@@ -29,6 +29,8 @@ mod memory;
 mod passes;
 mod signs;
 mod split;
+mod system;
+mod thread;
 mod together;
 mod world;
 

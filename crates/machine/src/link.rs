@@ -11,7 +11,7 @@ use crate::passes::{self, effective};
 use crate::world::{Contents, Copies, Object, Refusal, World};
 use crate::{Problem, emit, signs, split, together};
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_model::{Expr, Family, Init, Length, Local, Op2, Program, Span, Type, validate};
+use wattle_model::{Expr, FamilyId, Init, Length, Local, Op2, Program, Span, Type, validate};
 use wattle_syntax::Diagnostic;
 use wattle_syntax::wtl::{self, Link, Size};
 
@@ -133,7 +133,8 @@ fn lay(program: &Program, link: &Link, world: &mut World) -> Result<Laid, Vec<Di
     let functions = functions(link, world)?;
     let mut graphs = Vec::new();
     let mut refusals = Vec::new();
-    for family in &program.families {
+    for number in 0..program.families.len() {
+        let family = FamilyId::new(number);
         let (graph, more) = graph(family, program, link, &functions, &stubs, world)?;
         graphs.push(graph);
         refusals.extend(more);
@@ -305,7 +306,7 @@ pub fn diagnostic(span: Span, p: Problem) -> Diagnostic {
 
 /// A family's graph with its calls laid out.
 fn graph(
-    family: &Family,
+    id: FamilyId,
     program: &Program,
     link: &Link,
     functions: &BTreeMap<String, u64>,
@@ -315,7 +316,8 @@ fn graph(
     let declared: BTreeMap<_, _> = (world.objects.iter().enumerate())
         .filter_map(|(k, o)| Some((o.region?, k)))
         .collect();
-    let mut builder = Builder::new(world, stubs);
+    let family = program.family(id);
+    let mut builder = Builder::new(world, stubs, id);
     for l in &family.locations {
         let n = builder.graph.node();
         builder.graph.nodes[n].labels = l.labels.clone();
@@ -371,6 +373,7 @@ fn graph(
         }
     }
     builder.resolve();
+    builder.begin();
     match wrong.is_empty() {
         true => Ok((builder.graph, builder.refusals)),
         false => Err(wrong),
@@ -565,6 +568,18 @@ fn accesses_of(
             Origin::Code(a) => Some(a),
             Origin::Text(_) => None,
         };
+        if let Op::Store { value, .. } = &edge.op {
+            let mut own = false;
+            value.for_each(&mut |e| own |= matches!(e, E::Address(Base::Stack, _)));
+            if own {
+                let what = "the address of a variable that only this thread has is stored where others see it; that is \
+                            not supported";
+                refusals.push(Refusal {
+                    address,
+                    what: what.to_string(),
+                });
+            }
+        }
         let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
         match spot(&at.address, &of) {
             Some(spot) => seen.push(Seen {

@@ -9,12 +9,35 @@ pub enum Marker {
     Assert,
     /// `wattle_assume(x)`
     Assume,
-    /// `wattle_any()`: any number.
+    /// `wattle_any()`: any number of 32 bits.
     Any,
+    /// A function of the system that does nothing to memory but to `errno`.
+    Library(Back),
+    /// `syscall`: the same, if it is known which.
+    Syscall,
+    /// `nanosleep`, which may store how long it did not sleep.
+    Nanosleep,
+    /// Where the thread's `errno` is.
+    Errno,
+    /// `pthread_self`: no two threads have the same.
+    Itself,
+    /// Gives back its argument.
+    Argument,
     /// Whoever calls it has failed: `abort`, a panic.
     Fails(String),
     /// Gives the processor away: nothing another thread could see.
     Nothing,
+}
+
+/// What a function of the system gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// A number that is not negative.
+    Random,
+    /// 0, or −1 where a signal came.
+    Slept,
+    /// Any.
+    Printed,
 }
 
 /// `wattle_thread_NAME` (false) and `wattle_threads_NAME` (true, any number).
@@ -48,7 +71,29 @@ pub fn marker(symbol: &str) -> Option<Marker> {
         "std::thread::yield_now",
         "std::thread::functions::yield_now",
     ];
+    let random = ["rand", "random", "lrand48"];
+    let prints = [
+        "printf",
+        "__printf_chk",
+        "fprintf",
+        "__fprintf_chk",
+        "puts",
+        "putchar",
+        "fputs",
+        "fputc",
+        "fwrite",
+        "fflush",
+        "perror",
+    ];
     Some(match symbol {
+        "__tls_get_addr" => Marker::Argument,
+        "__errno_location" => Marker::Errno,
+        "pthread_self" | "thrd_current" => Marker::Itself,
+        "syscall" => Marker::Syscall,
+        s if random.contains(&s) => Marker::Library(Back::Random),
+        s if prints.contains(&s) => Marker::Library(Back::Printed),
+        "usleep" => Marker::Library(Back::Slept),
+        "nanosleep" => Marker::Nanosleep,
         "wattle_assert" => Marker::Assert,
         "wattle_assume" => Marker::Assume,
         "wattle_any" => Marker::Any,

@@ -145,6 +145,11 @@ impl World {
         Ok((instruction, offsets))
     }
 
+    /// Where the instructions are that were looked at.
+    pub fn instructions(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
+        self.decoded.values().map(|(i, _)| i.ip()..i.next_ip())
+    }
+
     /// The next address after this one that a function takes (`lea`).
     pub fn next_named(&self, function: &Symbol, address: u64) -> Option<u64> {
         let bytes = self.image.bytes_at(function.address)?;
@@ -255,6 +260,26 @@ impl World {
         Some(found)
     }
 
+    /// What stands for each thread of a family: nobody can look into it, but its address tells who it is.
+    pub fn itself(&mut self, family: FamilyId) -> usize {
+        let copies = Copies::PerThread(family);
+        let itself = |o: &Object| o.copies == copies && o.size == 0;
+        if let Some(known) = self.objects.iter().position(itself) {
+            return known;
+        }
+        self.objects.push(Object {
+            name: "thread".to_string(),
+            size: 0,
+            copies,
+            contents: vec![Contents::default()],
+            start: None,
+            span: Span::NONE,
+            constant: true,
+            region: None,
+        });
+        self.objects.len() - 1
+    }
+
     /// Name, start and end of what an address belongs to: a symbol with all that overlap it, or the room
     /// between two.
     fn extent(&self, address: u64) -> Option<(String, u64, u64)> {
@@ -332,8 +357,8 @@ pub fn resolve(world: &mut World, address: u64) -> Result<E, String> {
     if section.code {
         return Ok(E::Address(Base::Code, address as i64));
     }
-    if section.name.starts_with(".tbss") || section.name.starts_with(".tdata") {
-        return Err("memory of a thread (`thread_local`) is not supported".to_string());
+    if section.thread {
+        return Ok(world.image.thread.at(address));
     }
     match world.object_at(address) {
         Some((base, offset)) => Ok(E::Address(base, offset)),

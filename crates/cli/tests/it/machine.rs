@@ -123,6 +123,21 @@ fn c_locks_in_parts_of_words() {
     check("words.c", "clang", &["-O2", "-g", "-c"]);
 }
 
+/// Thread-local memory in each of the ways compilers find it, the clock, and calls of the kernel.
+#[test]
+fn c_locks_of_the_system() {
+    for source in ["system.c", "system_broken.c"] {
+        for level in ["-O1", "-O2"] {
+            check(source, "gcc", &[level, "-g", "-c"]);
+        }
+        check(source, "gcc", &["-O2", "-g", "-fPIC", "-c"]);
+        check(source, "clang", &["-O2", "-g", "-c"]);
+    }
+    for level in ["-O1", "-O2"] {
+        check("places.c", "gcc", &[level, "-g", "-c"]);
+    }
+}
+
 #[test]
 fn broken_c_locks() {
     for level in ["-O1", "-O2"] {
@@ -386,11 +401,20 @@ fn refusals_say_where() {
     let code = "
         double half(double x) { return x / 2; }
         int twice(int n) { return n ? twice(n - 1) + n * (n & 3) : 0; }
+        extern _Thread_local int far; int away(void) { return far; }
+        static _Thread_local int own; int *_Atomic shown; void shows(void) { shown = &own; own = *shown; }
+        long syscall(long, ...); long maps(void) { return syscall(9, 0, 4096, 3, 34, -1, 0); }
         void other(int *); void calls(int *x) { other(x); other(x); }";
     for (call, words) in [
         ("half()", "code.c:2"),
         ("calls(&x)", "`other` is called but not defined"),
         ("calls(3)", "`other` is called but not defined"),
+        (
+            "away()",
+            "`far` is a variable of each thread that is defined elsewhere",
+        ),
+        ("shows()", "not supported"),
+        ("maps()", "only calls of the kernel"),
         ("nobody()", "there is no function `nobody`"),
     ] {
         let harness = format!("shared x: object(4);\nthread t {{ call {call}; }}\nnever x == 1;");

@@ -3,7 +3,9 @@
 //!
 //! What is not listed here is refused, with the instruction; nothing is skipped.
 
+pub mod arbitrary;
 mod operands;
+mod scan;
 mod vectors;
 
 use crate::bits::{E, VarId};
@@ -62,8 +64,22 @@ impl<'a> Lift<'a> {
     /// Lifts one instruction.
     pub fn instruction(&mut self, i: &Instruction) -> Result<Next> {
         use Mnemonic as M;
+        let bytes = i.ip()..i.next_ip();
+        if let Some((_, name)) = self.image.thread.elsewhere.range(bytes).next() {
+            return Err(format!(
+                "`{name}` is a variable of each thread that is defined elsewhere; add the file that defines it"
+            ));
+        }
         if i.has_xrelease_prefix() && i.mnemonic() != M::Mov || i.has_xacquire_prefix() {
             return Err("hardware lock elision is not supported".into());
+        }
+        // With a prefix that chooses `r8` processors take it for an exchange.
+        if i.mnemonic() == M::Pause && i.len() != 2 {
+            return Err("`pause` with more prefixes is not supported".into());
+        }
+        let repeats = i.is_string_instruction() && self.strings(i)?;
+        if repeats {
+            return Ok(Next::Fall);
         }
         if i.has_repe_prefix() && !matches!(i.mnemonic(), M::Nop | M::Pause | M::Ret | M::Endbr64) {
             return Err("`rep` is not supported here".into());
@@ -118,7 +134,8 @@ impl<'a> Lift<'a> {
                     let instruction = self.understood(i, op)?;
                     self.meaning.instruction(&instruction)?;
                 }
-                None if self.vectors(i)? => {}
+                None if self.vectors(i)? || self.arbitrary(i)? => {}
+                None if self.scan(i)? || self.exchange_pair(i)? => {}
                 None => return Err("this instruction is not supported".into()),
             },
         }

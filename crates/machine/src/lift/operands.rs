@@ -3,6 +3,7 @@
 use super::{Lift, Result, general};
 use crate::bits::{Base, Bin, E};
 use crate::graph;
+use crate::thread::MAX_BYTES;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use wattle_x86::instruction::{self as core, Memory, Operand, Part};
 
@@ -76,8 +77,18 @@ impl Lift<'_> {
             Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
         );
         let chosen = bits && i.op1_kind() == OpKind::Register;
+        if self.is_thread_pointer(i) && bytes == 8 {
+            return Ok(Operand::Value(Self::thread_pointer()));
+        }
         if i.memory_base() == Register::RIP && !chosen {
             let target = i.ip_rel_memory_address();
+            if let Some(distance) = self.image.distances.get(&target) {
+                return Ok(Operand::Value(E::constant(*distance, bytes * 8)));
+            }
+            // A variable of another file: what it holds nobody can say.
+            if self.image.externs.contains_key(&target) && i.mnemonic() == Mnemonic::Mov {
+                return Ok(Operand::Value(E::Unknown(bytes * 8)));
+            }
             if let Some(held) = self.image.got.get(&target) {
                 return Ok(Operand::Value(self.addresses.resolve(*held)?));
             }
@@ -90,6 +101,14 @@ impl Lift<'_> {
             return Err("reading code is not supported".into());
         }
         Ok(Operand::Memory(Memory { address, bytes }))
+    }
+
+    /// `fs:[0]`.
+    fn is_thread_pointer(&self, i: &Instruction) -> bool {
+        i.memory_segment() == Register::FS
+            && i.memory_base() == Register::None
+            && i.memory_index() == Register::None
+            && i.memory_displacement64() == 0
     }
 
     /// The width of an operand in bits.
@@ -132,16 +151,26 @@ impl Lift<'_> {
 
     /// The address of the memory operand.
     pub(super) fn address(&mut self, i: &Instruction, lea: bool) -> Result<E> {
-        if !lea
-            && !matches!(
-                i.memory_segment(),
-                Register::DS | Register::SS | Register::ES | Register::CS
-            )
-        {
-            return Err("memory of a thread (`fs:`, `gs:`) is not supported".into());
-        }
+        let segment = i.memory_segment();
+        let mut sum = match segment {
+            Register::FS if !lea => {
+                if self.image.thread.size > MAX_BYTES {
+                    return Err(format!(
+                        "variables of each thread of more than {MAX_BYTES} bytes in all are not supported"
+                    ));
+                }
+                Self::thread_pointer()
+            }
+            Register::GS if !lea => {
+                return Err("memory of a processor (`gs:`) is not supported".into());
+            }
+            _ => E::constant(0, 64),
+        };
         let base = i.memory_base();
         if base == Register::RIP {
+            if segment == Register::FS && !lea {
+                return Err("this address of a thread's memory is not supported".into());
+            }
             return self.addresses.resolve(i.ip_rel_memory_address());
         }
         let displacement = i.memory_displacement64();
@@ -151,10 +180,15 @@ impl Lift<'_> {
         let absolute = base == Register::None && i.memory_index() == Register::None;
         let relocated = self.offsets.has_displacement() && self.image.addresses.contains(&at);
         let known = absolute && !self.image.relocatable && !lea;
-        let mut sum = match relocated || known {
+        let thread = segment == Register::FS && !lea;
+        let displacement = match relocated || (known && !thread) {
             true => self.addresses.resolve(displacement)?,
             false => E::constant(displacement, 64),
         };
+        if thread && absolute && displacement.as_const().is_none_or(|d| (d as i64) >= 0) {
+            return Err("of the thread's control block only its address is known".into());
+        }
+        sum = E::sum(sum, displacement);
         for (register, scale) in [(i.memory_index(), i.memory_index_scale()), (base, 1)] {
             if register == Register::None {
                 continue;

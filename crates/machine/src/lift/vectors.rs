@@ -19,7 +19,11 @@ impl Lift<'_> {
             OpKind::Memory => true,
             _ => false,
         };
-        if i.op_count() != 2 || !known(0) || !known(1) {
+        let operands = match i.mnemonic() {
+            M::Pshufd => 3,
+            _ => 2,
+        };
+        if i.op_count() != operands || !known(0) || !known(1) {
             return Ok(false);
         }
         match i.mnemonic() {
@@ -50,6 +54,33 @@ impl Lift<'_> {
                 // Only the lower half is used, but memory is read as a whole.
                 let [low, _] = self.vector(i, 1)?;
                 self.meaning.set(high, low);
+            }
+            M::Punpckldq | M::Unpcklps => {
+                if xmm(i, 0).is_none() {
+                    return Ok(false);
+                }
+                let [from, _] = self.vector(i, 1)?;
+                let [to, _] = self.vector(i, 0)?;
+                let pair = |low| {
+                    to.clone()
+                        .extract(low, 32)
+                        .zext(64)
+                        .insert(from.clone().extract(low, 32), 32)
+                };
+                self.quarters(i, [pair(0), pair(32)])?;
+            }
+            M::Pshufd => {
+                if xmm(i, 0).is_none() {
+                    return Ok(false);
+                }
+                let from = self.vector(i, 1)?;
+                let order = i.immediate8();
+                let quarter = |k: u32| {
+                    let which = u32::from(order >> (2 * k) & 3);
+                    from[which as usize / 2].clone().extract(which % 2 * 32, 32)
+                };
+                let pair = |k: u32| quarter(k).zext(64).insert(quarter(k + 1), 32);
+                self.quarters(i, [pair(0), pair(2)])?;
             }
             M::Punpckhqdq | M::Unpckhpd => {
                 let Some([to, high]) = xmm(i, 0) else {
@@ -84,6 +115,12 @@ impl Lift<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Writes a register of which both halves are made of what was there.
+    fn quarters(&mut self, i: &Instruction, value: [E; 2]) -> Result<()> {
+        let value = value.map(|v| self.meaning.keep(v, "half"));
+        self.write_vector(i, 0, value)
     }
 
     fn bitwise(&mut self, i: &Instruction, op: Bin) -> Result<()> {

@@ -6,7 +6,7 @@
 //! *It ends* if every circle passes one assignment `i := i + c` with `c` odd, the only one of `i`, and one
 //! test that leaves for some value of `i` whatever the other side is, as long as that does not change: with
 //! an odd step `i` takes every value there is. The test may look at a variable that every circle makes anew
-//! of `i`.
+//! of `i`. Or every circle asks for a value nobody can foretell, a clock's, and one test leaves for some such value.
 
 use crate::bits::{Bin, Cmp, E, VarId, mask};
 use crate::graph::{Edge, Graph, Op};
@@ -18,7 +18,12 @@ pub fn drop_loops(graph: &mut Graph) -> bool {
     let order = graph.reached();
     let private = |n: usize| {
         let node = &graph.nodes[n];
-        let quiet = |e: &Edge| matches!(e.op, Op::Nop | Op::Assign(..) | Op::Assume(_));
+        let quiet = |e: &Edge| {
+            matches!(
+                e.op,
+                Op::Nop | Op::Assign(..) | Op::Havoc(_) | Op::Assume(_)
+            )
+        };
         node.labels.is_empty() && n != graph.entry && total(&node.out) && node.out.iter().all(quiet)
     };
     let inner: BTreeSet<usize> = order.iter().copied().filter(|n| private(*n)).collect();
@@ -130,13 +135,17 @@ fn ends(graph: &Graph, set: &BTreeSet<usize>) -> bool {
         (!value.mentions(v) && cuts(at)).then(|| value.clone())
     };
     edges().any(|(at, e)| {
-        let Op::Assign(i, E::Bin(Bin::Add, of, c)) = &e.op else {
-            return false;
+        let (i, every) = match &e.op {
+            Op::Assign(i, E::Bin(Bin::Add, of, c)) => {
+                let odd = c.as_const().is_some_and(|c| c % 2 == 1);
+                let itself = matches!(**of, E::Var(v, w) if v == *i && graph.vars.width(*i) == w);
+                (i, odd && itself)
+            }
+            Op::Havoc(i) => (i, true),
+            _ => return false,
         };
-        let odd = c.as_const().is_some_and(|c| c % 2 == 1);
-        let itself = matches!(**of, E::Var(v, w) if v == *i && graph.vars.width(*i) == w);
         let once = written.iter().filter(|v| *v == i).count() == 1;
-        odd && itself
+        every
             && once
             && cuts(at)
             && edges().any(|(at, e)| match &e.op {
@@ -148,15 +157,33 @@ fn ends(graph: &Graph, set: &BTreeSet<usize>) -> bool {
     })
 }
 
+/// Whether this is a variable, perhaps put together of its halves, as a clock is read.
+fn is_all_of(e: &E, i: VarId) -> bool {
+    let half = |e: &E, low: u32| match e {
+        E::Zext(part, 64) => {
+            matches!(&**part, E::Extract(of, at, 32) if *at == low && **of == E::Var(i, 64))
+        }
+        _ => false,
+    };
+    let upper = |e: &E| match e {
+        E::Bin(Bin::Shl, of, by) => by.as_const() == Some(32) && half(of, 32),
+        _ => false,
+    };
+    match e {
+        E::Var(v, _) => *v == i,
+        E::Bin(Bin::Or, a, b) => (upper(a) && half(b, 0)) || (half(a, 0) && upper(b)),
+        _ => false,
+    }
+}
+
 /// Whether a condition holds for some value of a variable, whatever the other side is.
 fn leaves(condition: &E, i: VarId, fixed: &dyn Fn(&E) -> bool) -> bool {
     let E::Cmp(op, a, b) = condition else {
         return false;
     };
     let counts = |e: &E| match e {
-        E::Var(v, _) => *v == i,
-        E::Bin(Bin::Add, of, k) => matches!(**of, E::Var(v, _) if v == i) && k.as_const().is_some(),
-        _ => false,
+        E::Bin(Bin::Add | Bin::Sub, of, k) if is_all_of(of, i) => fixed(k) && !k.mentions(i),
+        e => is_all_of(e, i),
     };
     let all = mask(a.width());
     let (most, least) = (all >> 1, all ^ (all >> 1));

@@ -151,6 +151,10 @@ pub fn effective(
                 let value = facts.put(&vars.read(slot)).extract(low, at.bytes * 8);
                 Op::Assign(to, value)
             }
+            // A variable of another file: what it holds nobody can say.
+            None if matches!(at.address, E::Address(Base::Code, _)) => {
+                Op::Assign(to, E::Unknown(at.bytes * 8))
+            }
             None => {
                 let spot = spot(&at.address, &|v| facts.kind(v));
                 match spot.and_then(|s| fields.constant(objects, &s, at.bytes)) {

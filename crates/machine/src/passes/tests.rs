@@ -40,6 +40,7 @@ fn run(graph: &Graph, steps: usize, bits: &BTreeMap<RegionId, u32>) -> Seen {
         ended: false,
     };
     let mut at = graph.entry;
+    let mut clock = 0;
     for _ in 0..steps {
         let get = |e: &E, values: &BTreeMap<VarId, u64>| {
             e.eval(&|v| values.get(&v).copied().unwrap_or(0))
@@ -95,6 +96,11 @@ fn run(graph: &Graph, steps: usize, bits: &BTreeMap<RegionId, u32>) -> Seen {
                 return seen;
             }
             Op::Fence => seen.events.push(Event::Fence),
+            // Graphs are made so that nobody sees which value it was.
+            Op::Havoc(v) => {
+                clock += 1;
+                values.insert(*v, clock % 8);
+            }
             _ => {}
         }
     }
@@ -254,12 +260,20 @@ impl Random {
                     at = graph.then(at, Op::Assign(i, start), HERE);
                     let head = at;
                     let op = self.pick(&[Cmp::Eq, Cmp::Ule, Cmp::Ne, Cmp::Sle]);
-                    let out = E::test(op, limit, E::Var(i, 64).extract(0, 32));
-                    let sum = E::sum(E::Var(i, 64).extract(0, 32), E::constant(step, 32));
+                    let by_the_clock = self.rng.random_range(0..3) == 0;
+                    let (seen, ahead) = match by_the_clock {
+                        true => (E::Var(i, 64), Op::Havoc(i)),
+                        false => {
+                            let low = E::Var(i, 64).extract(0, 32);
+                            let sum = E::sum(low.clone(), E::constant(step, 32));
+                            (low, Op::Assign(i, sum.zext(64)))
+                        }
+                    };
+                    let out = E::test(op, limit.resize(seen.width()), seen);
                     let next = graph.then(at, Op::Assume(out.clone().inverted()), HERE);
-                    graph.edge(next, Op::Assign(i, sum.zext(64)), head, HERE);
+                    graph.edge(next, ahead, head, HERE);
                     at = graph.then(at, Op::Assume(out), HERE);
-                    if self.rng.random_range(0..2) == 0 {
+                    if by_the_clock || self.rng.random_range(0..2) == 0 {
                         at = graph.then(at, Op::Assign(i, E::constant(1, 64)), HERE);
                     }
                 }
