@@ -274,7 +274,7 @@ impl<'a, L: Layout> Closed<'a, L> {
                 let region = around.program.region(*r);
                 let (index, holds) = around.regions[r.index()];
                 let me = match (index, holds) {
-                    (Holds::Level, Holds::Level | Holds::Data) => {
+                    (Holds::Level, Holds::Level | Holds::Data | Holds::Mixed) => {
                         Value::Level(self.shape.levels.points[*point])
                     }
                     // A level as a thread is any.
@@ -282,7 +282,7 @@ impl<'a, L: Layout> Closed<'a, L> {
                         let inner: Vec<u8> = self.shape.threads.inner().collect();
                         Value::Thread(line::stuck(d.choose(&inner))?)
                     }
-                    (Holds::Data | Holds::Thread | Holds::Name, _) => {
+                    (Holds::Data | Holds::Thread | Holds::Name | Holds::Mixed, _) => {
                         Value::Thread(self.shape.threads.points[*point])
                     }
                 };
@@ -497,6 +497,7 @@ fn around<'a>(
         || c.known.get(c.level.index()) != Some(&true)
         || index(&c.behind) != Some(Holds::Level)
         || !matches!(c.regions[c.behind.index()].1, Holds::Name | Holds::Thread)
+        || c.regions.iter().any(|(_, value)| *value == Holds::Mixed)
     {
         return Err(refused("it is not about the program's registers and cells"));
     }

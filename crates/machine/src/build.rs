@@ -146,6 +146,18 @@ impl<'w> Builder<'w> {
         }
     }
 
+    pub(crate) fn refuse_as_too_large(&mut self, address: u64) {
+        self.refuse(
+            address,
+            "the program is too large once its calls are inlined",
+        );
+    }
+
+    /// The function that is called first.
+    pub(crate) fn first(&self) -> u64 {
+        self.contexts.first().map_or(0, |c| c.function)
+    }
+
     pub(crate) fn node(&mut self, key: Key) -> usize {
         if let Some(known) = self.nodes.get(&key) {
             return *known;
@@ -160,10 +172,7 @@ impl<'w> Builder<'w> {
     pub(crate) fn run(&mut self) {
         while let Some(key) = self.work.pop() {
             if self.graph.nodes.len() > MAX_NODES {
-                self.refuse(
-                    key.address,
-                    "the program is too large once its calls are inlined",
-                );
+                self.refuse_as_too_large(key.address);
                 self.work.clear();
                 return;
             }

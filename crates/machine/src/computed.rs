@@ -10,18 +10,25 @@ use crate::build::{Builder, Computed};
 use crate::graph::{Access, Graph, Op, Origin};
 use crate::lift::Next;
 use crate::memory::{Fields, Kind, spot};
-use crate::passes::{Solved, solve};
+use crate::passes::{Solved, solve_within};
 use std::collections::BTreeMap;
 
 /// Larger tables are refused.
 const MAX_ENTRIES: u64 = 256;
+/// What may be spent on finding out what is known where; more is taken only by what could not be checked anyway.
+const MAX_STEPS: u64 = 20_000_000;
 
 impl Builder<'_> {
     /// Follows what is computed, once everything else is laid out.
     pub fn resolve(&mut self) {
         let mut waiting = std::mem::take(&mut self.computed);
+        let mut steps = MAX_STEPS;
         loop {
-            let solved = solve(&mut self.graph, &Fields::default(), &self.world.objects);
+            let (graph, objects) = (&mut self.graph, &self.world.objects);
+            let solved = solve_within(graph, &Fields::default(), objects, &mut steps);
+            let Some(solved) = solved else {
+                return self.refuse_as_too_large(self.first());
+            };
             let (now, later): (Vec<Computed>, Vec<Computed>) =
                 (waiting.into_iter()).partition(|c| solved.facts[c.at].is_some());
             if now.is_empty() {

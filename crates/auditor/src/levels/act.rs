@@ -93,7 +93,7 @@ impl Around<'_> {
             (Length::Scalar, _) => return Ok(kept(0)),
             (Length::PerThread(_), Holds::Thread | Holds::Name) => Axis::Threads,
             (Length::PerThread(_), Holds::Level) => Axis::Levels,
-            (Length::PerThread(_), Holds::Data) | (Length::Array(_), _) => {
+            (Length::PerThread(_), Holds::Data | Holds::Mixed) | (Length::Array(_), _) => {
                 return stuck(Err(Unsaid(
                     "an array that is not indexed by threads or levels",
                 )));
@@ -144,6 +144,12 @@ impl Around<'_> {
             Holds::Data => return Err(Unsaid("a position where all of a number is kept")),
             Holds::Thread => Value::Thread(d.on(Axis::Threads, v)?),
             Holds::Level => Value::Level(d.on(Axis::Levels, v)?),
+            Holds::Mixed => match v {
+                Value::Thread(_) | Value::Level(_) | Value::Other | Value::Number(-1..=4) => v,
+                Value::Number(_) | Value::Count(_) | Value::Any => {
+                    return Err(Unsaid("a number where a thread or a level is kept"));
+                }
+            },
             Holds::Name if matches!(v, Value::Other | Value::Number(-1)) => v,
             Holds::Name => {
                 let slot = d.on(Axis::Threads, v)?;
@@ -185,7 +191,7 @@ impl Around<'_> {
                 let any = d.choose(&all)?;
                 self.keep(d, (ty, holds), Value::Thread(any))
             }
-            Holds::Name => Err(Unsaid("a name of anything")),
+            Holds::Name | Holds::Mixed => Err(Unsaid("a name of anything")),
         }
     }
 
@@ -253,6 +259,12 @@ impl Around<'_> {
         Ok(Some((c, stuck(self.keep(d, (ty, holds), v))?)))
     }
 
+    /// A register is read here of which only what was put into it says what it means.
+    pub fn mixes(&self, l: LocationId) -> bool {
+        let mut kept = self.registers.iter().zip(&self.live[l.index()]);
+        kept.any(|(holds, live)| *live && *holds == Holds::Mixed)
+    }
+
     /// Nobody else has an event while a thread is here.
     pub fn is_inside(&self, l: LocationId) -> bool {
         self.sections[l.index()].is_some()
@@ -273,6 +285,7 @@ impl Around<'_> {
                 Holds::Data => return,
                 Holds::Thread | Holds::Name => threads.insert(r),
                 Holds::Level => levels.insert(r),
+                Holds::Mixed => threads.insert(r) | levels.insert(r),
             };
             gap |= match thread.registers[r.index()] {
                 Value::Thread(s) => d.shape.threads.is_gap(s),

@@ -113,6 +113,12 @@ where
                     && line.is_gap(line.inner().end - 1) == more
             };
             let found = self.closed.iter().find(fits)?;
+            if pair
+                .iter()
+                .any(|t| found.around.mixes(self.state.locations[*t]))
+            {
+                continue;
+            }
             let kept = self.kept(found, pair, level);
             if !kept
                 .as_ref()
@@ -144,6 +150,8 @@ where
                 Holds::Name if v == -1 => Value::Number(-1),
                 Holds::Name if pair64.contains(&v) => Value::Thread(threads(v)?),
                 Holds::Name => Value::Other,
+                // Where nobody reads it.
+                Holds::Mixed => Value::Number(-1),
             })
         };
         let cell = |c: CellId| {
@@ -153,7 +161,7 @@ where
             let each = matches!(region.length, Length::PerThread(_));
             let point = match around.regions[cell.region.index()].0 {
                 Holds::Level => (element == level).then_some(0),
-                Holds::Data => (!each).then_some(0),
+                Holds::Data | Holds::Mixed => (!each).then_some(0),
                 Holds::Thread | Holds::Name => pair.iter().position(|t| *t == element),
             };
             let point = if each { point } else { Some(0) }?;

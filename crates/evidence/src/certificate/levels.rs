@@ -48,6 +48,8 @@ pub enum Holds {
     Name,
     /// Its position beside the level.
     Level,
+    /// Now the one, now the other: what was put into it, as that is kept. Of registers only.
+    Mixed,
 }
 
 /// A thread's own level against another one.

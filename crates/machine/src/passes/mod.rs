@@ -15,7 +15,7 @@ mod trim;
 mod webs;
 
 pub use narrow::narrow;
-pub use propagate::{Solved, effective, solve};
+pub use propagate::{Solved, effective, solve, solve_within};
 pub use rebase::rebase;
 
 use crate::graph::Graph;

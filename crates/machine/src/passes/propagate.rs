@@ -189,6 +189,32 @@ fn stack_part(address: &E, bytes: u32, vars: &Vars) -> Option<(i64, u32)> {
 }
 
 pub fn solve(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Solved {
+    let (solved, _) = solve_while(graph, fields, objects, &mut |_| true);
+    solved
+}
+
+/// The same where it takes so many steps at most, each counted with the facts it carries on.
+pub fn solve_within(
+    graph: &mut Graph,
+    fields: &Fields,
+    objects: &[Object],
+    steps: &mut u64,
+) -> Option<Solved> {
+    let mut go_on = |facts: &Facts| {
+        *steps = steps.saturating_sub(1 + facts.values.len() as u64);
+        *steps > 0
+    };
+    let (solved, done) = solve_while(graph, fields, objects, &mut go_on);
+    done.then_some(solved)
+}
+
+/// Nothing of it may be used if it was told to stop.
+fn solve_while(
+    graph: &mut Graph,
+    fields: &Fields,
+    objects: &[Object],
+    go_on: &mut dyn FnMut(&Facts) -> bool,
+) -> (Solved, bool) {
     let mut facts: Vec<Option<Facts>> = vec![None; graph.nodes.len()];
     facts[graph.entry] = Some(Facts::default());
     // Where several edges meet, facts are lost one by one, and so this ends: every circle has such a node.
@@ -204,11 +230,16 @@ pub fn solve(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Solved {
     let mut work = std::collections::VecDeque::from([graph.entry]);
     waiting[graph.entry] = true;
     let mut vars = std::mem::take(&mut graph.vars);
+    let mut done = true;
     while let Some(n) = work.pop_front() {
         waiting[n] = false;
         let Some(before) = facts[n].clone() else {
             continue;
         };
+        if !go_on(&before) {
+            done = false;
+            break;
+        }
         for edge in &graph.nodes[n].out {
             let op = effective(&edge.op, &before, &mut vars, fields, objects);
             let Some(after) = transfer(&op, before.clone(), fields, objects) else {
@@ -233,7 +264,7 @@ pub fn solve(graph: &mut Graph, fields: &Fields, objects: &[Object]) -> Solved {
         }
     }
     graph.vars = vars;
-    Solved { facts }
+    (Solved { facts }, done)
 }
 
 /// The facts after an operation with values put in; none if it is never done.

@@ -1,11 +1,11 @@
 //! Which numbers say threads and which say levels, from what they are compared with and put into.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::levels::{Holds, Levels};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::program::{Init, Length, Local, Place};
-use wattle_model::{Count, Expr, Op1, Op2, Program, RegionId, RegisterId, Type};
+use wattle_model::{Count, Expr, Family, Op1, Op2, Program, RegionId, RegisterId, Type};
 
 /// Certificates without who has reached and passed what.
 pub fn guesses(program: &Program, model: MemoryModel) -> Vec<Levels> {
@@ -34,7 +34,11 @@ pub fn guesses(program: &Program, model: MemoryModel) -> Vec<Levels> {
             .collect();
         for level in own {
             let registers = family.registers.iter().enumerate();
-            let registers = registers.map(|(i, r)| meant.holds(1 + i, levels, r.ty));
+            let registers =
+                registers.map(|(i, r)| match meant.mixed.contains(&RegisterId::new(i)) {
+                    true => Holds::Mixed,
+                    false => meant.holds(1 + i, levels, r.ty),
+                });
             let registers: Vec<Holds> = registers.collect();
             let regions = program.regions.iter().enumerate();
             let regions = regions.map(|(i, region)| {
@@ -48,7 +52,7 @@ pub fn guesses(program: &Program, model: MemoryModel) -> Vec<Levels> {
             });
             let regions = regions.collect();
             let known = registers.iter();
-            let known = known.map(|h| matches!(h, Holds::Level | Holds::Data));
+            let known = known.map(|h| matches!(h, Holds::Level | Holds::Data | Holds::Mixed));
             all.push(Levels {
                 model,
                 known: known.collect(),
@@ -75,6 +79,28 @@ struct Meant {
     parent: Vec<usize>,
     /// What is not only asked whether it is the same as another.
     ordered: BTreeSet<usize>,
+    /// Registers into which different regions are loaded, and nothing else: what they mean changes.
+    mixed: BTreeSet<RegisterId>,
+}
+
+/// Registers that are temporaries for loads of several regions.
+fn mixed(family: &Family) -> BTreeSet<RegisterId> {
+    let mut loaded: BTreeMap<RegisterId, BTreeSet<Option<RegionId>>> = BTreeMap::new();
+    for step in &family.steps {
+        let from = match &step.action {
+            Action::Load {
+                place: Place::Region(r, _),
+                ..
+            } => Some(*r),
+            _ => None,
+        };
+        if let Some(to) = step.action.written() {
+            loaded.entry(to).or_default().insert(from);
+        }
+    }
+    let several = |from: &BTreeSet<_>| from.len() > 1 && !from.contains(&None);
+    let all = loaded.into_iter().filter(|(_, from)| several(from));
+    all.map(|(r, _)| r).collect()
 }
 
 impl Meant {
@@ -86,9 +112,12 @@ impl Meant {
             regions,
             parent: (0..1 + registers + 2 * regions).collect(),
             ordered: BTreeSet::new(),
+            mixed: mixed(family),
         };
         for (r, register) in family.registers.iter().enumerate() {
-            if let Init::All(e) = &register.init {
+            if let (Init::All(e), false) =
+                (&register.init, meant.mixed.contains(&RegisterId::new(r)))
+            {
                 meant.same(Some(1 + r), e);
             }
         }
@@ -101,7 +130,8 @@ impl Meant {
                 }
                 Place::Memory(_) => THREADS,
             });
-            let into = step.action.written().map(|r| 1 + r.index());
+            let into = step.action.written().filter(|r| !meant.mixed.contains(r));
+            let into = into.map(|r| 1 + r.index());
             if let (Some(a), Some(b)) = (place, into) {
                 meant.join(a, b);
             }
@@ -151,6 +181,7 @@ impl Meant {
         match e {
             Expr::Const(_) | Expr::Atom(Local::Count(_) | Local::AddressOf(_)) => None,
             Expr::Atom(Local::SelfIndex) => Some(THREADS),
+            Expr::Atom(Local::Register(r)) if self.mixed.contains(r) => None,
             Expr::Atom(Local::Register(r)) => Some(1 + r.index()),
             Expr::Unary(Op1::Not, a) => {
                 self.meaning(a);
