@@ -97,6 +97,10 @@ fn agree(seeds: std::ops::Range<u64>, models: &[MemoryModel], kind: usize) {
                         println!("seed {seed} {model}: {why}\n{text}");
                     }
                 }
+                // What speaks of several threads may be too large once all of them are put in.
+                Outcome::Refused(u) if kind == 2 && u.message.contains("too many cases") => {
+                    open += 1;
+                }
                 Outcome::Refused(u) => panic!("seed {seed}: {}\n{text}", u.message),
             }
             if slow && started.elapsed().as_millis() > 500 {
