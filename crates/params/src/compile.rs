@@ -191,7 +191,10 @@ impl<'a> Compiled<'a> {
             Formula::Others {
                 all: true, body, ..
             } => body,
-            other => other,
+            other @ (Formula::Others { .. }
+            | Formula::And(_)
+            | Formula::Or(_)
+            | Formula::Atom(_)) => other,
         });
         let updates = self.system.transitions.iter().flat_map(|t| &t.updates);
         let conditions = updates.flat_map(|u| u.branches.iter().map(|b| &b.condition));

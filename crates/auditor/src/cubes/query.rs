@@ -50,10 +50,8 @@ impl Names {
 impl Query<'_> {
     pub fn step(&self) -> Result<(), AuditError> {
         self.steps.set(self.steps.get() + 1);
-        match self.steps.get().is_multiple_of(STEPS) {
-            true => self.poll(),
-            false => Ok(()),
-        }
+        let due = self.steps.get().is_multiple_of(STEPS);
+        if due { self.poll() } else { Ok(()) }
     }
 
     fn poll(&self) -> Result<(), AuditError> {

@@ -242,7 +242,7 @@ impl Partly<Epochs<Exact<Value>>> for Epochs<Exact> {
         let mut fenced = self.fenced;
         for epoch in &self.epochs {
             let mut kept = BTreeMap::new();
-            for (_, content) in epoch {
+            for content in epoch.values() {
                 let content = content.partly(part);
                 let first = content.0.first().map(|(c, _)| *c);
                 kept.extend(first.map(|c| (c, content)));

@@ -50,13 +50,8 @@ impl<'a> Validator<'a> {
             let number = table.number(family, &me);
             let threads = vec![number; self.system.init.params.len()];
             let mut view = View::new(self, &mut table, &mut d, threads);
-            let claims = self
-                .system
-                .init
-                .body
-                .conjuncts()
-                .iter()
-                .filter(|c| !others.contains(&cells(c)));
+            let claims = self.system.init.body.conjuncts().iter();
+            let claims = claims.filter(|c| !others.contains(&cells(c)));
             match claims
                 .map(|c| view.formula(c))
                 .collect::<Result<Vec<_>, _>>()

@@ -189,7 +189,8 @@ impl Meant {
             }
             Expr::Unary(Op1::Neg | Op1::BitNot | Op1::Wrap { .. }, a) => self.meaning(a),
             Expr::Binary(Op2::And | Op2::Or, a, b) => {
-                (self.meaning(a), self.meaning(b));
+                self.meaning(a);
+                self.meaning(b);
                 None
             }
             Expr::Binary(op, a, b) => {
