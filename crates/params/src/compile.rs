@@ -245,10 +245,35 @@ impl<'a> Compiled<'a> {
         self.slot_kind(cube, slot) == Some(Kind::Thread)
     }
 
+    /// What buffered cells hold is in no order: an order that is left out would leave out the read as well.
+    fn check_orders(&self, t: &wattle_model::array::Transition) -> Result<(), Unsupported> {
+        let mut ordered = None;
+        let branches = t.updates.iter().flat_map(|u| &u.branches);
+        for f in branches.map(|b| &b.condition).chain([&t.guard]) {
+            f.for_each_literal(&mut |l| {
+                let mut weak = |a: &Access| {
+                    if l.orders_held() && self.system.cell(a.cell).weak {
+                        ordered = Some(a.cell);
+                    }
+                };
+                l.for_each_access(&mut weak);
+            });
+        }
+        ordered.map_or(Ok(()), |cell| {
+            let name = &self.system.cell(cell).name;
+            Err(Unsupported {
+                span: t.span,
+                message: format!("`{}` orders what `{name}` holds, which is weak", t.name),
+                hint: format!("name the threads that `{name}` may hold, or check under SC only"),
+            })
+        })
+    }
+
     /// Under TSO and PSO steps of different threads must commute except through weak memory.
     fn check_locality(&self) -> Result<(), Unsupported> {
         let system = self.system;
         for t in &system.transitions {
+            self.check_orders(t)?;
             let actor = t.actor.map(ThreadTerm::Param);
             let mut broken: Option<(ArrayIndex, wattle_model::Span)> = None;
             let mut look = |cell: ArrayIndex, first: Option<ThreadTerm>, span| {
