@@ -2,7 +2,9 @@
 //! must be the same: every store with its place and value, fences, assertions, in this order. What a load
 //! gives changes with every store, as if others had written in between, so that none may be moved.
 
-use super::{coalesce, finish, idle, live, narrow, parts, rebase, simplify, tidy, trim, webs};
+use super::{
+    coalesce, finish, idle, live, narrow, parts, rebase, simplify, solve_within, tidy, trim, webs,
+};
 use crate::bits::{Base, Bin, Cmp, E, VarId, mask};
 use crate::graph::{Access, Graph, Op, Origin, RSP};
 use crate::memory::Fields;
@@ -344,6 +346,26 @@ fn same(name: &str, before: &Graph, after: &Graph, bits: &BTreeMap<RegionId, u32
         assert_eq!(old.events, new.events, "{name}: {before:#?}\n{after:#?}");
     }
     old.ended && !old.events.is_empty()
+}
+
+/// What was spent too early says nothing; what was enough says the same as without a limit.
+#[test]
+fn values_are_found_within_limits_or_not_at_all() {
+    let (objects, fields) = ([object()], Fields::default());
+    let mut random = Random {
+        rng: SmallRng::seed_from_u64(14),
+    };
+    for _ in 0..100 {
+        let mut graph = random.graph();
+        let mut steps = u64::MAX;
+        let whole = solve_within(&mut graph, &fields, &objects, &mut steps).expect("no limit");
+        let spent = u64::MAX - steps;
+        let mut enough = spent + 1;
+        let same = solve_within(&mut graph, &fields, &objects, &mut enough).expect("enough");
+        assert_eq!(same.facts, whole.facts);
+        let mut few = spent / 2;
+        assert!(solve_within(&mut graph, &fields, &objects, &mut few).is_none());
+    }
 }
 
 #[test]
