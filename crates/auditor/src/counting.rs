@@ -15,6 +15,8 @@
 //!    What is *known* at Q holds of it; and what is known at R holds still of any other thread there (n_R ≥ 1, and
 //!    n_P ≥ 2 if that is P), about which nothing is assumed but that it fits R and that what is known there was so.
 //!    Its registers and pending values are its own, so they stay; memory and the numbers are what changed.
+//!    What is *distinct* of the thread at Q differs from what is of any other; before the event it did, too, if that is
+//!    so at P. At first nobody has any of it.
 //! 3. *Safe*: no such event is a fault, and no choice of places for the threads that the property names,
 //!    with so many threads there, makes it true.
 //!
@@ -26,7 +28,9 @@
 //!
 //! A certificate may take for granted that no number wraps around: then a step that would wrap one is not
 //! looked at. Whoever tells the proof tells this too. Or it is about instances with at most so many threads:
-//! no event makes threads or ends them, so the numbers at the places of open roles sum up to no more, ever.
+//! no event makes threads or ends them, so the numbers at the places of open roles sum up to no more, ever. Or it is about the
+//! program with unwrapped numbers, without faults: then nothing that is bad there is possible in the program itself
+//! ([`wattle_model::Program::unwrapped`] says why).
 //!
 //! Inside an atomic block nobody else has an event and no property looks, so a block is one move. Types hold
 //! of every value, since whatever is stored passes a type's check.
@@ -39,16 +43,22 @@ use super::load_buffers::alike::{are_alike, sees_memory_only};
 use super::{AuditError, Audited, Solvers};
 use moves::{Landing, Move, Own, Start, Symbolic};
 use safe::Bad;
-use wattle_evidence::certificate::counting::{Counted, Counting, Fact, Gap, Known, Local, Place};
+use wattle_evidence::certificate::counting::{
+    Claims, Counted, Counting, Distinct, Fact, Gap, Known, Local, Place,
+};
 use wattle_evidence::certificate::{Comparison, Corrupt};
 use wattle_evidence::control::{Control, Progress};
 use wattle_evidence::{Assumption, Scope};
 use wattle_logic::{Formula, Int, Model, Term, Var, and, divides, eq, ge, le, not, or};
 use wattle_memory::{Layout, MemoryModel, Pso, Sc, Tso};
-use wattle_model::{CountedCrowd, Program};
+use wattle_model::{CountedCrowd, Program, RegisterId};
 
 /// What one query may take.
 const WORK: u64 = 20_000_000;
+
+/// So many threads a machine seldom has (Linux has 32,768 unless it is told otherwise): a proof for them is one. A proof for fewer has a
+/// condition.
+const ENOUGH: u32 = 1 << 16;
 
 pub fn audit_counting(
     solvers: &Solvers,
@@ -67,12 +77,13 @@ pub fn audit_counting(
         property,
         no_wrap: certificate.no_wrap,
         at_most: certificate.at_most,
+        unwrapped: certificate.unwrapped,
     };
     let places = certificate.places.clone();
     let mut examination = Examination::new(solvers, &asked, places, control)?;
-    let (facts, known) = (&certificate.facts, &certificate.known);
-    let gap = match examination.gap(facts, known)? {
-        None => examination.allows(facts, known)?,
+    let claims = certificate.claims();
+    let gap = match examination.gap(claims)? {
+        None => examination.allows(claims)?,
         gap => gap,
     };
     match gap {
@@ -80,7 +91,10 @@ pub fn audit_counting(
             checked: examination.asked,
         }),
         Some(
-            Gap::Breaks { event, .. } | Gap::Forgets { event, .. } | Gap::Nowhere { event, .. },
+            Gap::Breaks { event, .. }
+            | Gap::Forgets { event, .. }
+            | Gap::Same { event, .. }
+            | Gap::Nowhere { event, .. },
         ) => Err(AuditError::NotClosed { state: 0, event }),
         Some(Gap::Allows { what }) => Err(AuditError::Other(format!("it does not exclude {what}"))),
     }
@@ -98,8 +112,15 @@ pub fn told(
         let (_, variables) = program.with_wraps_as_faults();
         all.push(Assumption::NoWrap { variables });
     }
-    if let Some(most) = certificate.at_most {
-        scope.threads = format!("at most {most} threads");
+    match certificate.at_most {
+        Some(threads) if threads < ENOUGH => {
+            let few = Assumption::AtMost { threads };
+            if !all.contains(&few) {
+                all.push(few);
+            }
+        }
+        Some(most) => scope.threads = format!("at most {most} threads"),
+        None => {}
     }
 }
 
@@ -114,6 +135,8 @@ pub struct Asked<'p> {
     pub no_wrap: bool,
     /// Instances with more threads in open families are not looked at.
     pub at_most: Option<u32>,
+    /// The program with numbers that do not wrap around is looked at.
+    pub unwrapped: bool,
 }
 
 /// Everything that can happen at the places, ready to be asked whether facts are kept.
@@ -148,7 +171,15 @@ impl<'a> Examination<'a> {
             property,
             no_wrap,
             at_most,
+            unwrapped,
         } = *asked;
+        let unwrapped = match unwrapped {
+            true => Some(program.unwrapped().ok_or_else(|| {
+                AuditError::Refused("the program has no numbers to unwrap".into())
+            })?),
+            false => None,
+        };
+        let program = unwrapped.as_ref().map_or(program, |(p, _)| p);
         let asked = property.and_then(|p| program.properties.get(p));
         let crowd = program.counted_crowd(property);
         let mut crowd = crowd.map_err(|e| AuditError::Refused(e.message))?;
@@ -238,18 +269,20 @@ impl<'a> Examination<'a> {
 
     /// Whether some initial state is outside, or some event leads out. Begins where the last gap was, and
     /// ends after one round in which there was none.
-    pub fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, AuditError> {
-        if known.iter().any(|k| k.place as usize >= self.counts.len()) {
+    pub fn gap(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, AuditError> {
+        let spoken = claims.distinct.iter().flat_map(|d| &d.0).map(|(p, _)| *p);
+        let mut spoken = spoken.chain(claims.known.iter().map(|k| k.place));
+        if spoken.any(|p| p as usize >= self.counts.len()) {
             return Err(corrupt());
         }
         for s in 0..self.starts.len() {
-            if let Some(gap) = self.start(s, facts, known)? {
+            if let Some(gap) = self.start(s, claims)? {
                 return Ok(Some(gap));
             }
         }
         for _ in 0..self.moves.len() {
             let m = self.next % self.moves.len();
-            if let Some(gap) = self.kept(m, facts, known)? {
+            if let Some(gap) = self.kept(m, claims)? {
                 return Ok(Some(gap));
             }
             self.next = m + 1;
@@ -258,12 +291,12 @@ impl<'a> Examination<'a> {
     }
 
     /// Whether a fault or what the property forbids is not excluded.
-    pub fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, AuditError> {
+    pub fn allows(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, AuditError> {
         for m in 0..self.moves.len() {
             let Move { landing: None, .. } = &self.moves[m] else {
                 continue;
             };
-            let query = self.before(m, facts, known)?;
+            let query = self.before(m, claims)?;
             if self.model(&query)?.is_some() {
                 let what = format!("that {} is a fault", self.moves[m].what);
                 return Ok(Some(Gap::Allows { what }));
@@ -274,9 +307,12 @@ impl<'a> Examination<'a> {
             let now = Now::of(&bad.cells, self.counts.iter().map(|n| Term::from(*n)));
             let mut query = bad.when.clone();
             query.extend(self.numbers.iter().cloned());
-            query.extend(now.all(facts, None)?);
-            for (p, own) in &bad.threads {
-                query.extend(now.known(known, *p, own)?);
+            query.extend(now.all(claims.facts, None)?);
+            for (n, (p, own)) in bad.threads.iter().enumerate() {
+                query.extend(now.known(claims.known, *p, own)?);
+                for other in &bad.threads[..n] {
+                    query.extend(differ(claims.distinct, (*p, own), (other.0, &other.1))?);
+                }
             }
             if self.model(&query)?.is_some() {
                 let what = "what the property forbids".into();
@@ -289,11 +325,24 @@ impl<'a> Examination<'a> {
     fn start(
         &mut self,
         s: usize,
-        facts: &[Fact],
-        known: &[Known],
+        Claims {
+            facts,
+            known,
+            distinct,
+        }: Claims<'_>,
     ) -> Result<Option<Gap>, AuditError> {
         let start = &self.starts[s];
         let event = "the start".to_string();
+        for (n, d) in distinct.iter().enumerate() {
+            let mut at_first = d.0.iter().map(|(p, _)| *p as usize);
+            if let Some(p) = at_first.find(|p| start.occupied[*p]) {
+                return Ok(Some(Gap::Same {
+                    event,
+                    distinct: n,
+                    places: [p; 2],
+                }));
+            }
+        }
         let (mut query, landing) = start.nowhere.clone();
         let counted = !landing.fits.is_empty();
         query.extend(self.numbers.iter().filter(|_| counted).cloned());
@@ -332,19 +381,14 @@ impl<'a> Examination<'a> {
     }
 
     /// The state before the move, and that it is possible.
-    fn before(
-        &self,
-        m: usize,
-        facts: &[Fact],
-        known: &[Known],
-    ) -> Result<Vec<Formula>, AuditError> {
+    fn before(&self, m: usize, claims: Claims<'_>) -> Result<Vec<Formula>, AuditError> {
         let mv = &self.moves[m];
         let now = self.now(m);
         let mut query = mv.when.clone();
         query.push(ge(self.counts[mv.place], 1));
         query.extend(self.numbers.iter().cloned());
-        query.extend(now.all(facts, None)?);
-        query.extend(now.known(known, mv.place, &mv.own)?);
+        query.extend(now.all(claims.facts, None)?);
+        query.extend(now.known(claims.known, mv.place, &mv.own)?);
         Ok(query)
     }
 
@@ -354,18 +398,19 @@ impl<'a> Examination<'a> {
         Now::of(&self.moves[m].cells, counts)
     }
 
-    fn kept(
-        &mut self,
-        m: usize,
-        facts: &[Fact],
-        known: &[Known],
-    ) -> Result<Option<Gap>, AuditError> {
+    fn kept(&mut self, m: usize, claims: Claims<'_>) -> Result<Option<Gap>, AuditError> {
+        let Claims {
+            facts,
+            known,
+            distinct,
+        } = claims;
         let mv = &self.moves[m];
         let Some(landing) = mv.landing.clone() else {
             return Ok(None);
         };
         let (place, what, now) = (mv.place, mv.what.clone(), self.now(m));
-        let possible = self.before(m, facts, known)?;
+        let was = mv.own.clone();
+        let possible = self.before(m, claims)?;
         let fits = landing.fits.iter().map(|(_, f)| f.clone());
         let mut query = possible.clone();
         query.push(not(&or(fits)));
@@ -397,18 +442,49 @@ impl<'a> Examination<'a> {
                 let (is_there, own) = self.others[r].clone();
                 let before = now.known(known, r, &own)?;
                 let goal = unless(before.clone(), then.known(known, r, &own)?);
-                if goal == Formula::False {
-                    continue;
-                }
                 let as_many = ge(self.counts[r], 1 + i64::from(r == place));
-                let more = [before, vec![is_there, as_many, goal]].concat();
-                if let Some(model) = self.model(&[&possible[..], &more].concat())? {
+                let mut more = [&possible[..], &before, &[is_there, as_many]].concat();
+                more.extend(differ(distinct, (place, &was), (r, &own))?);
+                if goal != Formula::False
+                    && let Some(model) = self.model(&[&more[..], &[goal]].concat())?
+                {
                     return Ok(Some(then.forgets(what, r, &own, &model)?));
+                }
+                for (n, d) in distinct.iter().enumerate() {
+                    let one = std::slice::from_ref(d);
+                    let goal = not(&and(differ(one, (*q, &landing.own), (r, &own))?));
+                    if goal != Formula::False
+                        && self.model(&[&more[..], &[goal]].concat())?.is_some()
+                    {
+                        return Ok(Some(Gap::Same {
+                            event: what,
+                            distinct: n,
+                            places: [*q, r],
+                        }));
+                    }
                 }
             }
         }
         Ok(None)
     }
+}
+
+/// What is distinct of two threads, each at its place.
+fn differ(
+    distinct: &[Distinct],
+    (p, one): (usize, &Own),
+    (q, other): (usize, &Own),
+) -> Result<Vec<Formula>, AuditError> {
+    let own = |own: &Own, r: RegisterId| own.registers.get(r.index()).cloned().ok_or_else(corrupt);
+    let mut all = Vec::new();
+    for d in distinct {
+        for r in d.at(p) {
+            for s in d.at(q) {
+                all.push(not(&eq(own(one, r)? - own(other, s)?, 0)));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// That some of these do not hold any more, which held before.

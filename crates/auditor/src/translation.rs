@@ -265,7 +265,7 @@ impl<'a> Validator<'a> {
         };
         self.assumptions.iter().any(|a| match a {
             Assumption::NoWrap { variables } => variables.contains(name),
-            Assumption::Invariants => false,
+            Assumption::AtMost { .. } | Assumption::Invariants => false,
         })
     }
 

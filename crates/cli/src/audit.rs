@@ -11,7 +11,7 @@ use wattle_auditor::{
     AuditError, Solvers, audit_counting, audit_live, audit_open, audit_system, audit_with,
     counting, levels,
 };
-use wattle_evidence::{AnyNumber, Assumption, Certificate, Control, OpenTask, Scope};
+use wattle_evidence::{AnyNumber, Certificate, Control, OpenTask, Scope};
 use wattle_model::PropertyKind;
 use wattle_report::{json, words};
 
@@ -159,11 +159,7 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
         }
     };
     // A proof under a condition says nothing of runs that break the condition.
-    let sampled = scope.assumptions.iter().all(|a| match a {
-        Assumption::NoWrap { .. } => false,
-        // The machine keeps to what the file says of its constants.
-        Assumption::Invariants => true,
-    });
+    let sampled = scope.assumptions.iter().all(families::small_worlds_keep);
     if any_number && result.is_ok() && sampled {
         families::small_worlds_again(&subject, &kept, control)
             .map_err(|e| fail(e, Exit::Unsound))?;

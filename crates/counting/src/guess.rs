@@ -13,7 +13,7 @@ use crate::hull::{Equation, Hull};
 use crate::phases::Phases;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Comparison;
-use wattle_evidence::certificate::counting::{Counted, Fact, Known, Sum};
+use wattle_evidence::certificate::counting::{Claims, Counted, Distinct, Fact, Known, Sum};
 use wattle_model::CellId;
 
 /// Numbers of threads at the places, then memory.
@@ -34,14 +34,19 @@ pub struct Guess {
     others: Vec<Fact>,
     /// Of the threads at places.
     pub known: Vec<Known>,
+    /// Of two of them.
+    pub distinct: Vec<Distinct>,
 }
 
 /// What the text of the program has in it.
+#[derive(Default)]
 pub struct Text {
     /// Numbers, and those next to them.
     pub numbers: BTreeSet<i64>,
     /// Bits that are set or cleared alone.
     pub flags: BTreeSet<u32>,
+    /// How far apart numbers that are compared may be.
+    pub apart: Vec<i64>,
 }
 
 /// How bold a guess is.
@@ -95,6 +100,7 @@ impl Guess {
             held: Vec::new(),
             others: Vec::new(),
             known: Vec::new(),
+            distinct: Vec::new(),
         };
         for (_, p) in points {
             guess.take_in(p);
@@ -250,6 +256,24 @@ impl Guess {
             k.place as usize != place || k.fact.holds_of(cells, counts, registers, values)
         });
         self.known.len() < before
+    }
+
+    /// Two threads at these places have the same of what is distinct: it is not said of the first any more.
+    pub fn coincide(&mut self, distinct: usize, places: [usize; 2]) -> bool {
+        let Some(Distinct(all)) = self.distinct.get_mut(distinct) else {
+            return false;
+        };
+        let before = all.len();
+        all.retain(|(p, _)| *p as usize != places[0]);
+        all.len() < before
+    }
+
+    pub fn claims<'g>(&'g self, facts: &'g [Fact]) -> Claims<'g> {
+        Claims {
+            facts,
+            known: &self.known,
+            distinct: &self.distinct,
+        }
     }
 
     /// The guess with more places, where nobody has been seen.

@@ -22,12 +22,14 @@ const MOST_CELLS: u32 = 4;
 /// One of a thread's own less another, or less a cell.
 type Pair = (Counted, Option<Counted>);
 
-/// Where threads are, place by place: `at` says for each local state.
+/// Where threads are, place by place: `at` says for each local state. Of two registers is tried, too, that they are
+/// not further apart than these.
 pub fn guess(
     crowd: &Crowd,
     samples: &Samples,
     split: &Split,
     at: &BTreeMap<u32, usize>,
+    apart: &[i64],
 ) -> Vec<Known> {
     let threads = crowd.instance.threads.iter();
     let flows: Vec<Vec<BTreeSet<CellId>>> = threads.map(flows).collect();
@@ -67,6 +69,10 @@ pub fn guess(
         }
         if all.1 == fewer.1 {
             bound(1, all.1.saturating_neg());
+        }
+        if let (Counted::Register(_), Some(Counted::Register(_))) = pair {
+            apart.iter().for_each(|k| bound(1, -k));
+            apart.iter().for_each(|k| bound(-1, -k));
         }
     }
     known.truncate(MOST_KNOWN);
@@ -136,9 +142,17 @@ fn flows(thread: &Thread) -> Vec<BTreeSet<CellId>> {
                         all[register.index()].extend(more);
                     }
                 }
+                // What is compared goes with the same cells.
+                Action::Assume(e) => {
+                    let compared = registers(e);
+                    let all_cells = compared.iter().flat_map(|r| all[*r].clone());
+                    let all_cells: BTreeSet<CellId> = all_cells.collect();
+                    for r in compared {
+                        all[r].extend(&all_cells);
+                    }
+                }
                 Action::Skip
                 | Action::Havoc { .. }
-                | Action::Assume(_)
                 | Action::Assert { .. }
                 | Action::Fence(_)
                 | Action::AtomicBegin(_)

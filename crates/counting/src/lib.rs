@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![cfg_attr(not(test), deny(clippy::match_wildcard_for_single_variants))]
 
+mod distinct;
 mod flagged;
 mod guess;
 mod held;
@@ -25,7 +26,7 @@ pub use sample::Samples;
 use split::Split;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::Counting;
-use wattle_evidence::certificate::counting::{Fact, Gap, Known, Local, Place};
+use wattle_evidence::certificate::counting::{Claims, Gap, Local, Place};
 use wattle_evidence::{Control, Stop};
 use wattle_memory::MemoryModel;
 use wattle_model::instance::Initial;
@@ -34,10 +35,10 @@ use wattle_model::{CountedCrowd, Crowd, Expr, Op2};
 /// Who knows, for given places, what the program may do there.
 pub trait Judge {
     /// A way out of what the facts allow, if there is one.
-    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble>;
+    fn gap(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble>;
 
     /// Whether the facts allow something bad.
-    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble>;
+    fn allows(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble>;
 }
 
 /// Why nobody can say.
@@ -75,6 +76,8 @@ pub enum Granted {
     Nothing,
     /// There are at most so many threads in open families.
     AtMost(u32),
+    /// The same, and numbers that wrap around are told from others by their low bits alone: the program is the unwrapped one.
+    Unwrapped(u32),
     /// No number wraps around.
     NoWrap,
 }
@@ -84,9 +87,13 @@ impl Granted {
         self == Granted::NoWrap
     }
 
+    pub fn unwrapped(self) -> bool {
+        matches!(self, Granted::Unwrapped(_))
+    }
+
     pub fn at_most(self) -> Option<u32> {
         match self {
-            Granted::AtMost(n) => Some(n),
+            Granted::AtMost(n) | Granted::Unwrapped(n) => Some(n),
             Granted::Nothing | Granted::NoWrap => None,
         }
     }
@@ -101,7 +108,7 @@ pub fn prove<'j>(
     judge: &dyn Fn(Vec<Place>) -> Result<Box<dyn Judge + 'j>, Trouble>,
 ) -> Outcome {
     let run = || -> Result<Outcome, Trouble> {
-        let samples = Samples::take(counted, model, control)?;
+        let samples = Samples::take(counted, model, granted.unwrapped(), control)?;
         if samples.states.is_empty() {
             return Ok(Outcome::Open("no small instance could be run".into()));
         }
@@ -169,7 +176,7 @@ impl Search<'_, '_> {
                 let mut judge = (self.judge)(places.clone())?;
                 let mut facts = guess.facts();
                 let nowhere = loop {
-                    match judge.gap(&facts, &guess.known)? {
+                    match judge.gap(guess.claims(&facts))? {
                         None => break None,
                         Some(Gap::Breaks { cells, counts, .. }) => {
                             let point: Point = [counts, cells].concat();
@@ -191,24 +198,36 @@ impl Search<'_, '_> {
                                 return Ok(Err("a fact does not give way".into()));
                             }
                         }
+                        Some(Gap::Same {
+                            distinct, places, ..
+                        }) => {
+                            if !guess.coincide(distinct, places) {
+                                return Ok(Err("a fact does not give way".into()));
+                            }
+                        }
                         Some(Gap::Nowhere { local, .. }) => break Some(local),
                         Some(Gap::Allows { what }) => return Ok(Err(told(&what))),
                     }
                 };
                 let Some(local) = nowhere else {
-                    return Ok(match judge.allows(&facts, &guess.known)? {
+                    return Ok(match judge.allows(guess.claims(&facts))? {
                         None => Ok(Counting {
                             model: self.model,
                             no_wrap: self.granted.no_wrap(),
                             at_most: self.granted.at_most(),
+                            unwrapped: self.granted.unwrapped(),
                             places,
                             facts,
                             known: guess.known,
+                            distinct: guess.distinct,
                         }),
                         Some(Gap::Allows { what }) => Err(told(&what)),
-                        Some(Gap::Breaks { .. } | Gap::Forgets { .. } | Gap::Nowhere { .. }) => {
-                            Err(told("a gap"))
-                        }
+                        Some(
+                            Gap::Breaks { .. }
+                            | Gap::Forgets { .. }
+                            | Gap::Same { .. }
+                            | Gap::Nowhere { .. },
+                        ) => Err(told("a gap")),
                     });
                 };
                 if local.values.len() > MOST_PENDING {
@@ -267,7 +286,11 @@ impl Search<'_, '_> {
         let groups: Vec<Vec<usize>> = groups.into_values().filter(|g| g.len() > 1).collect();
         let mut guess = Guess::new(&points, places, &groups, &self.text, boldness);
         if boldness.knows() {
-            guess.known = known::guess(self.crowd, self.samples, split, &of_local);
+            let apart = self.text.apart.as_slice();
+            guess.known = known::guess(self.crowd, self.samples, split, &of_local, apart);
+            if self.granted.unwrapped() {
+                guess.distinct = distinct::guess(self.crowd, self.samples, &of_local);
+            }
         }
         guess
     }
@@ -275,20 +298,28 @@ impl Search<'_, '_> {
 
 /// What the program compares with, adds or begins with, and what is next to it; bits of its masks.
 fn text(crowd: &Crowd) -> Text {
-    let mut text = Text {
-        numbers: BTreeSet::new(),
-        flags: BTreeSet::new(),
-    };
+    let mut text = Text::default();
     for c in &crowd.instance.cells {
         if let Initial::Value(v) = c.init {
             text.numbers.insert(v);
         }
     }
     for step in crowd.instance.threads.iter().flat_map(|t| &t.steps) {
-        if let Some(e) = step.action.evaluated() {
+        // How far apart numbers may be is no number of the program.
+        if let Some(condition) = step.action.apart() {
+            let mut of = Text::default();
+            constants(condition, &mut of);
+            // `d + c` is small if `d` is smaller by as much.
+            if let Some(most) = of.numbers.pop_last() {
+                let less = of.numbers.iter().filter(|c| (1..=2).contains(*c));
+                text.apart.extend(less.map(|c| most - c).chain([most]));
+            }
+        } else if let Some(e) = step.action.evaluated() {
             constants(e, &mut text);
         }
     }
+    text.apart.sort_unstable();
+    text.apart.dedup();
     let near = |v: &i64| [v.saturating_sub(1), *v, v.saturating_add(1)];
     text.numbers = text.numbers.iter().flat_map(near).collect();
     text

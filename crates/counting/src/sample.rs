@@ -2,20 +2,23 @@
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_evidence::certificate::PendingStores;
 use wattle_evidence::certificate::counting::Local;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::layout::Epochs;
 use wattle_memory::reference::{Machine, Outcome, State};
 use wattle_memory::{Exact, Layout, MemoryModel, Pso, Sc, Tso};
-use wattle_model::instance::Fact;
-use wattle_model::{Count, CountedCrowd, Counts, Crowd, Expr, Instance, ThreadId};
+use wattle_model::graph::Action;
+use wattle_model::instance::{Fact, Thread};
+use wattle_model::{Count, CountedCrowd, Counts, Crowd, Expr, Instance, RegisterId, ThreadId};
 
 /// Most threads in each open family, and states of an instance.
 const THREADS: u32 = 4;
 const STATES: usize = 4_000;
 const ALL_STATES: usize = 12_000;
+/// Where counters never end, larger numbers are not followed.
+const LARGEST: i64 = 6;
 /// States with longer buffers are not followed.
 const PENDING: usize = 4;
 
@@ -36,20 +39,28 @@ pub struct Samples {
     pub most: u32,
     /// Per role, per location, per register: whether it may still be read.
     pub live: Vec<Vec<Vec<bool>>>,
+    /// Numbers may grow without end, and are looked at while they are small.
+    endless: bool,
 }
 
 impl Samples {
     pub fn take(
         counted: &CountedCrowd,
         model: MemoryModel,
+        unwrapped: bool,
         control: &Control<'_>,
     ) -> Result<Samples, Stop> {
         let (program, crowd) = (&counted.program, &counted.crowd);
+        let mut live = live(crowd);
+        if unwrapped {
+            keep_tickets(crowd, &mut live);
+        }
         let mut samples = Samples {
             locals: IndexSet::new(),
             states: Vec::new(),
             most: 0,
-            live: live(crowd),
+            live,
+            endless: unwrapped,
         };
         let open: Vec<&str> = (program.families.iter())
             .filter(|f| f.count == Count::Any)
@@ -65,7 +76,8 @@ impl Samples {
                     MemoryModel::Tso => samples.run::<Tso>(crowd, &instance, n, control)?,
                     MemoryModel::Pso => samples.run::<Pso>(crowd, &instance, n, control)?,
                 };
-                if !whole || samples.states.len() > ALL_STATES {
+                // Without an end there is always more to see.
+                if !whole && !unwrapped || samples.states.len() > ALL_STATES {
                     return Ok(samples);
                 }
             }
@@ -131,6 +143,10 @@ impl Samples {
                 let Outcome::Next(next) = machine.apply(&state, &event) else {
                     continue;
                 };
+                let all = next.memory.iter().chain(next.registers.iter().flatten());
+                if self.endless && all.into_iter().any(|v| v.abs() > LARGEST) {
+                    continue;
+                }
                 if next.buffers.iter().any(|b| b.shape().1.len() > PENDING) {
                     whole = false;
                     continue;
@@ -247,6 +263,45 @@ fn live(crowd: &Crowd) -> Vec<Vec<Vec<bool>>> {
         thread.live(vec![row; thread.locations.len()])
     };
     threads.map(of_thread).collect()
+}
+
+/// A ticket is kept until the next one is taken: it tells its owner apart as long as he is about, whether or not he looks
+/// at it.
+fn keep_tickets(crowd: &Crowd, live: &mut [Vec<Vec<bool>>]) {
+    for (thread, live) in crowd.instance.threads.iter().zip(live) {
+        for register in tickets(thread) {
+            live.iter_mut().for_each(|l| l[register.index()] = true);
+        }
+    }
+}
+
+/// What is taken in an atomic block and compared with something.
+pub fn tickets(thread: &Thread) -> BTreeSet<RegisterId> {
+    let (mut taken, mut compared) = (BTreeSet::new(), BTreeSet::new());
+    for step in &thread.steps {
+        let inside = thread.atomic.get(step.source.index()) == Some(&true);
+        match &step.action {
+            Action::Load { register, .. } if inside => {
+                taken.insert(*register);
+            }
+            Action::Assume(e) => e.for_each_atom(&mut |r| {
+                compared.insert(*r);
+            }),
+            Action::Skip
+            | Action::Assign { .. }
+            | Action::Havoc { .. }
+            | Action::Assert { .. }
+            | Action::Load { .. }
+            | Action::Store { .. }
+            | Action::Fence(_)
+            | Action::AtomicBegin(_)
+            | Action::AtomicEnd
+            | Action::Lock
+            | Action::Unlock => {}
+        }
+    }
+    taken.retain(|r| compared.contains(r));
+    taken
 }
 
 fn observed(target: &Expr<Fact>, read: &mut Vec<(usize, usize)>) {

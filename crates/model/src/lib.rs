@@ -28,6 +28,7 @@ mod renumbered;
 pub mod span;
 pub mod temporal;
 pub mod ty;
+mod unwrapped;
 pub mod validate;
 pub mod waiting;
 

@@ -226,10 +226,13 @@ fn number(threads: &str) -> Option<u32> {
 /// What a proof takes for granted.
 #[derive(Clone, Debug, Serialize)]
 pub struct AssumptionReport {
-    /// `no-wrap` or `invariants`
+    /// `no-wrap`, `at-most` or `invariants`
     pub kind: &'static str,
     /// The variables it is about, as written.
     pub variables: Vec<String>,
+    /// How many threads there are at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
 }
 
 impl From<&Assumption> for AssumptionReport {
@@ -238,10 +241,17 @@ impl From<&Assumption> for AssumptionReport {
             Assumption::NoWrap { variables } => AssumptionReport {
                 kind: "no-wrap",
                 variables: variables.clone(),
+                threads: None,
+            },
+            Assumption::AtMost { threads } => AssumptionReport {
+                kind: "at-most",
+                variables: Vec::new(),
+                threads: Some(*threads),
             },
             Assumption::Invariants => AssumptionReport {
                 kind: "invariants",
                 variables: Vec::new(),
+                threads: None,
             },
         }
     }

@@ -4,7 +4,7 @@
 use wattle_auditor::counting::{self as auditor, Examination};
 use wattle_auditor::{AuditError, Solvers};
 use wattle_counting::{Granted, Judge, Outcome, Samples, Trouble, prove};
-use wattle_evidence::certificate::counting::{Counting as Facts, Fact, Gap, Known, Place};
+use wattle_evidence::certificate::counting::{Claims, Counting as Facts, Gap, Place};
 use wattle_evidence::{
     Answer, AnyNumber, Assumption, Certificate, Control, Engine, OpenAnswer, OpenProof, OpenTask,
     Progress, Reason, Refusal, Task,
@@ -56,7 +56,11 @@ impl Engine for Counting {
         let (_, wraps) = program.with_wraps_as_faults();
         let look = |granted, work| facts(program, task, &counted, (granted, work), control);
         let mut outcome = look(Granted::Nothing, WORK);
-        for granted in [Granted::AtMost(THREADS), Granted::NoWrap] {
+        for granted in [
+            Granted::AtMost(THREADS),
+            Granted::Unwrapped(most(program)),
+            Granted::NoWrap,
+        ] {
             if matches!(outcome, Outcome::Open(_) | Outcome::Hard(_)) && !wraps.is_empty() {
                 outcome = look(granted, WORK);
             }
@@ -139,7 +143,16 @@ fn facts(
         property: task.question,
         no_wrap: granted.no_wrap(),
         at_most: granted.at_most(),
+        unwrapped: granted.unwrapped(),
     };
+    let unwrapped = match granted.unwrapped() {
+        true => match unwrapped(program, task.question) {
+            Some(unwrapped) => Some(unwrapped),
+            None => return Outcome::Open("there are no numbers to unwrap".into()),
+        },
+        false => None,
+    };
+    let counted = unwrapped.as_ref().unwrap_or(counted);
     let solvers = Solvers::own();
     let judge = |places: Vec<Place>| {
         let examination = Examination::new(&solvers, &asked, places, control);
@@ -163,13 +176,26 @@ fn trouble(e: AuditError) -> Trouble {
 }
 
 impl Judge for Examined<'_> {
-    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
-        self.0.gap(facts, known).map_err(trouble)
+    fn gap(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble> {
+        self.0.gap(claims).map_err(trouble)
     }
 
-    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
-        self.0.allows(facts, known).map_err(trouble)
+    fn allows(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble> {
+        self.0.allows(claims).map_err(trouble)
     }
+}
+
+/// The program with numbers that do not wrap around, as it is counted.
+fn unwrapped(program: &Program, question: Option<usize>) -> Option<CountedCrowd> {
+    program.unwrapped()?.0.counted_crowd(question).ok()
+}
+
+/// With how many threads it is tried: no more than the narrowest number that is compared has values, which is as many as a
+/// ticket lock stands.
+fn most(program: &Program) -> u32 {
+    let bits = program.unwrapped().map_or(64, |(_, bits)| bits);
+    1u32.checked_shl(bits.into())
+        .map_or(THREADS, |n| n.min(THREADS))
 }
 
 /// A state of a small instance that the facts do not stand for.
@@ -182,9 +208,15 @@ pub fn outside(
     if certificate.no_wrap {
         return None;
     }
-    let counted = program.counted_crowd(task.question).ok()?;
-    let samples = Samples::take(&counted, task.model, control).ok()?;
-    samples.states.iter().find_map(|state| {
+    let counted = match certificate.unwrapped {
+        true => unwrapped(program, task.question)?,
+        false => program.counted_crowd(task.question).ok()?,
+    };
+    let samples = Samples::take(&counted, task.model, certificate.unwrapped, control).ok()?;
+    // Of instances with more threads nothing is said.
+    let most = certificate.at_most.map_or(usize::MAX, |n| n as usize);
+    let few = samples.states.iter().filter(|s| s.locals.len() <= most);
+    few.into_iter().find_map(|state| {
         let locals = state.locals.iter();
         let locals: Vec<_> = locals.map(|l| &samples.locals[*l as usize]).collect();
         certificate.excludes(&state.cells, &locals)

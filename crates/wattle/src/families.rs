@@ -158,6 +158,16 @@ pub fn system_of(
     }
 }
 
+/// Whether small instances keep to what a proof takes for granted.
+pub fn small_worlds_keep(assumption: &Assumption) -> bool {
+    match assumption {
+        Assumption::NoWrap { .. } => false,
+        Assumption::AtMost { threads } => *threads >= small_worlds::THREADS,
+        // The machine keeps to what the file says of its constants.
+        Assumption::Invariants => true,
+    }
+}
+
 /// Small instances of what a certificate is about: how one of them breaks it, if one does.
 pub fn small_worlds_again(
     subject: &Subject,

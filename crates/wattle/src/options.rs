@@ -95,6 +95,7 @@ impl Options {
     pub fn accepts(&self, assumption: &Assumption) -> bool {
         match assumption {
             Assumption::NoWrap { .. } => self.assume_no_wrap,
+            Assumption::AtMost { .. } => false,
             // Whoever wrote the file does.
             Assumption::Invariants => true,
         }

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use wattle_auditor::judge;
 use wattle_coherent::{Coherent, Hierarchy};
 use wattle_evidence::{
-    Answer, AnyNumber, Asked, Control, End, Engine, Judged, OpenTask, Progress, Reason, Refusal,
-    SmallWorlds, Stop, Task, Unchecked, Unsound, Verdict,
+    Answer, AnyNumber, Asked, Assumption, Control, End, Engine, Judged, OpenTask, Progress, Reason,
+    Refusal, SmallWorlds, Stop, Task, Unchecked, Unsound, Verdict,
 };
 use wattle_extrapolate::Extrapolate;
 use wattle_memory::Keeps;
@@ -69,6 +69,8 @@ struct Open {
     handicap: u64,
     /// Microseconds for which the others wait at its beginning.
     free: u64,
+    /// It can do without taking for granted that no number wraps around.
+    unwraps: bool,
 }
 
 impl Entry {
@@ -124,7 +126,12 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             audit,
             handicap,
             free,
+            unwraps: false,
         });
+        Entry { open, ..entry }
+    }
+    fn unwraps(entry: Entry) -> Entry {
+        let open = entry.open.map(|o| Open { unwraps: true, ..o });
         Entry { open, ..entry }
     }
     let ticks = [600, 4000, 2000];
@@ -151,7 +158,12 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         open([500, 150], 1, 0, entry(false, [500, 500, 500], Params)),
         // What has few configurations is done at once.
         open([350, 150], 1, 16_000, entry(true, [450, 450, 150], Exact)),
-        open([400, 250], 1, 0, entry(false, [1000, 1000, 1000], Counting)),
+        unwraps(open(
+            [400, 250],
+            1,
+            0,
+            entry(false, [1000, 1000, 1000], Counting),
+        )),
         // It polls at every state of its set.
         open([6, 6], 1, 0, entry(false, [1000, 1000, 1000], Levels)),
         // Half a share: it mostly finds nothing, or at once.
@@ -168,6 +180,10 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         entry(false, [6000, 6000, 1000], Reference),
     ]
 }
+
+/// Where numbers wrap around and can be unwrapped, a proof that takes for granted that they do not waits so many
+/// microseconds for one that does without: it is no answer to whoever asked.
+const HOPE: u64 = 3_000_000;
 
 /// Polls of the first before others begin: most programs are small. Before traces, which may have a few where
 /// there are very many states.
@@ -197,13 +213,23 @@ const FEW: u64 = 1 << 20;
 enum Like {
     Finite,
     Unbounded,
-    Open,
+    /// With numbers that can be unwrapped, or without.
+    Open {
+        unwraps: bool,
+    },
 }
 
 impl Like {
     fn of(asked: &Asked<'_>) -> Self {
-        let Asked::Fixed(task) = asked else {
-            return Like::Open;
+        let task = match asked {
+            Asked::Fixed(task) => task,
+            Asked::Open(task) => {
+                let unwraps = match task.of {
+                    AnyNumber::Program(program) => program.unwrapped().is_some(),
+                    AnyNumber::System(_) => false,
+                };
+                return Like::Open { unwraps };
+            }
         };
         // Whether every value keeps to an interval, whatever the types say, that is not too large to
         // go through.
@@ -229,6 +255,10 @@ fn rounds(willing: Vec<&Entry>, like: Like) -> Vec<Vec<&Entry>> {
 /// Those of a round as they run: how long they work from poll to poll, and how often they may.
 fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>> {
     let runner = |(i, e): (usize, &&'e Entry)| {
+        let hope = match (like, e.open) {
+            (Like::Open { unwraps: true }, Some(o)) if o.unwraps => HOPE,
+            _ => 0,
+        };
         let (tick, audit, handicap, head_start, free) = match like {
             Like::Finite => {
                 let handicap = match i {
@@ -246,7 +276,7 @@ fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>>
                 };
                 (e.unbounded, e.audit, handicap, 8, 0)
             }
-            Like::Open => match e.open {
+            Like::Open { .. } => match e.open {
                 Some(o) => (o.tick, o.audit, o.handicap, OPEN_START, o.free),
                 None => (e.unbounded, e.audit, 1, OPEN_START, 0),
             },
@@ -258,6 +288,7 @@ fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>>
             handicap,
             head_start,
             free,
+            hope,
         }
     };
     entries.iter().enumerate().map(runner).collect()
@@ -521,13 +552,22 @@ impl Ended for Said<'_> {
     }
 }
 
-/// Whether nobody can say more: a proof takes nothing for granted and its audit ended.
+/// Whether nobody can say more: a proof takes nothing for granted, but for how many threads there are, and its audit ended.
 pub(crate) fn is_final(judged: &Judged) -> bool {
     let ended = match judged.unchecked {
         Some(Unchecked::Stopped(_)) => false,
         Some(Unchecked::Off | Unchecked::Unable(_) | Unchecked::Translation(_)) | None => true,
     };
-    ended && !matches!(judged.verdict, Verdict::HoldsIf { .. })
+    // As many threads as there are tickets is all that can be said of a ticket lock.
+    let few = |a: &Assumption| matches!(a, Assumption::AtMost { .. });
+    let open = match &judged.verdict {
+        Verdict::HoldsIf { scope, .. } => !scope.assumptions.iter().all(few),
+        Verdict::Holds { .. }
+        | Verdict::Violated { .. }
+        | Verdict::Bounded { .. }
+        | Verdict::Undecided { .. } => false,
+    };
+    ended && !open
 }
 
 /// If nobody ran out of a budget, every engine's own reason is worth knowing.

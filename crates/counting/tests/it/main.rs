@@ -4,13 +4,14 @@
 mod agree;
 mod forged;
 mod proves;
+mod unwrapped;
 
 use wattle_auditor::counting::{Asked, Examination};
 use wattle_auditor::{AuditError, Solvers, audit_counting};
 use wattle_counting::{Granted, Judge, Outcome, Trouble, prove};
 use wattle_evidence::Control;
 use wattle_evidence::certificate::Counting;
-use wattle_evidence::certificate::counting::{Fact, Gap, Known, Place};
+use wattle_evidence::certificate::counting::{Claims, Gap, Place};
 use wattle_memory::MemoryModel;
 use wattle_model::Program;
 
@@ -24,12 +25,12 @@ fn trouble(e: AuditError) -> Trouble {
 }
 
 impl Judge for Examined<'_> {
-    fn gap(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
-        self.0.gap(facts, known).map_err(trouble)
+    fn gap(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble> {
+        self.0.gap(claims).map_err(trouble)
     }
 
-    fn allows(&mut self, facts: &[Fact], known: &[Known]) -> Result<Option<Gap>, Trouble> {
-        self.0.allows(facts, known).map_err(trouble)
+    fn allows(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble> {
+        self.0.allows(claims).map_err(trouble)
     }
 }
 
@@ -51,7 +52,9 @@ fn granted(
     property: Option<usize>,
     granted: Granted,
 ) -> Outcome {
-    let crowd = match program.counted_crowd(property) {
+    let unwrapped = program.unwrapped().filter(|_| granted.unwrapped());
+    let looked_at = unwrapped.as_ref().map_or(program, |(p, _)| p);
+    let crowd = match looked_at.counted_crowd(property) {
         Ok(crowd) => crowd,
         Err(e) => return Outcome::Open(e.message),
     };
@@ -63,6 +66,7 @@ fn granted(
             property,
             no_wrap: granted.no_wrap(),
             at_most: granted.at_most(),
+            unwrapped: granted.unwrapped(),
         };
         let examination = Examination::new(&solvers, &asked, places, &control);
         let examination = examination.map_err(trouble)?;

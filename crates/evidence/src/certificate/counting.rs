@@ -12,9 +12,13 @@
 //! A counter that wraps around is right only with fewer threads than it has values. A certificate may be about
 //! so many threads at most: then it stands for states of such instances only, and whoever tells the proof
 //! tells how many.
+//!
+//! Or it is about the program with numbers that do not wrap around ([`wattle_model::Program::unwrapped`]), whose
+//! places, cells and values these are then.
 
 use super::{Comparison, PendingStores, Predicate, Quantity};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use wattle_memory::MemoryModel;
 use wattle_model::{CellId, LocationId, RegisterId, ThreadId};
 
@@ -27,12 +31,30 @@ pub struct Counting {
     /// Only instances whose families of any number have at most so many threads together are looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
+    /// It is about the unwrapped program.
+    #[serde(default)]
+    pub unwrapped: bool,
     pub places: Vec<Place>,
     /// All of them hold.
     pub facts: Vec<Fact>,
     /// And these of every thread at the place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<Known>,
+    /// And of these no two threads have the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distinct: Vec<Distinct>,
+}
+
+/// Places with a register: whoever two threads at them are, their registers differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distinct(pub Vec<(u32, RegisterId)>);
+
+impl Distinct {
+    /// The registers that differ from others at the place.
+    pub fn at(&self, place: usize) -> impl Iterator<Item = RegisterId> + '_ {
+        let here = self.0.iter().filter(move |(p, _)| *p as usize == place);
+        here.map(|(_, r)| *r)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +76,14 @@ pub struct Fact(pub Vec<Sum>);
 pub struct Known {
     pub place: u32,
     pub fact: Fact,
+}
+
+/// What is claimed of states: facts, what threads know, and what differs.
+#[derive(Clone, Copy)]
+pub struct Claims<'c> {
+    pub facts: &'c [Fact],
+    pub known: &'c [Known],
+    pub distinct: &'c [Distinct],
 }
 
 /// `sum + constant` compared with zero.
@@ -107,6 +137,12 @@ pub enum Gap {
         registers: Vec<i64>,
         values: Vec<i64>,
     },
+    /// Two threads at these places may have the same of what is distinct.
+    Same {
+        event: String,
+        distinct: usize,
+        places: [usize; 2],
+    },
     /// A thread comes to where there is no place for it.
     Nowhere { event: String, local: Local },
     /// A fault, or what the property forbids, is not excluded.
@@ -114,6 +150,14 @@ pub enum Gap {
 }
 
 impl Counting {
+    pub fn claims(&self) -> Claims<'_> {
+        Claims {
+            facts: &self.facts,
+            known: &self.known,
+            distinct: &self.distinct,
+        }
+    }
+
     /// The place where the thread is.
     pub fn place(&self, local: &Local) -> Option<usize> {
         let at = |p: &Place| {
@@ -142,8 +186,21 @@ impl Counting {
                 .filter(|l| self.place(l) == Some(k.place as usize));
             here.any(|l| !(k.fact).holds_of(cells, &counts, &l.registers, &l.values))
         };
-        let broken = self.known.iter().position(unknown);
-        broken.map(|n| format!("what is known ({}) is not so", n + 1))
+        if let Some(n) = self.known.iter().position(unknown) {
+            return Some(format!("what is known ({}) is not so", n + 1));
+        }
+        let same = |d: &Distinct| {
+            let own = |l: &&Local| self.place(l).map(|p| (p, l.registers.clone()));
+            let mut seen = BTreeSet::new();
+            let own = locals.iter().filter_map(own);
+            let mut all = own.flat_map(|(p, own)| {
+                let value = move |r: RegisterId| own.get(r.index()).copied();
+                d.at(p).map(value).collect::<Vec<_>>()
+            });
+            all.any(|value| !seen.insert(value))
+        };
+        let broken = self.distinct.iter().position(same);
+        broken.map(|n| format!("two threads have the same ({})", n + 1))
     }
 }
 

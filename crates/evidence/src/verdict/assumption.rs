@@ -7,6 +7,8 @@ use super::{Judged, Verdict};
 pub enum Assumption {
     /// The numbers in these variables, as the user named them, do not wrap around.
     NoWrap { variables: Vec<String> },
+    /// There are at most so many threads, which is fewer than there may well be.
+    AtMost { threads: u32 },
     /// What the file says of what never changes, in a language where that is a given fact.
     Invariants,
 }

@@ -14,6 +14,7 @@ impl Scope {
                     named.join(", ")
                 )
             }
+            Assumption::AtMost { .. } => "with more, a number may wrap around".into(),
             Assumption::Invariants => format!("that {a} was not shown"),
         });
         unshown.collect::<Vec<_>>().join("; ")
@@ -25,6 +26,7 @@ impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Assumption::NoWrap { .. } => f.write_str("no number wraps around"),
+            Assumption::AtMost { threads } => write!(f, "there are at most {threads} threads"),
             Assumption::Invariants => {
                 f.write_str("the file's invariants about what never changes hold")
             }

@@ -8,7 +8,8 @@
 //! core is spent on work that is going to lose.
 //!
 //! A proof whose audit did not end, or that takes something for granted, counts as decided only after the
-//! same time once more and a moment: who has a better one by then is preferred.
+//! same time once more and a moment: who has a better one by then is preferred. Who is likely to have a better one (its
+//! *hope*) is waited for longer.
 //!
 //! The first of the plan gets a head start, because most programs are small and need no race: against some a
 //! longer one than against others. If it has a proof by then, its audit may go on alone for a while. Whoever
@@ -32,6 +33,8 @@ pub struct Runner<E> {
     pub head_start: u64,
     /// Microseconds of its search for which all others wait; its clock counts them when they are over.
     pub free: u64,
+    /// Microseconds for which a proof that takes something for granted waits for it besides.
+    pub hope: u64,
 }
 
 /// How one run ended, for the race.
@@ -79,6 +82,9 @@ struct Lane {
     /// Microseconds its search has left for nothing, and has had.
     free: u64,
     lent: u64,
+    /// What it is waited for with a proof that is not final, and whether its own is.
+    hope: u64,
+    is_final: bool,
     /// Its clock stood still when it was last looked at: the others wait.
     holds: bool,
     /// Microseconds it has searched, and audited what it found.
@@ -108,14 +114,20 @@ pub fn race<E: Sync, T: Ended + Send>(
         done: 0,
         free: 0,
         lent: 0,
+        hope: 0,
+        is_final: true,
         holds: false,
         searched: 0,
         audited: 0,
         memory: 0,
         state: State::Waiting,
     };
+    let lanes = runners.iter().map(|r| Lane {
+        hope: r.hope,
+        ..waiting
+    });
     let track = Track {
-        lanes: Mutex::new(vec![waiting; runners.len()]),
+        lanes: Mutex::new(lanes.collect()),
         moved: Condvar::new(),
         control,
     };
@@ -153,7 +165,8 @@ pub fn race<E: Sync, T: Ended + Send>(
                 launch(u64::MAX);
             }
             let lane = &mut track.lock()[i];
-            if !outcome.is_final() {
+            lane.is_final = outcome.is_final();
+            if !lane.is_final {
                 lane.clock = lane.clock.saturating_mul(2).saturating_add(MOMENT);
             }
             lane.state = State::Decided;
@@ -221,8 +234,24 @@ impl Track<'_> {
 }
 
 fn winner(lanes: &[Lane]) -> Option<usize> {
-    let decided = (0..lanes.len()).filter(|i| lanes[*i].state == State::Decided);
-    decided.min_by_key(|i| (lanes[*i].clock, *i))
+    let decided = |is_final: bool| {
+        let all = (0..lanes.len()).filter(move |i| lanes[*i].state == State::Decided);
+        all.filter(move |i| lanes[*i].is_final == is_final)
+    };
+    let first = |i: &usize| (lanes[*i].clock, *i);
+    let other = decided(false).min_by_key(first);
+    // Those for which it waits, if it does not come first.
+    let waits = |i: &usize| other.is_none_or(|o| !is_first(lanes, o, *i));
+    decided(true).filter(waits).min_by_key(first).or(other)
+}
+
+/// Whether one who has decided comes before another one, who may still be about to.
+fn is_first(lanes: &[Lane], decided: usize, other: usize) -> bool {
+    let hope = match lanes[decided].is_final {
+        true => 0,
+        false => lanes[other].hope,
+    };
+    (lanes[decided].clock.saturating_add(hope), decided) < (lanes[other].clock, other)
 }
 
 /// Takes a runner out of the race however it ends, so that nobody waits for it.
@@ -316,8 +345,7 @@ impl Pace for Clock<'_> {
 impl<'t> Clock<'t> {
     /// Whether somebody has decided who comes before this one, whatever it does from now on.
     fn is_beaten(&self, lanes: &[Lane]) -> bool {
-        let now = lanes[self.i].clock;
-        winner(lanes).is_some_and(|w| (lanes[w].clock, w) < (now, self.i))
+        winner(lanes).is_some_and(|w| is_first(lanes, w, self.i))
     }
 
     /// Waits for those that are behind; says if it is enough.
@@ -463,6 +491,7 @@ mod tests {
                 handicap: 1,
                 head_start: 2,
                 free: 0,
+                hope: 0,
             });
             let ended = race(&runners, &Control::unlimited(), |runner, control| {
                 for _ in 0..runner.engine {
@@ -506,6 +535,7 @@ mod tests {
                 handicap: 1,
                 head_start: 2,
                 free: 0,
+                hope: 0,
             })
             .collect();
         let ended = race(&runners, &Control::unlimited(), |runner, control| {
@@ -554,6 +584,7 @@ mod tests {
                 handicap: *handicap,
                 head_start: 24,
                 free: 0,
+                hope: 0,
             })
             .collect();
         let counted: Vec<AtomicU64> = handicaps.iter().map(|_| AtomicU64::new(0)).collect();
@@ -602,6 +633,7 @@ mod tests {
                 handicap: 1,
                 head_start: *head_start,
                 free: 0,
+                hope: 0,
             })
             .collect();
         for (until, wins) in [(1, 0), (10, 1), (60, 1)] {
