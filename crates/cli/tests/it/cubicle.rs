@@ -420,6 +420,26 @@ fn sums_and_flags_are_printed_in_cubicles_grammar() {
     }
 }
 
+/// Counters that are counted in one step are arrays of booleans there, as in the paper, and what holds is proved of them.
+#[test]
+fn counters_are_printed_as_arrays() {
+    let s = Scratch::new();
+    for name in [
+        "from_zero_with_zero",
+        "from_zero_with_all",
+        "from_all_with_zero",
+        "from_all_with_all",
+    ] {
+        let file = root().join(format!("examples/x86/counter_{name}_lock.asm"));
+        let shown = run(&["show", &file.display().to_string(), "--as", "cubicle"]);
+        let array = shown.out.contains("weak array M_c[proc] : bool");
+        assert!(array, "{name}: {}", shown.out);
+        let system = s.file("counter.cub", &shown.out);
+        let r = run(&["check", &system, "-q"]);
+        assert_eq!(r.code, 0, "{name}: {}", r.out);
+    }
+}
+
 /// A thread of more locations than the search takes is printed all the same.
 #[test]
 fn long_threads_are_printed_in_cubicles_grammar() {
