@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle::families;
 use wattle::fences::{FenceOptions, fences};
-use wattle::input::{InputLanguage, Subject};
+use wattle::input::{self, InputLanguage, Source, Subject};
 use wattle::{MemoryModel, Options, ThreadCount, picture};
 use wattle_evidence::{Control, Task, Trace};
 use wattle_extrapolate::Method;
@@ -18,6 +18,7 @@ use wattle_repair::{Fenced, Outcome, Places, fenced};
 use wattle_report::export::{promela, smt2};
 use wattle_report::picture::{Added, threads};
 use wattle_report::{dot, walked};
+use wattle_syntax::Language;
 use wattle_syntax::gaps::{Gap, gaps};
 
 #[derive(Debug, Args)]
@@ -152,7 +153,10 @@ fn text(arguments: &Arguments, control: &Control<'_>) -> Result<String, Failure>
         return Ok(print::to_wtl(&program));
     }
     if arguments.form == Form::Cubicle {
-        return cubicle(arguments, program);
+        let counters = source.language == InputLanguage::Program(Language::X86);
+        let counters = counters && !source.mathematical;
+        return cubicle(arguments, program, counters)
+            .or_else(|why| in_integers(arguments, source).unwrap_or(Err(why)));
     }
     let mut counts = Counts::default();
     let named =
@@ -252,8 +256,24 @@ fn states(
     })
 }
 
-/// The array-based system of a program for its first property.
-fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Failure> {
+/// The same of an x86 program whose words have no form for Cubicle: its numbers are integers there anyway.
+fn in_integers(arguments: &Arguments, mut source: Source) -> Option<Result<String, Failure>> {
+    if std::mem::replace(&mut source.mathematical, true) {
+        return None;
+    }
+    let program = match input::parse(&mut source) {
+        Ok((Subject::Program(program), _)) => program,
+        Ok((Subject::System(_), _)) => return None,
+        // What integers do not have has its place in the text.
+        Err(why) => return Some(Err(why.into())),
+    };
+    let text = cubicle(arguments, program, false).ok()?;
+    output::note("note: written with mathematical integers, as with --mathematical\n");
+    Some(Ok(text))
+}
+
+/// The array-based system of a program for its first property. Its integers may be known to be counters of threads.
+fn cubicle(arguments: &Arguments, program: Program, counters: bool) -> Result<String, Failure> {
     let named =
         units::named(&arguments.threads, &program).map_err(|why| Failure::new(Exit::Input, why))?;
     let (mut any, mut counts) = (Vec::new(), BTreeMap::new());
@@ -269,9 +289,12 @@ fn cubicle(arguments: &Arguments, program: Program) -> Result<String, Failure> {
         output::note("note: several properties; the first one is written\n");
     }
     let question = (!program.properties.is_empty()).then_some(0);
-    let subject = Subject::Program(program);
-    let system = families::system_of(&subject, &any, &counts, question)
-        .map_err(|why| Failure::new(Exit::Input, why))?;
+    let counted = counters.then(|| families::counted(&program, &any, &counts, question));
+    let system = match counted.flatten() {
+        Some(system) => system,
+        None => families::system_of(&Subject::Program(program), &any, &counts, question)
+            .map_err(|why| Failure::new(Exit::Input, why))?,
+    };
     let readable = wattle::cubicle::readable(&system);
     Ok(readable.map_err(Failure::input)?.to_string())
 }

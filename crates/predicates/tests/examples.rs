@@ -299,3 +299,71 @@ fn the_auditor_sees_what_is_missing() {
     }
     assert!(fails(all), "true everywhere proves nothing");
 }
+
+/// Words of 32 bits that nobody has set are followed as symbols, around and back.
+#[test]
+fn words_that_begin_with_anything() {
+    let text = |condition: &str| {
+        format!(
+            "shared x: i32 = any; thread p {{ local a: i32 = any; local b, c: i32; local d: i32; \
+             b = x; c = b + a; d = c - a; assert !({condition}); }}"
+        )
+    };
+    let answers = [
+        ("c == 1000 && a == 123456", true),
+        ("c < 0 && a > 0 && b > 0", true),
+        ("u32(c) < u32(a)", true),
+        ("d != b", false),
+        ("c == b && a != 0", false),
+        ("a > 0 && b < 0 && c > a", false),
+        ("u32(a) < u32(b) && u32(b) <= u32(a)", false),
+        ("u32(a) < 200 && a < 0", false),
+    ];
+    for (condition, reachable) in answers {
+        let instance = wtl(&text(condition));
+        for model in [Sc, Tso] {
+            let answer = decide(&instance, model);
+            assert_eq!(answer, Some(reachable), "{condition} {model}");
+        }
+    }
+}
+
+/// Where all beginnings can be gone through both say the same.
+#[test]
+fn symbols_and_all_words_say_the_same() {
+    let symbols = Cegar {
+        hunt: 0,
+        ..Cegar::default()
+    };
+    for condition in [
+        "s < 10 && r > 20000",
+        "i16(r) < 0 - 5 && s > 3",
+        "r == s",
+        "i16(s) < i16(r) && r < 100",
+        "s < r && r < 25536",
+        "i16(r) >= 0 && r > 32767",
+        "i16(r) == 0 - 32768 && s == 7232",
+        "r < 30000 && s < 4464",
+    ] {
+        let instance = wtl(&format!(
+            "shared x: u16 = any; thread p {{ local r, s: u16; r = x; s = r + 40000; \
+             assert !({condition}); }}"
+        ));
+        let task = Task {
+            instance: &instance,
+            model: Sc,
+            question: None,
+            deadlock: false,
+        };
+        let control = Control::unlimited();
+        let reached = |answer: Answer| match answer {
+            Answer::Reached { .. } => Some(true),
+            Answer::Unreachable { .. } => Some(false),
+            Answer::Bounded { .. } | Answer::Undecided { .. } => None,
+        };
+        let numbers = reached(wattle_search::Explicit::default().run(&task, &control));
+        assert!(numbers.is_some(), "{condition}");
+        let found = reached(symbols.run(&task, &control));
+        assert_eq!(found, numbers, "{condition}");
+    }
+}

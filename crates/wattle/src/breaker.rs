@@ -4,7 +4,8 @@
 //! number of threads gets the same share of each round, and rounds grow.
 //!
 //! What begins with any of too many values to go through is begun with a few that matter
-//! ([`beginnings`]): so are programs with a fixed number of threads.
+//! ([`beginnings`]): so are programs with a fixed number of threads. Where no such beginning is bad, the conditions
+//! on the way are solved for one, on instances of up to three threads; with a fixed number `cegar` does that by itself.
 
 use crate::beginnings;
 use crate::small_worlds::{BUFFERED, fewer_choices, numbers, run};
@@ -15,6 +16,7 @@ use wattle_evidence::{
     Task, Trace,
 };
 use wattle_model::Instance;
+use wattle_predicates::Cegar;
 use wattle_search::question::Explored;
 
 /// Breaks programs with any number of threads, and those with too many beginnings; never proves.
@@ -31,6 +33,8 @@ const ALL_STATES: u64 = 2_000_000;
 /// States of an instance from each of many beginnings, and threads in a family of such.
 const BEGUN_STATES: u64 = 20_000;
 const BEGUN_THREADS: u32 = 3;
+/// Refinements of an instance whose conditions are solved.
+const SOLVED_ROUNDS: usize = 24;
 
 impl Engine for Small {
     fn name(&self) -> &'static str {
@@ -138,6 +142,13 @@ impl Engine for Small {
                 }
                 Err(_) => {}
             }
+            if let Some((trace, effort)) = solved(&task.on(&instance), control) {
+                return OpenAnswer::Reached {
+                    instance: Box::new(instance),
+                    trace,
+                    effort,
+                };
+            }
         }
         let why = format!("no run of up to {THREADS} threads was seen to break it");
         undecided(Reason::Other(why))
@@ -211,6 +222,20 @@ fn real(stop: Stop, control: &Control<'_>) -> Option<Stop> {
     match (control.stop(), stop) {
         (None, Stop::Memory) => None,
         (told, stop) => Some(told.unwrap_or(stop)),
+    }
+}
+
+/// A bad run from a beginning that the conditions on its way tell: `x + ecx == 1000` has many, none of them written
+/// anywhere.
+fn solved(task: &Task<'_>, control: &Control<'_>) -> Option<(Trace, Progress)> {
+    let cegar = Cegar {
+        most_rounds: SOLVED_ROUNDS,
+        ..Cegar::default()
+    };
+    cegar.accepts(task).ok()?;
+    match cegar.run(task, control) {
+        Answer::Reached { trace, effort } => Some((trace, effort)),
+        Answer::Unreachable { .. } | Answer::Bounded { .. } | Answer::Undecided { .. } => None,
     }
 }
 

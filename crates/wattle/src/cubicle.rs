@@ -5,8 +5,11 @@
 //! plus or minus the other; only a variable that is no array gets *any* value; threads have numbers only where their number is fixed.
 //! Under TSO, which is all that it knows, a store fence waits for nothing.
 //!
-//! What can be said otherwise is: names are changed, comparisons of sums are turned round, and a transition
-//! that gives a cell any of finitely many values is one for each of them. What cannot is refused.
+//! What can be said otherwise is: names are changed, comparisons of sums are turned round, sums of several cells are
+//! counted one by one ([`sums`]), and a transition that gives a cell any of finitely many values is one for each of them.
+//! What cannot is refused.
+
+mod sums;
 
 use std::collections::BTreeSet;
 use wattle_model::array::{
@@ -53,6 +56,7 @@ const MOST: usize = 256;
 
 /// The same system as Cubicle reads it, or why there is none.
 pub fn readable(system: &ArraySystem) -> Result<ArraySystem, String> {
+    let system = &sums::counted(system);
     let mut written = system.clone();
     names(&mut written);
     let quantified = written.assumed.iter_mut().chain(&mut written.bad);

@@ -16,7 +16,7 @@ use wattle_model::{
     Count, Counts, Crowd, Init, Instance, InstanceError, Length, Program, Roles, Type,
 };
 use wattle_params::compile::Unsupported;
-use wattle_params::lower::{Lowered, lower};
+use wattle_params::lower::{Lowered, lower_whole};
 use wattle_report::Finding;
 
 /// A list of initial values fits one number of threads only.
@@ -168,6 +168,18 @@ pub fn small_worlds_keep(assumption: &Assumption) -> bool {
     }
 }
 
+/// The array-based system of a program whose integers count threads, if that can be said of them.
+pub fn counted(
+    program: &Program,
+    any: &[String],
+    counts: &BTreeMap<String, u32>,
+    question: Option<usize>,
+) -> Option<ArraySystem> {
+    let program = opened(program, any, counts).ok()?;
+    let lowered = lower_whole(&program, question, true).ok()?;
+    Some(lowered.system)
+}
+
 /// Small instances of what a certificate is about: how one of them breaks it, if one does.
 pub fn small_worlds_again(
     subject: &Subject,
@@ -244,7 +256,7 @@ fn translated(program: &Program, question: Option<usize>) -> Result<Lowered, Str
         return Err("it answers a property which the program lacks".into());
     }
     let refused = |u: Unsupported| format!("line {}: {} ({})", u.span.line, u.message, u.hint);
-    lower(program, question).map_err(refused)
+    lower_whole(program, question, false).map_err(refused)
 }
 
 /// `1 thread`, `2 threads`

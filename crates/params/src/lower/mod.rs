@@ -41,6 +41,7 @@ use wattle_model::array::{
     Access, ArraySystem, CellDecl, CellType, Comparison, Formula, Literal, Quantified, Term,
     ThreadTerm, TypeDecl,
 };
+use wattle_model::program::Family;
 use wattle_model::{Count, FamilyId, Program, Span, Type};
 
 /// A system for one property of a program.
@@ -75,12 +76,33 @@ pub(crate) fn refuse(span: Span, message: impl Into<String>, hint: impl Into<Str
     }
 }
 
-/// The array-based system of a program for one of its properties (or its assertions alone).
+/// More locations of a thread are not searched.
+const MOST_LOCATIONS: usize = 120;
+
+/// The array-based system of a program for one of its properties (or its assertions alone), small enough to be
+/// searched.
 pub fn lower(program: &Program, property: Option<usize>) -> Result<Lowered, Refused> {
+    let large = |f: &&Family| f.locations.len() > MOST_LOCATIONS;
+    match program.families.iter().find(large) {
+        Some(f) => Err(refuse(
+            f.span,
+            format!("`{}` has more than {MOST_LOCATIONS} locations", f.name),
+            "give a fixed number of threads",
+        )),
+        None => lower_whole(program, property, false),
+    }
+}
+
+/// The same however large it is. Integers that begin with 0 may be known to count threads.
+pub fn lower_whole(
+    program: &Program,
+    property: Option<usize>,
+    counters: bool,
+) -> Result<Lowered, Refused> {
     let program = &property::by_variables(&program.without_outer_casts());
     let ranges = Ranges::infer(program);
     let program = &ranges.without_idle_casts(program);
-    let variables = Variables::infer(program, ranges)?;
+    let variables = Variables::infer(program, ranges, counters)?;
     let mut lowering = Lowering {
         program,
         variables,
@@ -139,13 +161,6 @@ impl Lowering<'_> {
         let many = program.families.len() > 1;
         let mut init = Vec::new();
         for (i, f) in program.families.iter().enumerate() {
-            if f.locations.len() > 120 {
-                return Err(refuse(
-                    f.span,
-                    format!("`{}` has more than 120 locations", f.name),
-                    "give a fixed number of threads",
-                ));
-            }
             let constructors = (0..f.locations.len())
                 .map(|l| self.location_name(i, l))
                 .collect();

@@ -34,6 +34,8 @@ pub struct Variables {
     pub holds: BTreeMap<Variable, Holds>,
     types: BTreeMap<Variable, Type>,
     pub ranges: Ranges,
+    /// Integers that begin with 0 and are changed in atomic steps only are known to count threads.
+    counters: bool,
     /// All constants of finite variables.
     pub values: Vec<Amount>,
     /// The first cell of each variable (a thread variable has a second one for `none`).
@@ -98,9 +100,10 @@ fn loses_count(program: &Program, region: RegionId) -> bool {
 }
 
 impl Variables {
-    pub fn infer(program: &Program, ranges: Ranges) -> Result<Self, Refused> {
+    pub fn infer(program: &Program, ranges: Ranges, counters: bool) -> Result<Self, Refused> {
         let mut v = Variables {
             ranges,
+            counters,
             ..Variables::default()
         };
         for (r, region) in program.regions.iter().enumerate() {
@@ -180,7 +183,9 @@ impl Variables {
                     counter(program, ty, r)
                 }
                 (Some(Amount::Number(0)), Variable::Region(r))
-                    if ty == Type::Int && counts_threads(program, r) =>
+                    if ty == Type::Int
+                        && (counts_threads(program, r)
+                            || self.counters && !loses_count(program, r)) =>
                 {
                     counter(program, ty, r)
                 }

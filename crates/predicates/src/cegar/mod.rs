@@ -36,6 +36,8 @@ use wattle_logic::Formula;
 use wattle_memory::FaultKind;
 use wattle_memory::reference::{ReplayError, replay};
 use wattle_memory::{Event, Start};
+use wattle_model::Type;
+use wattle_model::instance::{Initial, Instance};
 use wattle_search::Explicit;
 
 /// Predicate abstraction with predicates from interpolants.
@@ -84,7 +86,8 @@ impl Engine for Cegar {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        System::accepts(task)
+        let anywhere = begins_anywhere(task.instance);
+        System::accepts_types(task, (anywhere, anywhere))
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
@@ -97,7 +100,7 @@ impl Engine for Cegar {
         if let Some(run) = self.hunted(task, control) {
             return run;
         }
-        let system = |k| System::new(task.instance, task.model, task.question(), k);
+        let system = |k| system(task, k);
         let mut blur = Blur::new(task.instance, self.keep, self.newest);
         let mut search = Search::new(system(1), self.manner());
         // While this grows buffers are exact and overflow; then they are blurred.
@@ -180,7 +183,7 @@ impl Cegar {
     /// it does not prove it within the budget.
     pub fn predicates(&self, task: &Task<'_>, control: &Control<'_>) -> Option<Vec<Formula>> {
         self.accepts(task).ok()?;
-        let system = System::new(task.instance, task.model, task.question(), 1);
+        let system = system(task, 1);
         // As few as will do are wanted, not as few rounds.
         let manner = Manner {
             few: 0,
@@ -203,6 +206,23 @@ fn other(why: &str, effort: Progress) -> Answer {
         reason: Reason::Other(why.into()),
         effort,
     }
+}
+
+/// The system with at most `k` entries in buffers that have no bound. Casts are followed where the engine is the only
+/// one to do so.
+fn system<'i>(task: &Task<'i>, k: usize) -> System<'i> {
+    let system = System::new(task.instance, task.model, task.question(), k);
+    system.with_casts(begins_anywhere(task.instance))
+}
+
+/// Whether something that wraps around begins with any of so many values that nobody goes through them. Elsewhere
+/// states of numbers do better.
+fn begins_anywhere(instance: &Instance) -> bool {
+    let wide = |ty: Type| matches!(ty, Type::Wrap { bits, .. } if bits > 8);
+    let cells = instance.cells.iter().map(|c| (c.ty, c.init));
+    let registers = instance.threads.iter().flat_map(|t| &t.registers);
+    let mut all = cells.chain(registers.map(|r| (r.ty, r.init)));
+    all.any(|(ty, init)| init == Initial::Any && wide(ty))
 }
 
 fn bounded(task: &Task<'_>, search: &Search<'_>, k: usize) -> Answer {

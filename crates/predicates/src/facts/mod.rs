@@ -35,7 +35,7 @@ impl Engine for Facts {
     }
 
     fn accepts(&self, task: &Task<'_>) -> Result<(), Refusal> {
-        System::accepts_types(task, true)
+        System::accepts_types(task, (true, false))
     }
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {

@@ -5,7 +5,7 @@
 //! the 64 bits of the reference machine are a limit of its own that a replay would meet.
 
 use wattle_logic::{Formula, Int, Term, and, divides, eq, ge, gt, ite, le, lt, ne, not, or};
-use wattle_model::{Expr, Op1, Op2};
+use wattle_model::{Expr, Op1, Op2, Type};
 
 /// More cases than this for one expression are refused.
 const MAX_CASES: usize = 64;
@@ -26,8 +26,24 @@ impl Unfit {
     }
 }
 
-/// What a leaf stands for.
-pub type Leaf<'l, A> = dyn Fn(&A) -> Result<Term, Unfit> + 'l;
+/// What leaves stand for, and what is kept of numbers that are cast.
+pub trait Leaves<A> {
+    fn leaf(&self, a: &A) -> Result<Term, Unfit>;
+
+    /// The low bits of each.
+    fn cast(&self, _ty: Type, _cases: Cases) -> Result<Cases, Unfit> {
+        let why = "it wraps numbers around, which is not linear";
+        Err(Unfit::new(why, NO_WRAP))
+    }
+}
+
+impl<A, F: Fn(&A) -> Result<Term, Unfit>> Leaves<A> for F {
+    fn leaf(&self, a: &A) -> Result<Term, Unfit> {
+        self(a)
+    }
+}
+
+pub type Leaf<'l, A> = dyn Leaves<A> + 'l;
 
 const LINEAR: &str = "sums, differences, products with a constant, comparisons, `?:`, remainders by a \
                       constant that are compared with one, and remainders by 2 to 32 would work";
@@ -39,12 +55,12 @@ const FEWER: &str = "splitting the expression over several assignments would wor
 pub fn values<A>(e: &Expr<A>, leaf: &Leaf<'_, A>) -> Result<Cases, Unfit> {
     Ok(match e {
         Expr::Const(c) => vec![(Formula::True, Term::constant(*c))],
-        Expr::Atom(a) => vec![(Formula::True, leaf(a)?)],
+        Expr::Atom(a) => vec![(Formula::True, leaf.leaf(a)?)],
         Expr::Unary(Op1::Neg, a) => scale(values(a, leaf)?, -1, 0),
         Expr::Unary(Op1::BitNot, a) => scale(values(a, leaf)?, -1, -1),
-        Expr::Unary(Op1::Wrap { .. }, _) => {
-            let why = "it wraps numbers around, which is not linear";
-            return Err(Unfit::new(why, NO_WRAP));
+        Expr::Unary(Op1::Wrap { bits, signed }, a) => {
+            let (bits, signed) = (*bits, *signed);
+            few(leaf.cast(Type::Wrap { bits, signed }, values(a, leaf)?)?)?
         }
         Expr::Binary(Op2::Add, a, b) => pairs(a, b, leaf, &|x, y| Ok(x + y))?,
         Expr::Binary(Op2::Sub, a, b) => pairs(a, b, leaf, &|x, y| Ok(x - y))?,

@@ -22,7 +22,7 @@ mod steps;
 pub use shape::{Cause, Move, Next, Pending, Shape, Slot, Symbol};
 
 use blur::Blur;
-use expr::{Unfit, truth};
+use expr::{Cases, Leaf, Leaves, Unfit, truth};
 use ranges::{Interval, Ranges};
 use size::may_be;
 use wattle_evidence::{Refusal, Task};
@@ -48,6 +48,27 @@ pub struct System<'i> {
     pub ranges: Ranges,
     /// How buffers without a static bound are kept small; without it they overflow.
     pub blur: Option<Blur>,
+    /// Casts are followed, by how often a number goes round.
+    pub casts: bool,
+}
+
+/// How values are read: leaves, and casts where the system follows them.
+struct Reading<'s, 'i, F> {
+    system: &'s System<'i>,
+    leaf: F,
+}
+
+impl<A, F: Fn(&A) -> Result<Term, Unfit>> Leaves<A> for Reading<'_, '_, F> {
+    fn leaf(&self, a: &A) -> Result<Term, Unfit> {
+        (self.leaf)(a)
+    }
+
+    fn cast(&self, ty: Type, cases: Cases) -> Result<Cases, Unfit> {
+        match self.system.casts {
+            true => self.system.wrapped(ty, cases),
+            false => (&self.leaf as &Leaf<'_, A>).cast(ty, cases),
+        }
+    }
 }
 
 /// Slots of a state times threads, past which predicates over all of them come to no end.
@@ -56,11 +77,11 @@ const MOST_WORK: usize = 1 << 18;
 impl<'i> System<'i> {
     /// Whether an engine over systems can work on the task; if not, one sentence why.
     pub fn accepts(task: &Task<'_>) -> Result<(), Refusal> {
-        System::accepts_types(task, false)
+        System::accepts_types(task, (false, false))
     }
 
-    /// As `accepts`, for an engine that treats types that wrap around, or does not.
-    pub fn accepts_types(task: &Task<'_>, wrapping: bool) -> Result<(), Refusal> {
+    /// As `accepts`, for an engine that treats types that wrap around, or does not; and casts.
+    pub fn accepts_types(task: &Task<'_>, (wrapping, casts): (bool, bool)) -> Result<(), Refusal> {
         if task.deadlock {
             return Err(Refusal::new("predicates do not decide deadlocks"));
         }
@@ -71,6 +92,7 @@ impl<'i> System<'i> {
         task.is_about_memory()?;
         let linear = System::new(task.instance, task.model, task.question(), 1);
         linear
+            .with_casts(casts)
             .check(task.question(), wrapping)
             .map_err(|(unfit, span)| {
                 let why = format!("it treats linear integer programs only: {}", unfit.why);
@@ -119,7 +141,18 @@ impl<'i> System<'i> {
                 .collect(),
             ranges: Ranges::of(instance),
             blur: None,
+            casts: false,
         }
+    }
+
+    /// The system that follows casts, or does not.
+    pub fn with_casts(mut self, casts: bool) -> Self {
+        self.casts = casts;
+        self
+    }
+
+    fn read<F>(&self, leaf: F) -> Reading<'_, 'i, F> {
+        Reading { system: self, leaf }
     }
 
     /// The system with at most `k` entries in every buffer: a store past them is an overflow, also where a
@@ -291,7 +324,8 @@ impl<'i> System<'i> {
         {
             return Ok(Formula::False);
         }
-        truth(&question.target, &|fact| self.fact(Some(shape), fact))
+        let leaf = self.read(|fact: &Fact| self.fact(Some(shape), fact));
+        truth(&question.target, &leaf)
     }
 
     fn fact(&self, shape: Option<&Shape>, fact: &Fact) -> Result<Term, Unfit> {
@@ -324,7 +358,7 @@ impl<'i> System<'i> {
     pub fn hint(&self, e: &Expr<Fact>) -> Option<Formula> {
         let mut located = false;
         e.for_each_atom(&mut |f| located |= matches!(f, Fact::At(..)));
-        (!located).then(|| truth(e, &|f| self.fact(None, f)).ok())?
+        (!located).then(|| truth(e, &|f: &Fact| self.fact(None, f)).ok())?
     }
 
     /// The thread inside an atomic block.
@@ -350,7 +384,8 @@ impl<'i> System<'i> {
         if let Some(q) = question {
             let at = |unfit| (unfit, q.span);
             self.target(&shape, q).map_err(at)?;
-            truth(&q.target, &|f| self.fact(Some(&shape), f)).map_err(at)?;
+            let leaf = self.read(|f: &Fact| self.fact(Some(&shape), f));
+            truth(&q.target, &leaf).map_err(at)?;
         }
         for t in instance.thread_ids() {
             let thread = instance.thread(t);

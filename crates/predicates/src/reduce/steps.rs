@@ -103,7 +103,7 @@ impl System<'_> {
         let may_access = shape.holder.is_none_or(|h| h == t);
         let mut next = shape.clone();
         next.locations[me] = step.target;
-        let leaf = |r: &RegisterId| Ok(Term::from(self.register(t, *r)));
+        let leaf = self.read(|r: &RegisterId| Ok(Term::from(self.register(t, *r))));
         let case = Cell::new(0);
         let mut add = |guard: Formula, updates: Vec<(Var, Term)>, next: Next| {
             let chooses = matches!(step.action, Action::Havoc { .. });
@@ -227,7 +227,7 @@ impl System<'_> {
     }
 
     /// What a type that wraps around keeps of the values, by how often they went round.
-    fn wrapped(&self, ty: Type, cases: Cases) -> Result<Cases, Unfit> {
+    pub(super) fn wrapped(&self, ty: Type, cases: Cases) -> Result<Cases, Unfit> {
         let Type::Wrap { bits, .. } = ty else {
             return Ok(cases);
         };
@@ -345,7 +345,8 @@ impl System<'_> {
             let hint = "an array of at most 64 cells would work, or indices that are numbers";
             return Err(Unfit::new(why, hint));
         }
-        let cases = values(index, &|r| Ok(Term::from(self.register(t, *r))))?;
+        let leaf = self.read(|r: &RegisterId| Ok(Term::from(self.register(t, *r))));
+        let cases = values(index, &leaf)?;
         let mut cells = Vec::new();
         let mut outside = Vec::new();
         for (guard, term) in cases {

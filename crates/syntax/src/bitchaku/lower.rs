@@ -574,7 +574,12 @@ impl Seen<'_> {
             Leaf::Name(name, span) => {
                 let Some(r) = self.shared.get_index_of(name) else {
                     if let Some(id) = inside {
-                        return self.local(name, id, None, *span, indices, out);
+                        // Of several instances it is the one whose local it is.
+                        let own = Instance::Named(format!("own_{id}"));
+                        let mut all = self.file.processes.iter();
+                        let one = all.any(|p| p.id == id && matches!(p.count, Count::One));
+                        let own = (!one).then_some(&own);
+                        return self.local(name, id, own, *span, indices, out);
                     }
                     let message = format!("unknown shared variable `{}`", clip(name));
                     let mut d = Diagnostic::error(*span, message);

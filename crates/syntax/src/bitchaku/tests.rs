@@ -338,9 +338,9 @@ fn several_instances_of_a_process() {
         "beginit store X = 0; endinit
          process 1[*]:
          1: begin_atomic; load r = X; store X = r + 1; fence; end_atomic;
-         predicate(X >= 0);
+         predicate(X >= 0); predicate(X > r);
          cs: nop;
-         process 2[2]: load s = X;
+         process 2[2]: load s = X; predicate(s = r(1, k));
          assert(always(!(pc(1, i) = cs & pc(1, j) = cs) | s(2, k) = X))",
         expect![[r#"
             shared X;
@@ -364,6 +364,8 @@ fn several_instances_of_a_process() {
 
             predicates {
                 X >= 0;
+                X > p1[own_1].r;
+                p2[own_2].s == p1[k].r;
             }
         "#]],
     );

@@ -364,16 +364,16 @@ fn mathematical_integers() {
     "#]]
     .assert_eq(&to_wtl(&parsed.program.unwrap_or_default()));
     let parsed = parse_with(
-        &program("cs: cmp dword [Lock], 1\njb cs\nmov al, 1"),
+        &program("cs: cmp dword [Lock], 1\njp cs\nmov al, 1"),
         options,
     );
     expect![[r#"
-        error: mathematical integers have no carry, no overflow and no parity
+        error: mathematical integers have no parity
           --> test.asm:1:1
            |
          1 | 
            | ^
-           = hint: use signed comparisons, or wrap-around numbers
+           = hint: use wrap-around numbers
 
         error: register `al` is a part, which mathematical integers do not have
           --> test.asm:1:1

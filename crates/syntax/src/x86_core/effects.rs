@@ -364,11 +364,8 @@ impl Translation<'_> {
         let numbers = Numbers { held, exact };
         let undefined = "a flag is read later that this instruction leaves undefined";
         numbers.outer(e, true).map_err(|why| match exact {
-            true => Diagnostic::error(
-                x.span,
-                "mathematical integers have no carry, no overflow and no parity",
-            )
-            .hint("use signed comparisons, or wrap-around numbers"),
+            true => Diagnostic::error(x.span, "mathematical integers have no parity")
+                .hint("use wrap-around numbers"),
             false if e.is_unknown() => Diagnostic::error(x.span, undefined),
             false => Diagnostic::error(x.span, why),
         })

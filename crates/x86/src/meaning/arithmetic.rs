@@ -55,7 +55,7 @@ impl Meaning<'_> {
                 Op::Add => (E::sum(a.clone(), b.clone()), Outcome::Sum(a, b)),
                 Op::Sub => {
                     let result = E::bin(Bin::Sub, a.clone(), b.clone());
-                    (result.clone(), s.difference(a, b, result))
+                    (result.clone(), Outcome::Kept(a, b, result))
                 }
                 op => {
                     let op = match op {
@@ -116,7 +116,7 @@ impl Meaning<'_> {
                 Op::Not => (a.inverted(), Vec::new()),
                 Op::Neg => {
                     let result = a.clone().negated();
-                    let outcome = s.difference(nothing, a, result.clone());
+                    let outcome = Outcome::Kept(nothing, a, result.clone());
                     (result, s.aside(|s| s.flags_of(outcome)))
                 }
                 Op::Inc => {

@@ -8,6 +8,8 @@ use crate::instruction::Condition;
 /// What the flags are computed from.
 pub enum Outcome {
     Difference(E, E),
+    /// A difference that is kept, with its result.
+    Kept(E, E, E),
     Sum(E, E),
     /// Logic leaves carry and overflow clear.
     Logic(E),
@@ -21,9 +23,16 @@ pub enum Outcome {
     },
 }
 
+/// Whether the highest bit is set. Of bits that are put together it is one of theirs.
 fn negative(e: E) -> E {
     let w = e.width();
-    E::test(Cmp::Slt, e, E::constant(0, w))
+    match e {
+        E::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) if w > 1 => {
+            E::bin(op, negative(*a), negative(*b))
+        }
+        E::Not(a) if w > 1 => negative(*a).inverted(),
+        e => E::test(Cmp::Slt, e, E::constant(0, w)),
+    }
 }
 
 fn zero(e: E) -> E {
@@ -43,6 +52,27 @@ fn overflow(a: &E, b: &E, result: &E, minus: bool) -> E {
     negative(E::bin(Bin::And, apart, changed))
 }
 
+fn both(a: E, b: E) -> E {
+    E::bin(Bin::And, a, b)
+}
+
+/// Whether one number without a sign is less than another, in words that are wide enough: what is negative is
+/// large there.
+fn borrowed(a: &E, b: &E) -> E {
+    let (low, high) = (negative(a.clone()).inverted(), negative(b.clone()));
+    let less = E::test(Cmp::Slt, a.clone(), b.clone());
+    let far = both(low.clone(), high.clone());
+    E::or(far, both(less, E::or(low, high)))
+}
+
+/// Whether a sum is carried out of such words.
+fn carried(a: &E, b: &E) -> E {
+    let (one, other) = (negative(a.clone()), negative(b.clone()));
+    let back = negative(E::sum(a.clone(), b.clone())).inverted();
+    let far = both(one.clone(), other.clone());
+    E::or(far, both(E::or(one, other), back))
+}
+
 /// Whether the low byte has an even number of ones: its halves are folded into one, and the bits of
 /// 0x9669 say it of four bits.
 fn even(result: &E) -> E {
@@ -60,7 +90,7 @@ impl Meaning<'_> {
             return self.exact_flags(outcome);
         }
         match outcome {
-            Outcome::Difference(a, b) => {
+            Outcome::Difference(a, b) | Outcome::Kept(a, b, _) => {
                 let result = E::bin(Bin::Sub, a.clone(), b.clone());
                 self.set(ZF, E::same(a.clone(), b.clone()));
                 self.set(CF, E::test(Cmp::Ult, a.clone(), b.clone()));
@@ -102,32 +132,26 @@ impl Meaning<'_> {
         }
     }
 
-    /// What flags of a difference that is kept are computed of: mathematical integers have the result.
-    pub fn difference(&self, a: E, b: E, result: E) -> Outcome {
-        match self.exact {
-            true => Outcome::Sum(result, E::constant(0, 64)),
-            false => Outcome::Difference(a, b),
-        }
-    }
-
-    /// Mathematical integers have a zero and a sign.
+    /// Mathematical integers have a zero and a sign, never overflow, and are carried as in words that are wide
+    /// enough. They have no low byte whose parity could be told. Where the result is kept it is what is looked at.
     fn exact_flags(&mut self, outcome: Outcome) {
-        self.flags_unknown();
-        let (a, b) = match outcome {
-            Outcome::Difference(a, b) => (a, b),
-            Outcome::Sum(a, b) => (E::sum(a, b), E::constant(0, 64)),
-            Outcome::Logic(result) => {
-                self.set(CF, E::bool(false));
-                self.set(OF, E::bool(false));
-                self.set(BE, zero(result.clone()));
-                (result, E::constant(0, 64))
-            }
-            Outcome::Carried { .. } => return,
+        let none = E::constant(0, 64);
+        let (carry, a, b) = match outcome {
+            Outcome::Difference(a, b) => (borrowed(&a, &b), a, b),
+            Outcome::Kept(a, b, result) => (borrowed(&a, &b), result, none),
+            Outcome::Sum(a, b) => (carried(&a, &b), E::sum(a, b), none),
+            Outcome::Logic(result) => (E::bool(false), result, none),
+            Outcome::Carried { .. } => return self.flags_unknown(),
         };
+        let same = E::same(a.clone(), b.clone());
         let less = E::test(Cmp::Slt, a.clone(), b.clone());
-        self.set(ZF, E::same(a.clone(), b.clone()));
+        self.set(PF, E::Unknown(1));
+        self.set(OF, E::bool(false));
+        self.set(CF, carry.clone());
+        self.set(ZF, same.clone());
         self.set(SF, less.clone());
         self.set(LT, less);
+        self.set(BE, E::or(carry, same));
         self.set(LE, E::test(Cmp::Sle, a, b));
     }
 
@@ -147,18 +171,13 @@ impl Meaning<'_> {
     pub fn flags_but_carry(&mut self, a: &E, b: &E, result: E, minus: bool) {
         let carry = self.get(CF);
         match minus {
-            true => {
-                let outcome = self.difference(a.clone(), b.clone(), result.clone());
-                self.flags_of(outcome);
-            }
+            true => self.flags_of(Outcome::Kept(a.clone(), b.clone(), result.clone())),
             false if self.exact => self.flags_of(Outcome::Sum(a.clone(), b.clone())),
             false => self.general(a, b, result.clone(), carry.clone(), false),
         }
         // The carry was overwritten after what it was made of was read.
         self.retract(CF);
-        if !self.exact {
-            self.set(BE, E::or(carry, zero(result)));
-        }
+        self.set(BE, E::or(carry, zero(result)));
     }
 
     /// Takes back the latest assignment of a flag.

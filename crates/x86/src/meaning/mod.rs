@@ -7,6 +7,8 @@
 mod arithmetic;
 mod flags;
 mod operands;
+#[cfg(test)]
+mod tests;
 
 use crate::bits::{Bin, E, VarId};
 use crate::graph::{self, Op as Step, Vars};
@@ -30,8 +32,7 @@ pub type Result<T> = std::result::Result<T, String>;
 pub struct Meaning<'a> {
     pub vars: &'a mut Vars,
     pub ops: Vec<Micro>,
-    /// Numbers are mathematical integers in words of 64 bits: nothing wraps, and there is neither carry nor
-    /// overflow nor parity.
+    /// Numbers are mathematical integers in words of 64 bits: nothing wraps or overflows, and there is no parity.
     pub exact: bool,
 }
 
