@@ -229,3 +229,16 @@ void waiting_write(struct waiting *l) {
     }
 }
 void waiting_write_done(struct waiting *l) { atomic_fetch_sub_explicit(&l->word, 2, memory_order_release); }
+
+// Broken: whoever saw no writer comes in, though one may have come since.
+struct upper { atomic_uint word; };
+void upper_read(struct upper *l) {
+    while (atomic_load_explicit(&l->word, memory_order_relaxed) >> 31) relax();
+    atomic_fetch_add_explicit(&l->word, 1, memory_order_acquire);
+}
+void upper_read_done(struct upper *l) { atomic_fetch_sub_explicit(&l->word, 1, memory_order_release); }
+void upper_write(struct upper *l) {
+    atomic_fetch_or_explicit(&l->word, 1u << 31, memory_order_acquire);
+    while (atomic_load_explicit(&l->word, memory_order_acquire) << 2) relax();
+}
+void upper_write_done(struct upper *l) { atomic_fetch_and_explicit(&l->word, ~(3u << 30), memory_order_release); }

@@ -62,3 +62,22 @@ void waiting_write(struct waiting *l) {
     }
 }
 void waiting_write_done(struct waiting *l) { atomic_fetch_sub_explicit(&l->word, 2, memory_order_release); }
+
+// Readers and a writer, of whom there is one: the uppermost bit is his, the rest counts readers. He waits until nobody
+// is left; who comes after the bit goes back.
+struct upper { atomic_uint word; };
+#define WRITES (1u << 31)
+#define FLAGS (3u << 30)
+void upper_read(struct upper *l) {
+    for (;;) {
+        while (atomic_load_explicit(&l->word, memory_order_relaxed) & WRITES) relax();
+        if (!(atomic_fetch_add_explicit(&l->word, 1, memory_order_acquire) & FLAGS)) return;
+        atomic_fetch_sub_explicit(&l->word, 1, memory_order_relaxed);
+    }
+}
+void upper_read_done(struct upper *l) { atomic_fetch_sub_explicit(&l->word, 1, memory_order_release); }
+void upper_write(struct upper *l) {
+    atomic_fetch_or_explicit(&l->word, WRITES, memory_order_acquire);
+    while (atomic_load_explicit(&l->word, memory_order_acquire) & ~FLAGS) relax();
+}
+void upper_write_done(struct upper *l) { atomic_fetch_and_explicit(&l->word, ~FLAGS, memory_order_release); }

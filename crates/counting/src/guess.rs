@@ -110,14 +110,15 @@ impl Guess {
         let parts = guess.parts(points, most);
         for (n, p) in points {
             for part in &parts {
-                let sum = part.iter().map(|(a, c)| a * p[*c]).sum();
+                let all = part.iter().map(|(a, c)| a.saturating_mul(p[*c]));
+                let sum = all.fold(0, i64::saturating_add);
                 seen.note((usize::MAX, part.clone()), sum, *n);
             }
             for (c, v) in p.iter().enumerate() {
                 seen.note((usize::MAX, vec![(1, c)]), *v, *n);
             }
             for group in groups {
-                let sum = group.iter().map(|c| p[*c]).sum();
+                let sum = group.iter().map(|c| p[*c]).fold(0, i64::saturating_add);
                 let of = group.iter().map(|c| (1, *c)).collect();
                 seen.note((usize::MAX, of), sum, *n);
             }
@@ -126,7 +127,11 @@ impl Guess {
                 .clone()
                 .flat_map(|a| (a + 1..columns).map(move |b| (a, b)))
             {
-                seen.note((usize::MAX, vec![(1, a), (-1, b)]), p[a] - p[b], *n);
+                seen.note(
+                    (usize::MAX, vec![(1, a), (-1, b)]),
+                    p[a].saturating_sub(p[b]),
+                    *n,
+                );
             }
             if !boldness.excludes() {
                 continue;

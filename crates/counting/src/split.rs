@@ -21,6 +21,8 @@ const MOST_DIFFERENCES: usize = 6;
 
 /// Remainders by more than this are not told apart.
 const MOST_REMAINDERS: i64 = 16;
+/// Of more than this few multiples fit in a word.
+const MANY: i64 = 1 << 28;
 
 /// `Σ aᵢ·registerᵢ + constant`
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -408,6 +410,19 @@ fn compared(e: &Expr<RegisterId>, into: &mut BTreeSet<Difference>) {
                 note(both.and_then(|(a, b)| a.plus(&b, -1)));
                 note(remainder(a));
                 note(remainder(b));
+                // A negative number is a large one without its sign.
+                for cast in [a, b] {
+                    if let Expr::Unary(Op1::Wrap { .. }, r) = &**cast
+                        && matches!(**r, Expr::Atom(_))
+                    {
+                        note(linear(r));
+                    }
+                }
+                for (masked, with) in [(a, b), (b, a)] {
+                    upper_bits(masked, with)
+                        .into_iter()
+                        .for_each(|d| note(Some(d)));
+                }
             }
             Op2::Add
             | Op2::Sub
@@ -448,6 +463,32 @@ fn remainder(e: &Expr<RegisterId>) -> Option<Difference> {
         modulo: Some(modulo?),
         ..linear(of)?
     })
+}
+
+/// `d & −2ⁿ == c` asks whether d is between c and c + 2ⁿ; where n is large, `d & (2ⁿ − 1) == 0` asks for one of
+/// the few multiples.
+fn upper_bits(e: &Expr<RegisterId>, with: &Expr<RegisterId>) -> Vec<Difference> {
+    let (Expr::Binary(Op2::BitAnd, a, b), Some(c)) = (e, with.as_const()) else {
+        return Vec::new();
+    };
+    let (of, mask) = match (&**a, &**b) {
+        (of, Expr::Const(k)) | (Expr::Const(k), of) => (of, *k),
+        _ => return Vec::new(),
+    };
+    let least = 1i64.checked_shl(mask.trailing_zeros()).unwrap_or(0);
+    let limits = match mask.checked_add(1) {
+        _ if least > 1 && mask == least.wrapping_neg() => vec![c, c.saturating_add(least)],
+        Some(m) if m >= MANY && m & mask == 0 && c == 0 => vec![0, -m, m, -2 * m],
+        _ => return Vec::new(),
+    };
+    let less = |k: &i64| {
+        let k = Difference {
+            constant: *k,
+            ..Difference::default()
+        };
+        linear(of)?.plus(&k, -1)
+    };
+    limits.iter().filter_map(less).collect()
 }
 
 fn linear(e: &Expr<RegisterId>) -> Option<Difference> {

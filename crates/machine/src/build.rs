@@ -7,6 +7,7 @@ use crate::bits::{Base, E, VarId};
 use crate::graph::{self, ARGUMENTS, Graph, Op, Origin, RAX, RSP};
 use crate::lift::{Lift, Micro, Next};
 use crate::markers::{Marker, marker};
+use crate::private;
 use crate::thread;
 use crate::world::{self, Refusal, World};
 use std::collections::BTreeMap;
@@ -410,11 +411,12 @@ impl<'w> Builder<'w> {
         let origin = Origin::Text(wattle_model::Span::NONE);
         let mut at = self.graph.node();
         self.graph.entry = at;
-        for (address, value) in thread::words(self.world) {
+        let kept = private::words(self.world, self.family);
+        for (address, value) in thread::words(self.world).into_iter().chain(kept) {
             let store = Op::Store {
                 at: crate::graph::Access {
                     address,
-                    bytes: 8,
+                    bytes: value.width() / 8,
                     locked: false,
                 },
                 value,

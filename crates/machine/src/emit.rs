@@ -150,8 +150,13 @@ impl Emit<'_> {
         let Some(cell) = self.layout.cell(&s, at.bytes) else {
             return Err("this access fits no field".to_string());
         };
-        let mut guard = None;
         let object = &self.objects[s.object];
+        let guard = match &s.which {
+            Which::Pointed(v) if !crate::memory::has_elements(object) => {
+                Some(binary(Op2::Ne, self.register(*v)?, Expr::Const(0)))
+            }
+            _ => None,
+        };
         let index = match (&s.index, cell.stride) {
             (Some((index, by)), Some(stride)) if *by == stride => {
                 let index = self.number(index)?;
@@ -167,13 +172,10 @@ impl Emit<'_> {
                 Which::Own => Expr::Atom(Local::SelfIndex),
                 Which::Number(k) => Expr::Const(i64::from(*k)),
                 Which::Pointed(v) if crate::memory::has_elements(object) => self.register(*v)?,
-                Which::Pointed(v) => {
-                    guard = Some(binary(Op2::Ne, self.register(*v)?, Expr::Const(0)));
-                    Expr::Const(0)
-                }
+                Which::Pointed(_) => Expr::Const(0),
             },
         };
-        if let (Which::Pointed(_), Some(_)) = (&s.which, &s.index) {
+        if s.index.is_some() && crate::memory::has_elements(object) {
             return Err("an index behind a pointer from memory is not supported".to_string());
         }
         let sign = self.layout.signs.contains(&cell.region);

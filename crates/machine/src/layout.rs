@@ -261,6 +261,9 @@ pub fn layout(
         if let (Some(r), false) = (o.region, first) {
             program.regions[r.index()].ty = Type::BOOL;
             program.regions[r.index()].init = Init::default();
+            if world.kept.contains_key(&k) {
+                program.regions[r.index()].length = Length::Scalar;
+            }
         }
     }
     Ok(layout)

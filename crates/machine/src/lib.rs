@@ -27,6 +27,7 @@ pub mod listing;
 pub mod markers;
 mod memory;
 mod passes;
+mod private;
 mod signs;
 mod split;
 mod system;

@@ -9,9 +9,11 @@ use crate::listing::Listing;
 use crate::memory::{Fields, Kind, follows_null, spot};
 use crate::passes::{self, effective};
 use crate::world::{Contents, Copies, Object, Refusal, World};
-use crate::{Problem, emit, signs, split, together};
+use crate::{Problem, emit, private, signs, split, together};
 use std::collections::{BTreeMap, BTreeSet};
-use wattle_model::{Expr, FamilyId, Init, Length, Local, Op2, Program, Span, Type, validate};
+use wattle_model::{
+    Expr, FamilyId, Init, Length, Local, Op2, Program, RegionId, Span, Type, validate,
+};
 use wattle_syntax::Diagnostic;
 use wattle_syntax::wtl::{self, Link, Size};
 
@@ -24,12 +26,30 @@ pub struct Filled {
 /// Fills the holes of a program with the code of an image. `lines` is how many lines the program's text
 /// has, `bytes` how long it is: the code's lines come after.
 pub fn fill(
-    mut program: Program,
+    program: Program,
     link: &Link,
     image: Image,
     text: &str,
 ) -> Result<Filled, Vec<Diagnostic>> {
+    let keep = private::candidates(&program, link, &looked_at(&program));
+    if !keep.is_empty()
+        && let Ok(filled) = fill_with(program.clone(), link, image.clone(), text, keep)
+    {
+        return Ok(filled);
+    }
+    fill_with(program, link, image, text, BTreeSet::new())
+}
+
+/// The same where objects of these regions are kept by their threads.
+fn fill_with(
+    mut program: Program,
+    link: &Link,
+    image: Image,
+    text: &str,
+    keep: BTreeSet<RegionId>,
+) -> Result<Filled, Vec<Diagnostic>> {
     let mut world = World::new(image);
+    world.keep = keep;
     let first = link.calls.first().map_or(Span::NONE, |c| c.span);
     let told = |world: &World, refusals: Vec<Refusal>| -> Vec<Diagnostic> {
         let all: BTreeSet<Refusal> = refusals.into_iter().collect();
@@ -84,8 +104,12 @@ pub fn fill(
         Err(refusals) => return Err(told(&world, refusals)),
     };
     let looked = looked_at(&program);
-    let bits = passes::narrow(&mut graphs, &|g, at| layout.numbers(at, &kinds[g]), &looked);
+    graphs.iter_mut().for_each(passes::without_waiting);
+    let numbers = |g: usize, at: &Access| layout.numbers(at, &kinds[g]);
+    let bits = passes::narrow(&mut graphs, &numbers, &looked);
+    passes::drop_stores(&mut graphs, &numbers, &bits);
     graphs.iter_mut().for_each(passes::finish);
+    graphs.iter_mut().for_each(close_sections);
     let kinds = all_kinds(&graphs, &fields, &world);
     let signs = signs::signs(&graphs, &|g, at| layout.numbers(at, &kinds[g]));
     layout.settle(signs.regions, &bits, &mut program);
@@ -193,16 +217,18 @@ fn stored(program: &Program, world: &World) -> BTreeSet<usize> {
 }
 
 /// Regions the program itself looks at: they keep all their bits.
-fn looked_at(program: &Program) -> BTreeSet<wattle_model::RegionId> {
+fn looked_at(program: &Program) -> BTreeSet<RegionId> {
     use wattle_model::{Observation, Place, program::Action};
     let mut all = BTreeSet::new();
-    fn observed(e: &Expr<Observation>, all: &mut BTreeSet<wattle_model::RegionId>) {
+    // Who looks at an address may look at anything.
+    let mut anywhere = false;
+    fn observed(e: &Expr<Observation>, all: &mut BTreeSet<RegionId>, anywhere: &mut bool) {
         e.for_each_atom(&mut |o| match o {
             Observation::Cell(r, index) | Observation::Seen(_, r, index) => {
                 all.insert(*r);
-                observed(index, all);
+                observed(index, all, anywhere);
             }
-            Observation::Memory(e) => observed(e, all),
+            Observation::Memory(_) => *anywhere = true,
             Observation::AddressOf(r) => {
                 all.insert(*r);
             }
@@ -214,14 +240,21 @@ fn looked_at(program: &Program) -> BTreeSet<wattle_model::RegionId> {
     }
     let conditions = program.properties.iter().map(|p| &p.condition);
     for c in conditions.chain(&program.predicates) {
-        observed(&c.expr, &mut all);
+        observed(&c.expr, &mut all, &mut anywhere);
+    }
+    for t in &program.temporal {
+        t.for_each_condition(&mut |e| observed(e, &mut all, &mut anywhere));
     }
     for s in program.families.iter().flat_map(|f| &f.steps) {
-        if let Action::Load { place, .. } | Action::Store { place, .. } = &s.action
-            && let Place::Region(r, _) = place
-        {
-            all.insert(*r);
+        if let Action::Load { place, .. } | Action::Store { place, .. } = &s.action {
+            match place {
+                Place::Region(r, _) => drop(all.insert(*r)),
+                Place::Memory(_) => anywhere = true,
+            }
         }
+    }
+    if anywhere {
+        all.extend((0..program.regions.len()).map(RegionId::new));
     }
     all
 }
@@ -276,6 +309,7 @@ fn objects(program: &Program, link: &Link, world: &mut World) -> Result<(), Vec<
             constant: false,
             region: Some(m.region),
         });
+        private::keep(world, world.objects.len() - 1);
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
@@ -324,6 +358,9 @@ fn graph(
         builder.graph.nodes[n].origin = Some(Origin::Text(l.span)).filter(|_| l.span.is_some());
     }
     builder.graph.entry = family.entry.index();
+    let end = |k: &usize, at: &i64| at + builder.world.objects[*k].size as i64;
+    let kept = builder.world.kept.iter().map(|(k, at)| (*at, end(k, at)));
+    builder.graph.vars.kept = kept.collect();
     let mut wrong = Vec::new();
     for s in &family.steps {
         let (source, target) = (s.source.index(), s.target.index());
@@ -339,7 +376,7 @@ fn graph(
         let mut at = builder.graph.then(source, Op::Nop, origin);
         let mut arguments = Vec::new();
         for a in &call.arguments {
-            match address(a, program, &declared, &builder.world.objects) {
+            match address(a, program, &declared, builder.world) {
                 Ok(Some(e)) => arguments.push(e),
                 Ok(None) => {
                     if let Some(c) = a.as_const() {
@@ -397,9 +434,10 @@ fn result(ty: Type) -> E {
 fn address(
     e: &Expr<Local>,
     program: &Program,
-    declared: &BTreeMap<wattle_model::RegionId, usize>,
-    objects: &[Object],
+    declared: &BTreeMap<RegionId, usize>,
+    world: &World,
 ) -> Result<Option<E>, String> {
+    let objects = &world.objects;
     let mut addresses = false;
     e.for_each_atom(&mut |a| addresses |= matches!(a, Local::AddressOf(_)));
     if !addresses {
@@ -427,7 +465,10 @@ fn address(
         }
         Expr::Binary(Op2::Add, a, b) => match (object(a)?, &**b) {
             (k, Expr::Atom(Local::SelfIndex)) if objects[k].copies != Copies::One => {
-                Ok(Some(E::Address(Base::Own(k), 0)))
+                Ok(Some(match world.kept.get(&k) {
+                    Some(at) => E::Address(Base::Stack, *at),
+                    None => E::Address(Base::Own(k), 0),
+                }))
             }
             (k, Expr::Const(n)) if objects[k].copies == Copies::One => {
                 Ok(Some(E::Address(Base::Object(k), *n)))
@@ -534,6 +575,33 @@ fn failures(graph: &mut Graph, kinds: &BTreeMap<VarId, Kind>, objects: &[Object]
         }
     }
     any
+}
+
+/// Where a locked instruction has failed nobody goes on, but no section is left open.
+fn close_sections(graph: &mut Graph) {
+    use wattle_model::program::Action;
+    let mut open: BTreeMap<usize, Origin> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut work = vec![(graph.entry, false)];
+    while let Some((n, within)) = work.pop() {
+        if !seen.insert((n, within)) {
+            continue;
+        }
+        for edge in &graph.nodes[n].out {
+            let after = match &edge.op {
+                Op::Begin | Op::Model(Action::AtomicBegin(_)) => true,
+                Op::End | Op::Model(Action::AtomicEnd) => false,
+                _ => within,
+            };
+            if after && graph.nodes[edge.to].out.is_empty() {
+                open.insert(edge.to, edge.origin);
+            }
+            work.push((edge.to, after));
+        }
+    }
+    for (n, origin) in open {
+        graph.then(n, Op::End, origin);
+    }
 }
 
 /// Every access of shared memory; what points nowhere is refused.

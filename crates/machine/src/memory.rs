@@ -49,8 +49,10 @@ pub struct Fields {
     pub written: Option<BTreeMap<usize, BTreeSet<(i64, u32)>>>,
 }
 
-/// As many bytes as no object has: whoever may be stored to anywhere.
+/// As many bytes as no object has: from there on whoever may be stored to.
 const EVERYWHERE: u32 = u32::MAX;
+/// An index that is no larger leads upwards.
+const UPWARDS: u64 = 1 << 40;
 
 impl Fields {
     /// What is known where the harness stores to these objects, and nothing else does.
@@ -86,10 +88,13 @@ impl Fields {
         };
         if let Some(written) = &mut self.written {
             let all = written.entry(s.object).or_default();
-            match (s.index.is_some(), value.as_const()) {
-                (true, _) => drop(all.insert((0, EVERYWHERE))),
-                (false, None) => drop(all.insert((s.offset, bytes))),
-                (false, Some(value)) => {
+            match (&s.index, value.as_const()) {
+                (Some((index, _)), _) => {
+                    let from = if index.most() <= UPWARDS { s.offset } else { 0 };
+                    all.insert((from.max(0), EVERYWHERE));
+                }
+                (None, None) => drop(all.insert((s.offset, bytes))),
+                (None, Some(value)) => {
                     let contents = &objects[s.object].contents;
                     let byte = |k: u32| {
                         let at = u64::try_from(s.offset + i64::from(k));
@@ -122,8 +127,8 @@ impl Fields {
                 // A store may have been taken apart since.
                 (Some(mine), Some(all)) => all.iter().all(|(o, w)| {
                     let within = |(at, n): &(i64, u32), (from, all): &(i64, u32)| {
-                        *all == EVERYWHERE
-                            || (from <= at && at + i64::from(*n) <= from + i64::from(*all))
+                        let end = at.saturating_add(i64::from(*n));
+                        from <= at && (*all == EVERYWHERE || end <= from + i64::from(*all))
                     };
                     let known = mine.get(o);
                     w.iter()
@@ -141,7 +146,11 @@ impl Fields {
             return None;
         }
         let touches = |(from, n): &(i64, u32)| {
-            *n == EVERYWHERE || (*from < end && s.offset < from.saturating_add(i64::from(*n)))
+            let until = match *n {
+                EVERYWHERE => i64::MAX,
+                n => from.saturating_add(i64::from(n)),
+            };
+            *from < end && s.offset < until
         };
         if written
             .get(&s.object)

@@ -5,7 +5,7 @@ use crate::image::{Image, Symbol, plain_name};
 use crate::lift::Addresses;
 use crate::lines::{Frame, Lines};
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, Mnemonic};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{FamilyId, RegionId, Span};
 
 /// How many there are of an object.
@@ -74,6 +74,9 @@ pub struct World {
     extents: Vec<(u64, u64, usize)>,
     /// Starts of objects that are kept as elements of one, because some pointer may point at either.
     pub together: Vec<Vec<u64>>,
+    /// Regions of which each thread may keep its own object, and where the objects are that they are.
+    pub keep: BTreeSet<RegionId>,
+    pub kept: BTreeMap<usize, i64>,
     decoded: BTreeMap<u64, (Instruction, iced_x86::ConstantOffsets)>,
 }
 
@@ -98,6 +101,7 @@ impl World {
     pub fn again(&mut self) {
         self.objects.clear();
         self.globals.clear();
+        self.kept.clear();
     }
 
     pub fn new(image: Image) -> World {
@@ -117,6 +121,8 @@ impl World {
             globals: BTreeMap::new(),
             extents,
             together: Vec::new(),
+            keep: BTreeSet::new(),
+            kept: BTreeMap::new(),
             decoded: BTreeMap::new(),
         }
     }

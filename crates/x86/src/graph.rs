@@ -92,6 +92,8 @@ pub struct Vars {
     pub slots: BTreeMap<i64, VarId>,
     /// Variables have been split: `slots` no longer tells who holds what.
     pub settled: bool,
+    /// Objects kept on the stack: whoever goes to offsets that far out must stay within one, from and to.
+    pub kept: Vec<(i64, i64)>,
 }
 
 /// The general registers come first, in the processor's order.
@@ -145,6 +147,7 @@ impl Default for Vars {
             names: REGISTERS.iter().map(|r| (*r).to_string()).collect(),
             slots: BTreeMap::new(),
             settled: false,
+            kept: Vec::new(),
         };
         for f in FLAGS {
             vars.fresh(1, f);

@@ -138,6 +138,15 @@ fn c_locks_of_the_system() {
     }
 }
 
+/// What a thread notes for itself is nobody else's.
+#[test]
+fn c_locks_that_keep_notes() {
+    for level in ["-O1", "-O2"] {
+        check("kept.c", "gcc", &[level, "-g", "-c"]);
+        check("kept.c", "clang", &[level, "-g", "-c"]);
+    }
+}
+
 #[test]
 fn broken_c_locks() {
     for level in ["-O1", "-O2"] {
@@ -157,7 +166,7 @@ fn rust_locks() {
 }
 
 /// A C text, compiled, with a harness beside it; `None` without a compiler.
-fn with_code(code: &str, harness: &str) -> Option<(Scratch, String, String)> {
+pub(super) fn with_code(code: &str, harness: &str) -> Option<(Scratch, String, String)> {
     let scratch = Scratch::new();
     let source = scratch.file("code.c", code);
     let object = scratch.path("code.o");

@@ -24,6 +24,7 @@ mod machine;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod native;
 mod newcomers;
+mod own;
 mod papers;
 mod places;
 mod robust;

@@ -3,6 +3,7 @@
 //! Each pass keeps the meaning of the graph: the same loads, stores and fences in the same order, with the
 //! same values; only work on variables that nobody outside the thread sees is moved, merged or dropped.
 
+mod bounds;
 mod coalesce;
 mod idle;
 mod live;
@@ -14,7 +15,7 @@ mod tidy;
 mod trim;
 mod webs;
 
-pub use narrow::narrow;
+pub use narrow::{drop_stores, narrow};
 pub use propagate::{Solved, effective, solve, solve_within};
 pub use rebase::rebase;
 
@@ -58,8 +59,8 @@ pub fn live_at_entry(graph: &Graph) -> std::collections::BTreeSet<crate::bits::V
     live::live(graph).swap_remove(graph.entry)
 }
 
-/// The last touches, once variables and memory are cut to the bits they need.
-pub fn finish(graph: &mut Graph) {
+/// Drops what only passes time, and with it what only tells how much.
+pub fn without_waiting(graph: &mut Graph) {
     loop {
         live::drop_dead(graph);
         tidy::contract(graph);
@@ -67,6 +68,12 @@ pub fn finish(graph: &mut Graph) {
             break;
         }
     }
+}
+
+/// The last touches, once variables and memory are cut to the bits they need.
+pub fn finish(graph: &mut Graph) {
+    bounds::drop_asserts(graph);
+    without_waiting(graph);
     coalesce::coalesce(graph);
     live::drop_dead(graph);
     tidy::fences(graph);

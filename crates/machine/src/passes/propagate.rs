@@ -183,6 +183,11 @@ fn stack_part(address: &E, bytes: u32, vars: &Vars) -> Option<(i64, u32)> {
     if vars.settled {
         return None;
     }
+    let end = offset.checked_add(i64::from(bytes))?;
+    let within = |(from, to): &(i64, i64)| from <= offset && end <= *to;
+    if *offset >= crate::private::START && !vars.kept.iter().any(within) {
+        return None;
+    }
     let word = offset & !7;
     let low = u32::try_from(offset - word).ok()? * 8;
     (low + bytes * 8 <= 64).then_some((word, low))

@@ -12,7 +12,7 @@ pub fn contract(graph: &mut Graph) {
         for node in &mut graph.nodes {
             if let [a, b] = node.out.as_slice()
                 && a.to == b.to
-                && complementary(&a.op, &b.op)
+                && (complementary(&a.op, &b.op) || (a.op == Op::Nop && b.op == Op::Nop))
             {
                 node.out.truncate(1);
                 node.out[0].op = Op::Nop;

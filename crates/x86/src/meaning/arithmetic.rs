@@ -220,9 +220,10 @@ impl Meaning<'_> {
         let a = self.get(graph::RAX).extract(0, w);
         self.flags_unknown();
         if w == 64 {
-            let low = E::bin(Bin::Mul, a, b);
-            self.set(graph::RAX, low);
-            self.set(graph::RDX, E::Unknown(64));
+            let (a, b) = (self.keep(a, "factor"), self.keep(b, "factor"));
+            let high = self.upper_half(&a, &b, signed);
+            self.set(graph::RAX, E::bin(Bin::Mul, a, b));
+            self.set(graph::RDX, high);
             return Ok(());
         }
         let wide = |e: E| if signed { e.sext(2 * w) } else { e.zext(2 * w) };
@@ -235,6 +236,28 @@ impl Meaning<'_> {
             self.write_part(graph::RDX, product.extract(w, w), false);
         }
         Ok(())
+    }
+
+    /// The upper 64 bits of a product of 128, from those of the factors' halves.
+    fn upper_half(&mut self, a: &E, b: &E, signed: bool) -> E {
+        let half = |e: &E, low: u32| e.clone().extract(low, 32).zext(64);
+        let upper = |e: &E| half(e, 32);
+        let times = |x: E, y: E| E::bin(Bin::Mul, x, y);
+        let low = times(half(a, 0), half(b, 0));
+        let cross = self.keep(times(upper(a), half(b, 0)), "product");
+        let other = self.keep(times(half(a, 0), upper(b)), "product");
+        let carried = E::sum(E::sum(upper(&low), half(&cross, 0)), half(&other, 0));
+        let carried = self.keep(carried, "product");
+        let mut high = E::sum(times(upper(a), upper(b)), upper(&cross));
+        high = E::sum(E::sum(high, upper(&other)), upper(&carried));
+        if signed {
+            let zero = || E::constant(0, 64);
+            for (x, y) in [(a, b), (b, a)] {
+                let below = E::test(Cmp::Slt, x.clone(), zero());
+                high = E::bin(Bin::Sub, high, E::ite(below, y.clone(), zero()));
+            }
+        }
+        self.keep(high, "product")
     }
 
     /// Division, where the upper half of what is divided is only the extension of the lower.
