@@ -59,6 +59,9 @@ struct Node {
     parent: Option<(u32, ThreadId, usize, u32)>,
 }
 
+/// Transfers tried from one poll to the next, about 0.8 µs each.
+const POLL: usize = 512;
+
 /// How a check ended.
 pub enum Outcome {
     Closed,
@@ -153,10 +156,10 @@ impl<'p, 'i> Checker<'p, 'i> {
         let start = self.initial(control);
         self.insert(spot, start, None);
         let mut overflow = None;
-        let mut count = 0u64;
+        let mut tried = 0;
         while let Some(n) = self.queue.pop_front() {
-            count += 1;
-            if count.is_multiple_of(256) {
+            while tried >= POLL {
+                tried -= POLL;
                 control.poll("extrapolate", self.effort())?;
             }
             if self.nodes[n as usize].covered {
@@ -184,6 +187,7 @@ impl<'p, 'i> Checker<'p, 'i> {
                     Some(_) => Lock::Other,
                 };
                 let transfers = self.program.transfers(t, site, view as usize, control)?;
+                tried += transfers.len();
                 for (m, transfer) in transfers.iter().enumerate() {
                     let branches = self.assume(cube, &transfer.refuted);
                     if branches.is_empty() {

@@ -173,10 +173,10 @@ struct Met {
 
 impl<'c> ByStates<'c> {
     /// States from one poll to the next, and as how many a poll of a search counts that has done no more.
-    const EVERY: u64 = 1 << 10;
-    const EACH: u64 = 1 << 5;
+    const EVERY: u64 = 1 << 12;
+    const EACH: u64 = 1 << 7;
     /// As many each step of an instance counts before its search.
-    const READY: u64 = 1 << 2;
+    const READY: u64 = 1 << 6;
 
     fn new(outer: &'c Control<'c>) -> Self {
         let met = Mutex::new(Met::default());

@@ -51,6 +51,8 @@ pub struct Entry {
     integers: bool,
     /// But has a share where there are very many states: what it says does not depend on how many.
     large: bool,
+    /// Proves little that others do not prove sooner.
+    seldom: bool,
     /// Polls the first of the plan has before this one begins, where data is finite, and microseconds for which the
     /// others wait then.
     head_start: u64,
@@ -93,6 +95,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             audit,
             integers: false,
             large: false,
+            seldom: false,
             head_start: HEAD_START,
             free: 0,
             open: None,
@@ -106,6 +109,10 @@ pub fn engines(options: &Options) -> Vec<Entry> {
             free,
             ..entry
         }
+    }
+    fn seldom(entry: Entry) -> Entry {
+        let seldom = true;
+        Entry { seldom, ..entry }
     }
     fn integers(entry: Entry) -> Entry {
         let integers = true;
@@ -134,7 +141,7 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         let open = entry.open.map(|o| Open { unwraps: true, ..o });
         Entry { open, ..entry }
     }
-    let ticks = [600, 4000, 2000];
+    let ticks = [600, 700, 2000];
     let explicit = match (explicit(options), &options.checkpoint, &options.mesh) {
         (explicit, _, Some(mesh)) => {
             let mesh = mesh.clone();
@@ -152,14 +159,14 @@ pub fn engines(options: &Options) -> Vec<Entry> {
     };
     vec![
         explicit,
-        soon(entry(true, [2000, 2000, 1500], Traces)),
-        entry(true, [1000, 4000, 1000], Robust::default()),
-        entry(true, [1000, 1200, 2000], Coherent::OldestK),
+        soon(entry(true, [1300, 1300, 500], Traces)),
+        entry(true, [1000, 1000, 1000], Robust::default()),
+        seldom(entry(true, [1000, 1400, 2000], Coherent::OldestK)),
         open([500, 150], 1, 0, entry(false, [500, 500, 500], Params)),
         // What has few configurations is done at once.
-        open([350, 150], 1, 16_000, entry(true, [450, 450, 150], Exact)),
+        open([350, 150], 1, 16_000, entry(true, [450, 1300, 150], Exact)),
         unwraps(open(
-            [400, 250],
+            [400, 400],
             1,
             0,
             entry(false, [1000, 1000, 1000], Counting),
@@ -167,13 +174,17 @@ pub fn engines(options: &Options) -> Vec<Entry> {
         // It polls at every state of its set.
         open([6, 6], 1, 0, entry(false, [1000, 1000, 1000], Levels)),
         // Half a share: it mostly finds nothing, or at once.
-        open([1000, 1000], 2, 40_000, entry(true, [600, 600, 600], Small)),
+        open(
+            [1000, 1000],
+            2,
+            40_000,
+            entry(true, [1000, 1000, 600], Small),
+        ),
         large(integers(entry(true, [450, 450, 800], Facts))),
-        integers(entry(true, [600, 450, 800], cegar(options))),
+        integers(entry(true, [450, 450, 800], cegar(options))),
         integers(entry(true, [450, 450, 1100], extrapolate(options))),
         entry(false, [1000, 1200, 2000], Coherent::NewestK),
-        // A quarter of its share: it proves little that others do not.
-        entry(true, [1800, 1800, 150], Multiset),
+        seldom(entry(true, [1800, 1800, 150], Multiset)),
         entry(false, [450, 450, 150], Hierarchy),
         entry(false, [1000, 4000, 1000], Lazy::default()),
         entry(false, [6000, 6000, 1000], Cartesian),
@@ -199,11 +210,13 @@ const OPEN_START: u64 = 8;
 
 /// Where data is finite, who is not the first gets half the time of the first.
 const LATER: u64 = 2;
-/// Who begins when the others have long begun gets a quarter.
-const LATE: u64 = 4;
+/// Who proves little that others do not gets a quarter.
+const SELDOM: u64 = 4;
 /// Who is not made for the program's data gets little: where integers are unbounded most engines
 /// cannot search to the end, and their states are large. Who is not the first gets half of it.
 const FOREIGN: u64 = 16;
+/// Polls of the first where integers are unbounded.
+const FOREIGN_START: u64 = 16;
 
 /// Variables with more values than this are as good as unbounded.
 const FEW: u64 = 1 << 20;
@@ -263,7 +276,7 @@ fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>>
             Like::Finite => {
                 let handicap = match i {
                     0 => 1,
-                    _ if e.large => LATE,
+                    _ if e.seldom => SELDOM,
                     _ => LATER,
                 };
                 (e.finite, e.audit, handicap, e.head_start, e.free)
@@ -274,7 +287,7 @@ fn runners<'e>(entries: &[&'e Entry], like: Like) -> Vec<Runner<&'e dyn Engine>>
                     0 => FOREIGN,
                     _ => 2 * FOREIGN,
                 };
-                (e.unbounded, e.audit, handicap, 8, 0)
+                (e.unbounded, e.audit, handicap, FOREIGN_START, 0)
             }
             Like::Open { .. } => match e.open {
                 Some(o) => (o.tick, o.audit, o.handicap, OPEN_START, o.free),

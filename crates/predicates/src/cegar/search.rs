@@ -137,6 +137,7 @@ impl<'i> Search<'i> {
         if self.spots[spot].moves.is_some() {
             return Ok(());
         }
+        self.asker.made_moves();
         let moves = self.system.moves(&self.spots[spot].shape);
         let mut listed = Vec::new();
         for mv in moves? {
@@ -193,9 +194,7 @@ impl<'i> Search<'i> {
         while next < self.nodes.len() {
             let n = next;
             next += 1;
-            if n.is_multiple_of(256) {
-                control.poll("cegar", self.effort())?;
-            }
+            self.asker.poll(control)?;
             let (spot, cube) = (self.nodes[n].spot, self.nodes[n].cube.clone());
             if kept.is_covered_since(spot, &cube) {
                 continue;

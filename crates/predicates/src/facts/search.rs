@@ -45,15 +45,18 @@ pub struct Search<'w, 'i> {
     /// What was shown, by act and conclusion, with the premises that this took.
     shown: FxHashMap<(usize, usize, Formula), Vec<Formula>>,
     asked: u64,
-    /// Points followed.
+    /// Points followed, and what that took.
     followed: u64,
+    points: u64,
     polls: u64,
 }
 
 /// What a query may take: remainders of several buffers' views are hard.
 const WORK: u64 = 20_000_000;
-/// What following a point takes beside it, and a query besides the solver.
+/// What following a point takes beside it, at least, and a query besides the solver. A point is joined to facts about each
+/// two variables: of many variables it takes as their square over this.
 const POINT: u64 = 32;
+const WIDE: u64 = 3;
 const QUERY: u64 = 64;
 
 /// What came of it.
@@ -80,6 +83,7 @@ impl<'w, 'i> Search<'w, 'i> {
             shown: FxHashMap::default(),
             asked: 0,
             followed: 0,
+            points: 0,
             polls: 0,
         }
     }
@@ -219,6 +223,8 @@ impl<'w, 'i> Search<'w, 'i> {
         self.join(spot, point, &mut fresh);
         while let Some((spot, point)) = fresh.pop() {
             self.followed += 1;
+            let width = self.spots[spot].frame.vars.len() as u64;
+            self.points += POINT.max(width * width / WIDE);
             self.poll(control)?;
             control.go_on()?;
             self.open(spot)?;
@@ -409,7 +415,7 @@ impl<'w, 'i> Search<'w, 'i> {
 
     /// Polls as often as the work done so far is worth.
     fn poll(&mut self, control: &Control<'_>) -> Result<(), Halt> {
-        let work = self.solver.spent() + QUERY * self.asked + POINT * self.followed;
+        let work = self.solver.spent() + QUERY * self.asked + self.points;
         while self.polls < work / POLL {
             self.polls += 1;
             let progress = Progress {

@@ -57,6 +57,8 @@ const AUDIT_SHARE: u64 = 8;
 /// What polls while a proof is audited, and while a run is made shorter.
 const AUDITS: [&str; 2] = ["audit", "translation"];
 const SHORTENS: &str = "minimise";
+/// What polls while states are searched, and what that counts at least, whoever searches them on the way.
+const SEARCHES: (&str, u64) = ("explicit", 700);
 /// Microseconds for which a better proof is waited for at least. A proof with a condition is no answer to whoever asked
 /// (exit code 3): with 20 ms locks in C had one where `counting` does without.
 const MOMENT: u64 = 100_000;
@@ -305,11 +307,15 @@ impl Pace for Clock<'_> {
             // It has found a run: what is left is to tell it well.
             false if worker == SHORTENS => (0, true),
             false => {
-                // Searches begin with a poll, and begin anew now and then.
-                let idle = same && lane.done == done;
-                let spent = if idle { 0 } else { self.tick };
+                // Searches begin with a poll, and begin anew now and then: nothing is done by then.
+                let idle = same && lane.done == 0 && done == 0;
+                let tick = match worker == SEARCHES.0 {
+                    true => self.tick.max(SEARCHES.1),
+                    false => self.tick,
+                };
+                let spent = if idle { 0 } else { tick };
                 lane.searched += spent;
-                match lane.free >= self.tick {
+                match lane.free >= tick {
                     true => {
                         lane.free -= spent;
                         lane.lent += spent;
@@ -563,6 +569,48 @@ mod tests {
             let fakes = [(22, waits.0, true), (20, waits.1, true)];
             assert_eq!(winners(&fakes), vec![0], "{waits:?}");
         }
+    }
+
+    /// Who wins: the first has decided after so many polls as this worker with this progress, the second after ten of
+    /// its own.
+    fn beside_ten(worker: &'static str, polls: u64, progress: Progress) -> usize {
+        let runners = [false, true].map(|own| Runner {
+            engine: own,
+            tick: 100,
+            audit: 100,
+            handicap: 1,
+            head_start: 0,
+            free: 0,
+        });
+        let ended = race(&runners, &Control::unlimited(), |runner, control| {
+            let (worker, polls, progress) = match runner.engine {
+                true => ("fake", 10, Progress::default()),
+                false => (worker, polls, progress),
+            };
+            Over((0..polls).all(|_| control.poll(worker, progress).is_ok()))
+        });
+        assert_eq!(ended.len(), 1);
+        ended[0].0
+    }
+
+    #[test]
+    fn who_searches_states_on_the_way_pays_for_it() {
+        let fresh = Progress::default();
+        assert_eq!(beside_ten("fake", 8, fresh), 0);
+        assert_eq!(beside_ten(SEARCHES.0, 8, fresh), 1);
+        assert_eq!(beside_ten(SEARCHES.0, 1, fresh), 0);
+    }
+
+    #[test]
+    fn only_what_begins_is_no_work() {
+        let (begins, goes_on) = (Progress::default(), Progress::of(100));
+        let begins = Progress {
+            states: 1,
+            frontier: 1,
+            ..begins
+        };
+        assert_eq!(beside_ten("fake", 40, begins), 0);
+        assert_eq!(beside_ten("fake", 40, goes_on), 1);
     }
 
     #[test]
