@@ -210,9 +210,9 @@ impl<'c> Guesses<'c> {
         self.met.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queries about these come next.
-    fn about(&self, claims: Claims<'_>) {
-        self.met().facts = (claims.facts.len() + claims.known.len()) as u64;
+    /// Queries about so many facts come next.
+    fn about(&self, facts: usize) {
+        self.met().facts = facts as u64;
     }
 }
 
@@ -260,12 +260,12 @@ fn trouble(e: AuditError) -> Trouble {
 
 impl Judge for Examined<'_> {
     fn gap(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble> {
-        self.guesses.about(claims);
+        self.guesses.about(claims.facts.len() + claims.known.len());
         self.examination.gap(claims).map_err(trouble)
     }
 
     fn allows(&mut self, claims: Claims<'_>) -> Result<Option<Gap>, Trouble> {
-        self.guesses.about(claims);
+        self.guesses.about(claims.facts.len() + claims.known.len());
         self.examination.allows(claims).map_err(trouble)
     }
 }

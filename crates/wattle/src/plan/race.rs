@@ -581,6 +581,7 @@ mod tests {
             handicap: 1,
             head_start: 0,
             free: 0,
+                hope: 0,
         });
         let ended = race(&runners, &Control::unlimited(), |runner, control| {
             let (worker, polls, progress) = match runner.engine {
@@ -714,6 +715,7 @@ mod tests {
                 handicap: 2,
                 head_start: 2,
                 free,
+                hope: 0,
             });
             let ended = race(&runners, &Control::unlimited(), |runner, control| {
                 // The first needs 20 polls.
