@@ -152,12 +152,13 @@ impl Batch {
         self.chosen.clear();
     }
 
-    /// Room for so many states in the empty batch, to be filled in: the states, and what comes with
-    /// them.
-    pub fn make_room<const W: usize>(
+    /// Empties the batch, and makes room for so many states, all of them to be filled in, as what comes with them is.
+    pub fn begin<const W: usize>(
         &mut self,
         count: usize,
     ) -> (&mut [[u64; W]], &mut [Key], &mut [Known]) {
+        self.pairs.clear();
+        self.chosen.clear();
         self.states.resize(count * W, 0);
         self.keys.resize(
             count,

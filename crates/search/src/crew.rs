@@ -1,14 +1,13 @@
 //! A large level of a breadth-first search, on several workers.
 //!
-//! Some thousands of states are taken together, in four rounds with a meeting after each:
+//! Some thousands of states are taken together, in three rounds with a meeting after each:
 //!
 //! 1. *expand*: the states are cut into parts; whoever is free takes the next part and makes its successors;
 //! 2. *find*: the index of the store is cut into shares by hash; whoever is free takes the next share and looks up, in
 //!    the order of their parents, all successors that belong there. Those it does not find it puts in, numbered for
 //!    the time being by themselves;
-//! 3. *number*: how many are new in each batch is known now, so every new state has its final number: it is written
-//!    down with its parent, and looked at;
-//! 4. *correct*: the shares get the final numbers.
+//! 3. *number*: how many are new in each batch is known now, so every new state has its final number: the index is told,
+//!    the state is written down with its parent, and looked at.
 //!
 //! Nobody writes what another one reads or writes in the same round, so there are no locks but the one that hands out
 //! work. *The result is that of one worker:* equal states are of one share, which sees successors in the order in which
@@ -21,7 +20,7 @@ use crate::explore::{Ended, Look, Order, Search, ended, is_mark, owed, to_mark};
 use crate::index::{Index, Slot, Stripe, prefetch, tag};
 use crate::pairs::Pairs;
 use crate::row::Row;
-use crate::store::{Room, Store, Stored, same};
+use crate::store::{Key, Room, Store, Stored, same};
 use crate::tree::{Parents, Tree};
 use std::mem::take;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,7 +90,6 @@ struct Missing {
 struct New {
     batch: u32,
     at: u32,
-    stripe: u32,
     slot: Slot,
 }
 
@@ -131,6 +129,11 @@ impl<E: Expand> Crew<E> {
             + self.exchange.bytes()
     }
 
+    fn agree(&mut self) {
+        let all = std::iter::once(&mut self.first).chain(&mut self.others);
+        E::agree(&mut all.collect::<Vec<_>>());
+    }
+
     /// Makes successors of some of the states.
     fn expand(
         &mut self,
@@ -146,6 +149,7 @@ impl<E: Expand> Crew<E> {
             let other = E::new(searched.machine, Order::BreadthFirst, share);
             self.others.push(other);
         }
+        self.agree();
         self.exchange.cut(searched, states, least);
         let waiting = AtomicUsize::new(0);
         let shares = self.exchange.shares.len();
@@ -154,6 +158,7 @@ impl<E: Expand> Crew<E> {
             self.exchange.busy().iter_mut(),
             |expand, part| part.expand(*expand, searched, shares, &waiting, control),
         );
+        self.agree();
         // What comes after a part that is not complete is for another time; not so what menus told, they are
         // remembered.
         let parts = self.exchange.busy();
@@ -259,7 +264,6 @@ impl Part {
             }
             let batch = &mut self.batches[self.used];
             self.used += 1;
-            batch.clear();
             let expanded = expand.expand(
                 search.machine,
                 states,
@@ -333,9 +337,15 @@ impl Missing {
             stripe.reserve(more);
         }
         for (number, batch) in (0..).zip(batches) {
+            // Another one wrote the lists, a short one in each batch.
+            if let Some(next) = batches.get(number as usize + 1) {
+                let lines = next.of_share(share).chunks(64 / size_of::<Waiting>());
+                lines.for_each(|line| prefetch(&line[0]));
+            }
             let mine = batch.of_share(share);
-            for Waiting { tag, .. } in mine {
+            for Waiting { at, tag } in mine {
                 stripes[stripe_of(*tag, stripes)].prefetch(*tag);
+                prefetch(&batch.state(*at as usize)[0]);
             }
             for Waiting { tag, .. } in mine {
                 let likely = stripes[stripe_of(*tag, stripes)].likely(*tag);
@@ -361,7 +371,6 @@ impl Missing {
                     found.push(New {
                         batch: number,
                         at: *at,
-                        stripe: stripe as u32,
                         slot,
                     });
                 }
@@ -387,7 +396,6 @@ impl Missing {
                     found.push(New {
                         batch: number,
                         at,
-                        stripe: 0,
                         slot: Slot::default(),
                     });
                 }
@@ -420,20 +428,23 @@ struct Numbered<'s> {
     first: u32,
     room: Room<'s>,
     known: Vec<&'s mut [Known]>,
+    /// Where its states were put under numbers of the share.
+    index: Option<&'s Index>,
     /// Where pairs go, if states are compressed.
-    pairs: Option<Vec<&'s mut [u64]>>,
+    pairs: Vec<&'s mut [u64]>,
 }
 
 impl Numbered<'_> {
     /// Writes the new states down, and looks at them until one ends the search.
     fn write<L: Look>(self, machine: &Machine<'_>, shares: &[Missing], look: &mut L) -> End {
         let batch = self.batch;
-        batch.set_new(
-            shares
-                .iter()
-                .flat_map(|s| s.of_batch(self.number))
-                .map(|new| new.at),
-        );
+        let new = shares.iter().flat_map(|s| s.of_batch(self.number));
+        if let Some(index) = self.index {
+            for new in new.clone() {
+                index.prefetch_slot(new.slot, tag(batch.keys[new.at as usize].hash));
+            }
+        }
+        batch.set_new(new.clone().map(|new| new.at));
         let rows = batch.new.iter().map(|at| {
             let at = *at as usize;
             (batch.state(at), batch.keys[at].parent)
@@ -442,16 +453,17 @@ impl Numbered<'_> {
         for (at, known) in batch.new.iter().zip(self.known.into_iter().flatten()) {
             *known = batch.known[*at as usize];
         }
-        match self.pairs {
-            Some(pairs) => {
-                for (at, pair) in batch.new.iter().zip(pairs.into_iter().flatten()) {
-                    *pair = batch.pairs[*at as usize];
-                }
+        for (at, pair) in batch.new.iter().zip(self.pairs.into_iter().flatten()) {
+            *pair = batch.pairs[*at as usize];
+        }
+        if let Some(index) = self.index {
+            // Parents are written down: their place is free for the numbers.
+            for (number, at) in (self.first..).zip(&batch.new) {
+                batch.keys[*at as usize].parent = number;
             }
-            None => {
-                for (number, at) in (self.first..).zip(&batch.new) {
-                    batch.keys[*at as usize].parent = number;
-                }
+            for new in new {
+                let Key { hash, parent } = batch.keys[new.at as usize];
+                index.change(new.slot, parent, tag(hash));
             }
         }
         for (number, at) in (self.first..).zip(&batch.new) {
@@ -515,12 +527,9 @@ impl Search<'_, '_> {
         let first = self.len() as u32;
         self.find_all(exchange, first);
         let end = self.number_all(exchange, first, look);
-        match &mut self.tree {
-            None => self.correct_all(exchange),
-            Some(tree) => {
-                let batches = exchange.batches();
-                batches.into_iter().for_each(|b| tree.number(b));
-            }
+        if let Some(tree) = &mut self.tree {
+            let batches = exchange.batches();
+            batches.into_iter().for_each(|b| tree.number(b));
         }
         let batches = exchange.batches();
         self.owe_all(exchange.workers, &batches);
@@ -600,20 +609,21 @@ impl Search<'_, '_> {
         let new: Vec<usize> = (0..batches.len()).map(of_batch).collect();
         let known = self.queue.make_room(&new);
         let mut next = first;
-        let (rooms, mut pairs) = match &mut self.tree {
-            None => (self.store.make_room(&new), None),
+        let (rooms, index, pairs) = match &mut self.tree {
+            None => {
+                let (rooms, index) = self.store.make_room(&new);
+                (rooms, Some(index), Vec::new())
+            }
             Some(tree) => {
                 let nowhere = new.iter().map(|_| Room::nowhere());
-                (
-                    nowhere.collect(),
-                    Some(tree.row.make_room(&new).into_iter()),
-                )
+                (nowhere.collect(), None, tree.row.make_room(&new))
             }
         };
+        let mut pairs = pairs.into_iter();
         let numbered = batches.into_iter().zip(rooms).zip(known).zip(&new);
         let numbered = numbered.enumerate();
         let numbered = numbered.map(|(number, (((batch, room), known), new))| {
-            let pairs = pairs.as_mut().and_then(Iterator::next);
+            let pairs = pairs.next().unwrap_or_default();
             let first = next;
             next += *new as u32;
             Numbered {
@@ -622,6 +632,7 @@ impl Search<'_, '_> {
                 first,
                 room,
                 known,
+                index,
                 pairs,
             }
         });
@@ -637,27 +648,6 @@ impl Search<'_, '_> {
             first_end = first_end.iter().chain(&end).min_by_key(|e| e.0).copied();
         }
         first_end
-    }
-
-    fn correct_all(&mut self, exchange: &Exchange) {
-        let batches = exchange.batches();
-        let (stripes, _) = self.store.shared();
-        let each = stripes.len() / exchange.shares.len();
-        share_out(
-            0..exchange.workers,
-            exchange.shares.iter().zip(stripes.chunks_mut(each)),
-            |_, (missing, stripes)| {
-                for some in missing.new.chunks(64) {
-                    for new in some {
-                        stripes[new.stripe as usize].prefetch_slot(new.slot);
-                    }
-                    for new in some {
-                        let key = &batches[new.batch as usize].keys[new.at as usize];
-                        stripes[new.stripe as usize].set(new.slot, key.parent, tag(key.hash));
-                    }
-                }
-            },
-        );
     }
 
     fn owe_all(&mut self, workers: usize, batches: &[&Batch]) {

@@ -107,7 +107,7 @@ pub trait Expand: Send {
     /// One of several, for a search in this order.
     fn new(machine: &Machine<'_>, order: Order, share: Share) -> Self;
 
-    /// Puts the successors of the states into the empty batch, state by state and in the order of
+    /// Puts the successors of the states into the batch, which is emptied first, state by state and in the order of
     /// threads, until there are enough. Says how many states are expanded, at least one; where it is cut short the
     /// batch has the successors of those before. Nothing is left out if the batch is to be whole.
     fn expand(
@@ -119,6 +119,11 @@ pub trait Expand: Send {
         notes: &mut Notes,
         batch: &mut Batch,
     ) -> Result<usize, Cut>;
+
+    /// What one of them has learnt all of them know. To be called before several expand states, and after.
+    fn agree(all: &mut [&mut Self])
+    where
+        Self: Sized;
 
     /// Bytes held.
     fn bytes(&self) -> u64;
@@ -246,6 +251,7 @@ impl Expand for Plain {
         notes: &mut Notes,
         batch: &mut Batch,
     ) -> Result<usize, Cut> {
+        batch.clear();
         let all = batch.whole || !machine.leaves_out();
         for (i, state) in states.chunks_exact(machine.words).enumerate() {
             batch.parent = numbers[i];
@@ -276,6 +282,8 @@ impl Expand for Plain {
         }
         Ok(states.len() / machine.words)
     }
+
+    fn agree(_: &mut [&mut Self]) {}
 
     fn bytes(&self) -> u64 {
         0
@@ -503,7 +511,7 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
         };
         let threads = Self::threads(machine);
         let (done, moves) = self.list(machine, states, &known[..all], batch.whole);
-        let (next, keys, after) = batch.make_room::<W>(moves);
+        let (next, keys, after) = batch.begin::<W>(moves);
         let moves = &self.moves[..moves];
         let symmetric = machine.is_symmetric();
         for (((at, next), key), after) in moves.iter().zip(next).zip(keys).zip(after) {
@@ -530,6 +538,11 @@ impl<const W: usize, const T: usize> Expand for Remembering<W, T> {
             Err(cut) if done == all => Err(cut),
             _ => Ok(done),
         }
+    }
+
+    fn agree(all: &mut [&mut Self]) {
+        let mut menus: Vec<&mut Menus<W>> = all.iter_mut().map(|e| &mut e.menus).collect();
+        Menus::agree(&mut menus);
     }
 
     fn bytes(&self) -> u64 {

@@ -4,13 +4,19 @@
 //! stripe, the next ones which slot to begin at, so states that meet in a slot differ in the rest of it
 //! and a probe rarely touches a state that is not the one. A stripe grows alone, in place, and from its entries alone:
 //! slots are in the order of tags, so growing is one pass over the table and touches no state. Stripes share
-//! nothing, so several workers can fill several at once.
+//! nothing, so several workers can fill several at once. Slots are atomic, relaxed, for one reason: when all states of a
+//! round are in, each worker changes the numbers of those it gives numbers to, wherever they are.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// As bits of the tag, how many stripes there are once there are many states.
 const STRIPES: u32 = 6;
 /// One stripe is enough up to here.
 const FEW: usize = 1 << 13;
 const FIRST_SLOTS: usize = 256;
+/// Slots that are looked at mostly, after the first.
+const USUAL: usize = 3;
 /// As many slots as are near.
 const NEAR_SLOTS: usize = 1 << 16;
 
@@ -22,7 +28,7 @@ pub struct Index {
 
 /// The part of the index for some of the hashes.
 pub struct Stripe {
-    slots: Vec<u64>,
+    slots: Vec<AtomicU64>,
     used: usize,
     bits: u32,
 }
@@ -44,7 +50,7 @@ fn entry(number: u32, tag: u32) -> u64 {
 impl Stripe {
     fn new(slots: usize, bits: u32) -> Self {
         Stripe {
-            slots: vec![0; slots],
+            slots: (0..slots).map(|_| AtomicU64::new(0)).collect(),
             used: 0,
             bits,
         }
@@ -62,7 +68,7 @@ impl Stripe {
     pub fn find(&self, tag: u32, mut is_it: impl FnMut(u32) -> bool) -> Result<u32, Slot> {
         let mut slot = self.home(tag);
         loop {
-            let entry = self.slots[slot];
+            let entry = self.slots[slot].load(Relaxed);
             if entry == 0 {
                 return Err(Slot(slot as u32));
             }
@@ -79,12 +85,11 @@ impl Stripe {
         }
     }
 
-    /// Puts a number into a slot that was found empty, or changes the number there.
+    /// Puts a number into a slot that was found empty.
     #[inline]
     pub fn set(&mut self, slot: Slot, number: u32, tag: u32) {
-        let at = &mut self.slots[slot.0 as usize];
-        self.used += usize::from(*at == 0);
-        *at = entry(number, tag);
+        *self.slots[slot.0 as usize].get_mut() = entry(number, tag);
+        self.used += 1;
     }
 
     #[inline]
@@ -113,17 +118,20 @@ impl Stripe {
     fn lengthen(&mut self, size: usize) {
         let old = self.slots.len();
         self.slots.reserve_exact(size - old);
-        self.slots.resize(size, 0);
+        self.slots.resize_with(size, || AtomicU64::new(0));
         let mut late = Vec::new();
         for slot in (0..old).rev() {
-            let entry = std::mem::take(&mut self.slots[slot]);
+            let entry = std::mem::take(self.slots[slot].get_mut());
             if entry == 0 {
                 continue;
             }
             let home = self.home(entry as u32);
             let free = match home < slot {
                 true => None,
-                false => self.slots[home..].iter_mut().find(|e| **e == 0),
+                false => {
+                    let mut slots = self.slots[home..].iter_mut().map(AtomicU64::get_mut);
+                    slots.find(|e| **e == 0)
+                }
             };
             match free {
                 Some(free) => *free = entry,
@@ -138,32 +146,29 @@ impl Stripe {
     #[inline]
     fn place(&mut self, entry: u64) {
         let mut slot = self.home(entry as u32);
-        while self.slots[slot] != 0 {
+        while *self.slots[slot].get_mut() != 0 {
             slot += 1;
             if slot == self.slots.len() {
                 slot = 0;
             }
         }
-        self.slots[slot] = entry;
+        *self.slots[slot].get_mut() = entry;
         self.used += 1;
     }
 
     /// Asks the processor to fetch the slot where the tag will be looked for.
     #[inline]
     pub fn prefetch(&self, tag: u32) {
-        prefetch(&self.slots[self.home(tag)]);
-    }
-
-    /// Asks the processor to fetch a slot.
-    #[inline]
-    pub fn prefetch_slot(&self, slot: Slot) {
-        prefetch(&self.slots[slot.0 as usize]);
+        let home = self.home(tag);
+        prefetch(&self.slots[home]);
+        // It is seldom found much farther, but then in another line of the cache.
+        prefetch(&self.slots[(home + USUAL).min(self.slots.len() - 1)]);
     }
 
     /// The number that is most likely the one with this tag.
     #[inline]
     pub fn likely(&self, tag: u32) -> Option<u32> {
-        let entry = self.slots[self.home(tag)];
+        let entry = self.slots[self.home(tag)].load(Relaxed);
         (entry != 0 && entry as u32 == tag).then(|| ((entry >> 32) - 1) as u32)
     }
 }
@@ -192,6 +197,18 @@ impl Index {
         &mut self.stripes[number]
     }
 
+    /// Asks the processor to fetch a slot that was found for this tag.
+    #[inline]
+    pub fn prefetch_slot(&self, slot: Slot, tag: u32) {
+        prefetch(&self.stripe(tag).slots[slot.0 as usize]);
+    }
+
+    /// Changes the number in a slot that was set for this tag.
+    #[inline]
+    pub fn change(&self, slot: Slot, number: u32, tag: u32) {
+        self.stripe(tag).slots[slot.0 as usize].store(entry(number, tag), Relaxed);
+    }
+
     /// Makes room in the stripe of this tag for one more.
     #[cold]
     #[inline(never)]
@@ -211,10 +228,11 @@ impl Index {
             self.bits = STRIPES;
             let stripe = || Stripe::new((slots >> STRIPES).max(4) * 2, STRIPES);
             self.stripes = (0..1 << STRIPES).map(|_| stripe()).collect();
-            for e in old.iter().flat_map(|s| &s.slots).filter(|e| **e != 0) {
-                let stripe = self.stripe_mut(*e as u32);
+            let entries = old.iter().flat_map(|s| &s.slots).map(|e| e.load(Relaxed));
+            for e in entries.filter(|e| *e != 0) {
+                let stripe = self.stripe_mut(e as u32);
                 stripe.reserve(1);
-                stripe.place(*e);
+                stripe.place(e);
             }
         }
         &mut self.stripes

@@ -237,9 +237,9 @@ impl Store {
         (self.index.split(), stored)
     }
 
-    /// Makes room for so many more states, and gives each of the counts its part to be filled in. The index
-    /// is not told.
-    pub fn make_room(&mut self, counts: &[usize]) -> Vec<Room<'_>> {
+    /// Makes room for so many more states, and gives each of the counts its part to be filled in, and the index, which is
+    /// to be told the numbers.
+    pub fn make_room(&mut self, counts: &[usize]) -> (Vec<Room<'_>>, &Index) {
         let (words, first) = (self.words, self.count);
         let end = first + counts.iter().sum::<usize>();
         while self.count < end {
@@ -265,12 +265,12 @@ impl Store {
         let states = deal(states, counts.iter().map(|count| count * words));
         let parents = deal(parents, counts.iter().copied());
         let both = states.into_iter().zip(parents);
-        both.map(|(states, parents)| Room {
+        let rooms = both.map(|(states, parents)| Room {
             words,
             states,
             parents,
-        })
-        .collect()
+        });
+        (rooms.collect(), &self.index)
     }
 
     /// More states cannot be numbered.
@@ -355,6 +355,7 @@ fn copy(to: &mut [u64], state: &[u64]) {
     match (to, state) {
         ([to], [a]) => *to = *a,
         ([to, and], [a, b]) => (*to, *and) = (*a, *b),
+        ([to, and, last], [a, b, c]) => (*to, *and, *last) = (*a, *b, *c),
         (to, state) => to.copy_from_slice(state),
     }
 }

@@ -20,6 +20,9 @@ const HINTS: usize = 1 << 9;
 /// Menus of all threads and successors in them before all are forgotten.
 const MOST: usize = 1 << 17;
 const FIRST_SLOTS: usize = 1 << 6;
+/// As many at most are the same for all workers, and their numbers are less than that.
+const SHARED: usize = 1 << 13;
+const SHARED_NUMBERS: u32 = 1 << 24;
 /// A memory that answers fewer than half of the questions is no help.
 const PATIENCE: u64 = 1 << 16;
 
@@ -55,6 +58,7 @@ impl<const W: usize> Menu<W> {
 }
 
 /// One thread's menus, by number.
+#[derive(Clone)]
 struct Remembered<const W: usize> {
     own: [u64; W],
     hints: Vec<[u64; W]>,
@@ -73,6 +77,10 @@ pub struct Menus<const W: usize> {
     made: u64,
     /// The number of the first menu: forgotten ones had smaller numbers.
     base: u32,
+    /// So many menus are the same for all workers.
+    shared: usize,
+    /// Where the numbers begin that no other worker gives, until they are used.
+    apart: Option<u32>,
     /// Numbers that were never given to menus that are remembered begin here, and end there.
     unsteady: (u32, u32),
     /// Nothing is remembered beyond one state.
@@ -131,10 +139,10 @@ fn mix<const W: usize>(state: &[u64; W], mask: &[u64; W]) -> u32 {
 }
 
 impl<const W: usize> Menus<W> {
-    /// The menus of one of several workers: no two of them give a menu the same number.
+    /// The menus of one of several workers: those who [agree](Menus::agree) have the same.
     pub fn new(machine: &Machine<'_>, worker: usize, of: usize) -> Self {
-        let share = UNKNOWN / of.max(1) as u32;
-        let base = share * worker as u32;
+        let share = UNKNOWN / (of + 1) as u32;
+        let apart = share * (worker + 1) as u32;
         let threads = (0..machine.threads.len()).map(|t| {
             let own = machine.own(t);
             let own = std::array::from_fn(|w| own.get(w).copied().unwrap_or(0));
@@ -152,9 +160,50 @@ impl<const W: usize> Menus<W> {
             scratch: [0; W],
             asked: 0,
             made: 0,
-            base,
-            unsteady: (base + share / 2, base + share),
+            base: 0,
+            shared: 1,
+            apart: Some(apart),
+            unsteady: (apart + share / 2, apart + share),
             hopeless: false,
+        }
+    }
+
+    /// Gives all workers the same menus under the same numbers, as long as these are few: what one of them knows of a state the
+    /// others need not find out. Who learnt most since the last time is followed; where several learnt, what they
+    /// say about states until now is forgotten. Where menus are many each has its own, under numbers of its own.
+    pub fn agree(all: &mut [&mut Self]) {
+        let learnt = |menus: &&mut Self| menus.menus.len() > menus.shared;
+        let several = all.iter().filter(|m| learnt(m)).count() > 1;
+        let most = all.iter().map(|m| m.menus.len()).max().unwrap_or(0);
+        let parted = |m: &&mut Self| m.apart.is_none() || m.base > SHARED_NUMBERS;
+        if most > SHARED || all.iter().any(parted) {
+            all.iter_mut().for_each(|m| m.part());
+            return;
+        }
+        let Some(first) = all.iter().position(|m| learnt(m) && m.menus.len() == most) else {
+            return;
+        };
+        let (before, rest) = all.split_at_mut(first);
+        let Some((first, after)) = rest.split_first_mut() else {
+            return;
+        };
+        first.shared = most;
+        if several {
+            first.base += most as u32;
+        }
+        for other in before.iter_mut().chain(after) {
+            other.threads.clone_from(&first.threads);
+            other.menus.clone_from(&first.menus);
+            other.deltas.clone_from(&first.deltas);
+            (other.base, other.shared) = (first.base, first.shared);
+        }
+    }
+
+    /// From now on no other worker has these numbers.
+    fn part(&mut self) {
+        if let Some(apart) = self.apart.take() {
+            self.forget();
+            self.base = apart;
         }
     }
 
@@ -162,6 +211,7 @@ impl<const W: usize> Menus<W> {
     #[inline]
     pub fn tidy(&mut self) {
         if self.hopeless || self.menus.len() + self.deltas.len() > MOST {
+            self.part();
             self.forget();
         }
     }

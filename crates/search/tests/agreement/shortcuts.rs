@@ -4,7 +4,7 @@
 use crate::common::{Taste, rng, sample};
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
-use wattle_memory::compiled::{Flaw, Machine, Ranges, Reductions, View};
+use wattle_memory::compiled::{Flaw, Machine, Menus, Ranges, Reductions, View};
 use wattle_memory::content::EXACT;
 use wattle_model::Instance;
 use wattle_search::Order;
@@ -195,4 +195,60 @@ fn any_number_of_workers_does_the_same() {
         ends.iter().all(|n| *n > 50) && left_out > 1_000,
         "{ends:?} {left_out}"
     );
+}
+
+/// Numbers of menus mean the same to all workers, or nothing.
+#[test]
+fn what_one_worker_learnt_all_know() {
+    let text = "shared x: 0..2, y: 0..2;
+        thread p { x = 1; y = 2; }
+        thread q { y = 1; x = 2; }
+        never x == 1 && y == 1;";
+    let program = wattle_syntax::wtl::parse(text).program;
+    let instance = program.and_then(|p| p.instance().ok()).expect("it is fine");
+    let view = View::of_question(&instance, instance.questions.first());
+    let ranges = Ranges::infer(&instance);
+    let exact = Reductions::NONE;
+    let machine = Machine::new(
+        &instance,
+        MemoryModel::Tso,
+        &view,
+        exact,
+        &EXACT,
+        &ranges,
+        &[2, 2],
+    );
+    let machine = machine.expect("it is small");
+    let mut search = Search::new(&machine, Order::BreadthFirst).expect("it begins");
+    search.run(&mut Nothing, &Control::unlimited());
+    let state = |n: u32| [search.store.state(n)[0]];
+    let mut notes = machine.notes();
+    let mut workers = [0, 1, 2].map(|worker| Menus::<1>::new(&machine, worker, 3));
+    let mut learn = |menus: &mut Menus<1>, t: usize, n: u32| {
+        let found = menus.find(&machine, t, &state(n), &mut notes);
+        found.expect("nothing is too narrow")
+    };
+    let agree =
+        |workers: &mut [Menus<1>; 3]| Menus::agree(&mut workers.iter_mut().collect::<Vec<_>>());
+    let number = learn(&mut workers[1], 0, 0);
+    assert!(!workers[0].knows(number));
+    agree(&mut workers);
+    for menus in &workers {
+        assert!(menus.knows(number));
+        assert_eq!(menus.menu(number).mask, workers[1].menu(number).mask);
+    }
+    // They learn different things under the same number: nobody is to believe it.
+    let last = search.store.len() as u32 - 1;
+    let two = [
+        learn(&mut workers[0], 1, 0),
+        learn(&mut workers[2], 0, last),
+    ];
+    assert_eq!(two[0], two[1]);
+    agree(&mut workers);
+    for menus in &workers {
+        assert!(!menus.knows(two[0]) && !menus.knows(number));
+    }
+    // One of them is followed.
+    let known = learn(&mut workers[0], 1, 0);
+    assert!(workers.iter().all(|menus| menus.knows(known)));
 }

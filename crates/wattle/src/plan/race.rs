@@ -15,6 +15,8 @@
 //! longer one than against others. If it has a proof by then, its audit may go on alone for a while. Whoever
 //! has a proof is waited for while it is audited, up to eight times as long as it was searched for. Who is done at once
 //! or not for long is waited for at its beginning; if it is not done, it waits in turn until the others have had as long.
+//! So is a search through all states that is likely to be over soon, since fewer and fewer are left to expand: for three quarters of the
+//! time it has had at most, and again when it has had twice as long.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -59,6 +61,8 @@ const AUDITS: [&str; 2] = ["audit", "translation"];
 const SHORTENS: &str = "minimise";
 /// What polls while states are searched, and what that counts at least, whoever searches them on the way.
 const SEARCHES: (&str, u64) = ("explicit", 700);
+/// How long who goes through all states has searched before it is waited for since it is likely to be over soon.
+const LONG_ENOUGH: u64 = 100_000;
 /// Microseconds for which a better proof is waited for at least. A proof with a condition is no answer to whoever asked
 /// (exit code 3): with 20 ms locks in C had one where `counting` does without.
 const MOMENT: u64 = 100_000;
@@ -87,6 +91,9 @@ struct Lane {
     /// What it is waited for with a proof that is not final, and whether its own is.
     hope: u64,
     is_final: bool,
+    /// The most states that were left to expand, and how long it has to have searched before it is waited for.
+    most_left: u64,
+    waited_from: u64,
     /// Its clock stood still when it was last looked at: the others wait.
     holds: bool,
     /// Microseconds it has searched, and audited what it found.
@@ -118,6 +125,8 @@ pub fn race<E: Sync, T: Ended + Send>(
         lent: 0,
         hope: 0,
         is_final: true,
+        most_left: 0,
+        waited_from: LONG_ENOUGH,
         holds: false,
         searched: 0,
         audited: 0,
@@ -219,6 +228,21 @@ pub fn race<E: Sync, T: Ended + Send>(
     }
 }
 
+impl Lane {
+    /// Whether the end is near: so many states are expanded, and so many more are known.
+    fn look_ahead(&mut self, done: u64, left: u64) {
+        if done < self.done {
+            // It has begun anew.
+            self.most_left = 0;
+        }
+        self.most_left = self.most_left.max(left);
+        if left < self.most_left / 16 * 15 && self.searched >= self.waited_from {
+            self.free = self.free.max(self.searched / 4 * 3);
+            self.waited_from = 2 * self.searched;
+        }
+    }
+}
+
 impl Track<'_> {
     fn lock(&self) -> MutexGuard<'_, Vec<Lane>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -315,6 +339,9 @@ impl Pace for Clock<'_> {
                 };
                 let spent = if idle { 0 } else { tick };
                 lane.searched += spent;
+                if worker == SEARCHES.0 {
+                    lane.look_ahead(done, progress.frontier);
+                }
                 match lane.free >= tick {
                     true => {
                         lane.free -= spent;
@@ -581,7 +608,7 @@ mod tests {
             handicap: 1,
             head_start: 0,
             free: 0,
-                hope: 0,
+            hope: 0,
         });
         let ended = race(&runners, &Control::unlimited(), |runner, control| {
             let (worker, polls, progress) = match runner.engine {
@@ -730,6 +757,51 @@ mod tests {
             assert_eq!(ended.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [wins]);
             let did = did.into_inner();
             assert!(did <= 4 || wins == 0, "{did} polls beside {needs}");
+        }
+    }
+
+    #[test]
+    fn who_is_about_to_have_seen_all_is_waited_for() {
+        type Left = fn(u64, u64) -> u64;
+        let falls: Left = |n, end| 4 * n * (end - n) / end;
+        let grows: Left = |n, _| n;
+        let stays: Left = |n, _| if n < 200 { n } else { 180 };
+        // What a search has left after so many polls, when it ends, when the other one does, who wins, and how often each may poll.
+        for (left, end, needs, wins, most) in [
+            (falls, 400, 500, 0, [400, 270]),
+            (grows, 400, 500, 0, [400, 420]),
+            (falls, 400, 100, 1, [120, 100]),
+            (stays, 2000, 500, 1, [875, 500]),
+        ] {
+            let polls = [0, 1].map(|_| AtomicU64::new(0));
+            let runners = [0, 1].map(|engine: usize| Runner {
+                engine,
+                tick: 1000,
+                audit: 1000,
+                handicap: 1,
+                head_start: 2,
+                free: 0,
+                hope: 0,
+            });
+            let ended = race(&runners, &Control::unlimited(), |runner, control| {
+                for n in 1..=[end, needs][runner.engine] {
+                    let frontier = 64 * left(n, end);
+                    let progress = Progress {
+                        states: 64 * n + frontier,
+                        frontier,
+                        ..Progress::default()
+                    };
+                    let name = ["explicit", "fake"][runner.engine];
+                    if control.poll(name, progress).is_err() {
+                        return Over(false);
+                    }
+                    polls[runner.engine].store(n, Ordering::Relaxed);
+                }
+                Over(true)
+            });
+            assert_eq!(ended.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [wins]);
+            let polls = polls.map(AtomicU64::into_inner);
+            assert!(polls[0] <= most[0] && polls[1] <= most[1], "{polls:?}");
         }
     }
 
