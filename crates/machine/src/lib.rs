@@ -27,6 +27,7 @@ pub mod listing;
 pub mod markers;
 mod memory;
 mod passes;
+mod shown;
 mod signs;
 mod split;
 mod system;
@@ -35,7 +36,7 @@ mod together;
 mod world;
 
 pub use image::Image;
-pub use link::{Filled, fill};
+pub use link::{Filled, Unfilled, fill};
 
 use std::fmt;
 use wattle_x86::{bits, graph};

@@ -5,7 +5,7 @@ use crate::image::{Image, Symbol, plain_name};
 use crate::lift::Addresses;
 use crate::lines::{Frame, Lines};
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, Mnemonic};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{FamilyId, RegionId, Span};
 
 /// How many there are of an object.
@@ -31,6 +31,8 @@ pub struct Object {
     pub constant: bool,
     /// The region the program declared for it.
     pub region: Option<RegionId>,
+    /// Where it begins on the stack of each thread, if it is there.
+    pub stack: Option<i64>,
 }
 
 /// What an object holds at first.
@@ -74,6 +76,10 @@ pub struct World {
     extents: Vec<(u64, u64, usize)>,
     /// Starts of objects that are kept as elements of one, because some pointer may point at either.
     pub together: Vec<Vec<u64>>,
+    /// Parts of the stack that other threads get the addresses of, from where to where, by family.
+    pub shown: BTreeMap<usize, Vec<(i64, i64)>>,
+    /// Functions that are called and are not there, as the linker calls them.
+    pub missing: BTreeSet<String>,
     decoded: BTreeMap<u64, (Instruction, iced_x86::ConstantOffsets)>,
 }
 
@@ -117,6 +123,8 @@ impl World {
             globals: BTreeMap::new(),
             extents,
             together: Vec::new(),
+            shown: BTreeMap::new(),
+            missing: BTreeSet::new(),
             decoded: BTreeMap::new(),
         }
     }
@@ -276,6 +284,7 @@ impl World {
             span: Span::NONE,
             constant: true,
             region: None,
+            stack: None,
         });
         self.objects.len() - 1
     }
@@ -330,6 +339,7 @@ impl World {
             span: Span::NONE,
             constant,
             region: None,
+            stack: None,
         });
         for (k, s) in starts.iter().enumerate() {
             let base = match starts.len() {

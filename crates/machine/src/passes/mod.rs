@@ -6,6 +6,7 @@
 mod coalesce;
 mod idle;
 mod live;
+mod looks;
 mod narrow;
 mod parts;
 mod propagate;
@@ -63,7 +64,7 @@ pub fn finish(graph: &mut Graph) {
     loop {
         live::drop_dead(graph);
         tidy::contract(graph);
-        if !idle::drop_loops(graph) {
+        if !idle::drop_loops(graph) && !looks::once(graph) {
             break;
         }
     }
