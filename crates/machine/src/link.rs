@@ -379,6 +379,15 @@ fn graph(
                     let to = builder.graph.vars.fresh(width, "argument");
                     let value = a.clone();
                     at = builder.graph.then(at, Op::Import { to, value }, origin);
+                    if width < 64 {
+                        // How many threads there are may still be said otherwise.
+                        let whole = builder.graph.vars.fresh(64, "argument");
+                        let (to_all, value) = (whole, a.clone());
+                        at = (builder.graph).then(at, Op::Import { to: to_all, value }, origin);
+                        let same = E::same(E::Var(whole, 64), E::Var(to, width).zext(64));
+                        let why = "more threads than the code was read for".to_string();
+                        at = builder.graph.then(at, Op::Assert(same, why), origin);
+                    }
                     arguments.push(E::Var(to, width).zext(64));
                 }
                 Err(what) => wrong.push(Diagnostic::error(call.span, what)),

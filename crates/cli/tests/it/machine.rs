@@ -470,6 +470,20 @@ fn memory_is_what_the_file_says() {
     }
 }
 
+/// A number of threads that is given later does not make two threads one.
+#[test]
+fn more_threads_than_the_code_was_read_for() {
+    let code = "void set(unsigned char *x, unsigned long i) { x[i] = 1; }";
+    let harness = "shared x: object(4);\nthread t[2] { call set(&x, self); }\nnever x == 7;";
+    let Some((_scratch, file, _)) = with_code(code, harness) else {
+        return;
+    };
+    for (threads, verdict) in [("t=2", 0), ("t=3", 1)] {
+        let ran = run(&["check", &file, "--threads", threads]);
+        assert_eq!(ran.code, verdict, "{threads}: {}{}", ran.out, ran.err);
+    }
+}
+
 #[test]
 fn leaving_an_object_is_a_violation() {
     let code = "void set(int *x, unsigned n) { if (n == 1) x[n] = 1; else x[0] = 0; }";
