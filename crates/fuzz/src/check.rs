@@ -147,7 +147,7 @@ fn object(text: &str) -> Result<Seen, String> {
         return Ok(Seen::Errors);
     };
     match fill(program, &linked.link, image, HARNESS) {
-        Err(all) if all.is_empty() => Err("neither a program nor an error".into()),
+        Err(why) if why.diagnostics.is_empty() => Err("neither a program nor an error".into()),
         Err(_) => Ok(Seen::Errors),
         Ok(filled) => match validate(&filled.program).first() {
             Some(issue) => Err(format!("an invalid program: {}", issue.message)),

@@ -38,7 +38,8 @@ fn main() {
                 let program = wattle_model::print::to_wtl(&filled.program);
                 println!("{program}\n/*\n{}*/", filled.listing.text);
             }
-            Err(all) => all
+            Err(why) => why
+                .diagnostics
                 .iter()
                 .for_each(|d| eprintln!("{}", d.render(&name, &text))),
         }

@@ -322,14 +322,14 @@ impl<'w> Builder<'w> {
     }
 
     /// What a called address means if it is not to be entered.
-    fn meaning(&self, target: u64) -> Result<Option<Marker>, String> {
-        let Some(name) = self.world.function_name(target) else {
+    fn meaning(&mut self, target: u64) -> Result<Option<Marker>, String> {
+        let Some(name) = self.world.function_name(target).map(str::to_string) else {
             return Ok(None);
         };
-        let plain = crate::image::plain_name(name);
+        let plain = crate::image::plain_name(&name);
         // As in calls, the end of a path is enough; who says more of it is meant.
         let said = |s: &&String| {
-            s.as_str() == name
+            **s == name
                 || plain
                     .strip_suffix(s.as_str())
                     .is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
@@ -340,7 +340,7 @@ impl<'w> Builder<'w> {
             Some(Stub::Havoc) => return Ok(Some(Marker::Any)),
             None => {}
         }
-        match marker(name) {
+        match marker(&name) {
             Some(m) => Ok(Some(m)),
             None if self.world.image.externs.contains_key(&target) => {
                 let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -348,8 +348,13 @@ impl<'w> Builder<'w> {
                     true => plain.clone(),
                     false => format!("`{plain}`"),
                 };
+                let more = match plain == name {
+                    true => "",
+                    false => "add the library that defines it (`object \"lib….rlib\";`), or ",
+                };
+                self.world.missing.insert(name);
                 Err(format!(
-                    "`{plain}` is called but not defined in this file; say “skip {said};” or “havoc {said};” if it does nothing to shared memory"
+                    "`{plain}` is called but not defined in this file; {more}say “skip {said};” or “havoc {said};” if it does nothing to shared memory"
                 ))
             }
             None => Ok(None),

@@ -313,13 +313,15 @@ fn sections(
             _ => s.data().map_err(broken)?.to_vec(),
         };
         placed.insert(s.index().0, address);
+        // What is only written while the program is loaded: tables of functions, with their addresses.
+        let loaded = name == ".data.rel.ro" || name.starts_with(".data.rel.ro.");
         image.sections.push(Section {
             name,
             address,
             bytes,
             size: s.size(),
             code: sh_flags.contains(object::elf::SHF_EXECINSTR),
-            writable: sh_flags.contains(object::elf::SHF_WRITE) && !thread,
+            writable: sh_flags.contains(object::elf::SHF_WRITE) && !thread && !loaded,
             thread,
         });
     }

@@ -4,7 +4,7 @@
 //! accesses that overlap without being the same are refused, with both places, and so is what is not
 //! aligned: only aligned accesses are one step for other processors.
 
-use crate::bits::{Base, VarId};
+use crate::bits::{Base, E, VarId};
 use crate::graph::Access;
 use crate::memory::{Fields, Kind, Spot, Target, spot};
 use crate::world::{Contents, Copies, Object, Refusal, World};
@@ -17,6 +17,7 @@ pub struct Seen {
     pub spot: Spot,
     pub bytes: u32,
     pub address: Option<u64>,
+    pub load: bool,
 }
 
 /// Fields of the same width at regular distances.
@@ -163,7 +164,7 @@ pub fn layout(
             bytes: s.bytes,
             elements: s.spot.index.as_ref().map(|(index, stride)| {
                 let room = (o.size - s.spot.offset as u64 - u64::from(s.bytes)) / stride;
-                (*stride, room.min(index.most()) + 1)
+                (*stride, room.min(largest(index)) + 1)
             }),
             address: s.address,
             region: RegionId(0),
@@ -267,6 +268,25 @@ pub fn layout(
         }
     }
     Ok(layout)
+}
+
+/// The largest value of an index: where few values go in, of all that come out.
+fn largest(index: &E) -> u64 {
+    let mut width = None;
+    index.for_each(&mut |e| {
+        if let E::Var(_, w) = e {
+            width = Some(*w);
+        }
+    });
+    let most = index.most();
+    match width {
+        Some(width) if width <= 8 && index.vars().len() == 1 => {
+            let values = (0..1u64 << width).map(|v| index.eval(&|_| v));
+            let largest = values.map(|v| v.unwrap_or(u64::MAX)).max();
+            largest.map_or(most, |v| v.min(most))
+        }
+        _ => most,
+    }
 }
 
 impl Layout {

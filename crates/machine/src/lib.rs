@@ -28,6 +28,7 @@ pub mod markers;
 mod memory;
 mod passes;
 mod private;
+mod shown;
 mod signs;
 mod split;
 mod system;
@@ -36,7 +37,7 @@ mod together;
 mod world;
 
 pub use image::Image;
-pub use link::{Filled, fill};
+pub use link::{Filled, Unfilled, fill};
 
 use std::fmt;
 use wattle_x86::{bits, graph};

@@ -2,6 +2,7 @@
 
 use crate::image::Image;
 use gimli::{EndianRcSlice, LittleEndian};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 type Reader = EndianRcSlice<LittleEndian>;
@@ -60,6 +61,45 @@ impl Lines {
             });
         }
         all.retain(|f| f.line != 0 && !f.file.is_empty());
+        all
+    }
+
+    /// The module each of these functions stands in, by its name.
+    pub fn modules(&self, wanted: &dyn Fn(&str) -> bool) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        let Some(dwarf) = self.dwarf.as_ref() else {
+            return all;
+        };
+        let mut units = dwarf.units();
+        while let Ok(Some(header)) = units.next() {
+            let Ok(unit) = dwarf.unit(header) else {
+                continue;
+            };
+            let mut entries = unit.entries();
+            let mut path: Vec<(isize, String)> = Vec::new();
+            while let Ok(Some(entry)) = entries.next_dfs() {
+                let depth = entry.depth();
+                while path.last().is_some_and(|(d, _)| *d >= depth) {
+                    path.pop();
+                }
+                let name = || {
+                    let value = entry.attr_value(gimli::DW_AT_name)?;
+                    let text = dwarf.attr_string(&unit, value).ok()?;
+                    let text = gimli::Reader::to_string_lossy(&text).ok()?;
+                    Some(text.into_owned())
+                };
+                match entry.tag() {
+                    gimli::DW_TAG_namespace => path.push((depth, name().unwrap_or_default())),
+                    gimli::DW_TAG_subprogram => {
+                        if let Some(name) = name().filter(|n| wanted(n)) {
+                            let module: Vec<&str> = path.iter().map(|(_, n)| n.as_str()).collect();
+                            all.insert(name, module.join("::"));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
         all
     }
 

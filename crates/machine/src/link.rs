@@ -9,10 +9,11 @@ use crate::listing::Listing;
 use crate::memory::{Fields, Kind, follows_null, spot};
 use crate::passes::{self, effective};
 use crate::world::{Contents, Copies, Object, Refusal, World};
-use crate::{Problem, emit, private, signs, split, together};
+use crate::{Problem, emit, private, shown, signs, split, together};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{
-    Expr, FamilyId, Init, Length, Local, Op2, Program, RegionId, Span, Type, validate,
+    Count, Expr, Family, FamilyId, Init, Length, Local, Op2, Program, RegionId, Span, Type,
+    validate,
 };
 use wattle_syntax::Diagnostic;
 use wattle_syntax::wtl::{self, Link, Size};
@@ -23,33 +24,38 @@ pub struct Filled {
     pub listing: Listing,
 }
 
-/// Fills the holes of a program with the code of an image. `lines` is how many lines the program's text
-/// has, `bytes` how long it is: the code's lines come after.
-pub fn fill(
-    program: Program,
-    link: &Link,
-    image: Image,
-    text: &str,
-) -> Result<Filled, Vec<Diagnostic>> {
-    let keep = private::candidates(&program, link, &looked_at(&program));
-    if !keep.is_empty()
-        && let Ok(filled) = fill_with(program.clone(), link, image.clone(), text, keep)
-    {
-        return Ok(filled);
-    }
-    fill_with(program, link, image, text, BTreeSet::new())
+/// Why the holes of a program could not be filled.
+#[derive(Debug)]
+pub struct Unfilled {
+    pub diagnostics: Vec<Diagnostic>,
+    /// Functions that are called and are not there, as the linker calls them.
+    pub missing: BTreeSet<String>,
 }
 
-/// The same where objects of these regions are kept by their threads.
-fn fill_with(
+/// Fills the holes of a program with the code of an image. The code's lines come after those of the text.
+pub fn fill(program: Program, link: &Link, image: Image, text: &str) -> Result<Filled, Unfilled> {
+    // First where threads keep what only they touch.
+    let keep = private::candidates(&program, link, &looked_at(&program));
+    if !keep.is_empty() {
+        let mut world = World::new(image.clone());
+        world.keep = keep;
+        if let Ok(filled) = filled(program.clone(), link, &mut world, text) {
+            return Ok(filled);
+        }
+    }
+    let mut world = World::new(image);
+    filled(program, link, &mut world, text).map_err(|diagnostics| Unfilled {
+        diagnostics,
+        missing: std::mem::take(&mut world.missing),
+    })
+}
+
+fn filled(
     mut program: Program,
     link: &Link,
-    image: Image,
+    world: &mut World,
     text: &str,
-    keep: BTreeSet<RegionId>,
 ) -> Result<Filled, Vec<Diagnostic>> {
-    let mut world = World::new(image);
-    world.keep = keep;
     let first = link.calls.first().map_or(Span::NONE, |c| c.span);
     let told = |world: &World, refusals: Vec<Refusal>| -> Vec<Diagnostic> {
         let all: BTreeSet<Refusal> = refusals.into_iter().collect();
@@ -64,30 +70,46 @@ fn fill_with(
             fields,
             mut kinds,
             mut refusals,
-        } = lay(&program, link, &mut world)?;
+        } = lay(&program, link, world)?;
         if !refusals.is_empty() && graphs.is_empty() {
-            return Err(told(&world, refusals));
+            return Err(told(world, refusals));
         }
         rounds += 1;
-        if rounds < 8 && together::together(&graphs, &kinds, &fields, &mut world) {
+        let more = rounds < 8 && shown::more(&graphs, &kinds, world);
+        // Of what a thread keeps to itself nobody else gets the address.
+        let mut shown = world.shown.values().flatten();
+        if !world.keep.is_empty() && shown.any(|(_, end)| *end > private::START) {
+            let what = "an address of what a thread keeps to itself".to_string();
+            let address = None;
+            return Err(told(world, vec![Refusal { address, what }]));
+        }
+        if more || rounds < 8 && together::together(&graphs, &kinds, &fields, world) {
             world.again();
             continue;
         }
         let mut seen = accesses(&graphs, &kinds, &mut refusals);
         let parts = split::parts(&seen);
         if !parts.is_empty() && refusals.is_empty() {
+            let looked = looked_at(&program);
+            let looked = (0..world.objects.len()).filter(|k| {
+                world.objects[*k]
+                    .region
+                    .is_some_and(|r| looked.contains(&r))
+            });
+            let loaded = split::loaded(&seen, &parts, &looked.collect());
             for (graph, kinds) in graphs.iter_mut().zip(&kinds) {
                 let of = |v: VarId| kinds.get(&v).copied().unwrap_or(Kind::Number);
                 let spot = |at: &Access| spot(&at.address, &of);
-                refusals.extend(split::split(graph, &parts, &spot, &world));
+                refusals.extend(split::split(graph, &parts, &loaded, &spot, world));
                 refusals.extend(passes::simplify(graph, &fields, &world.objects));
             }
-            kinds = all_kinds(&graphs, &fields, &world);
+            kinds = all_kinds(&graphs, &fields, world);
             seen = accesses(&graphs, &kinds, &mut refusals);
         }
+        refusals.extend(shown::unwritten(&graphs, &kinds, &seen, world));
         // What was taken for granted of memory must be true of the program as it is now, where every store
         // goes to a place that is known.
-        let last = self::fields(&mut graphs, &world, &stored(&program, &world));
+        let last = self::fields(&mut graphs, world, &stored(&program, world));
         if refusals.is_empty() && !fields.covers(&last) {
             refusals.push(Refusal {
                 address: None,
@@ -97,11 +119,11 @@ fn fill_with(
         break (graphs, fields, kinds, seen, refusals);
     };
     if !refusals.is_empty() {
-        return Err(told(&world, refusals));
+        return Err(told(world, refusals));
     }
-    let mut layout = match layout::layout(&seen, &fields, &world, &mut program) {
+    let mut layout = match layout::layout(&seen, &fields, world, &mut program) {
         Ok(layout) => layout,
-        Err(refusals) => return Err(told(&world, refusals)),
+        Err(refusals) => return Err(told(world, refusals)),
     };
     let looked = looked_at(&program);
     graphs.iter_mut().for_each(passes::without_waiting);
@@ -110,10 +132,10 @@ fn fill_with(
     passes::drop_stores(&mut graphs, &numbers, &bits);
     graphs.iter_mut().for_each(passes::finish);
     graphs.iter_mut().for_each(close_sections);
-    let kinds = all_kinds(&graphs, &fields, &world);
+    let kinds = all_kinds(&graphs, &fields, world);
     let signs = signs::signs(&graphs, &|g, at| layout.numbers(at, &kinds[g]));
     layout.settle(signs.regions, &bits, &mut program);
-    let listing = Listing::new(&graphs, &world, text);
+    let listing = Listing::new(&graphs, world, text);
     let span = |o: Origin| listing.span(o);
     let regions: BTreeSet<String> = program.regions.iter().map(|r| r.name.clone()).collect();
     let families = program.families.iter_mut().zip(&graphs).zip(&signs.vars);
@@ -128,7 +150,7 @@ fn fill_with(
         }
     }
     if !refusals.is_empty() {
-        return Err(told(&world, refusals));
+        return Err(told(world, refusals));
     }
     let program = program.canonical();
     let invalid: Vec<Diagnostic> = (validate(&program).into_iter().take(20))
@@ -151,6 +173,7 @@ struct Laid {
 /// Lays out all families and simplifies them. Without graphs what was refused is all there is.
 fn lay(program: &Program, link: &Link, world: &mut World) -> Result<Laid, Vec<Diagnostic>> {
     objects(program, link, world)?;
+    shown::declare(world);
     let stubs: BTreeMap<String, Stub> = (link.skipped.iter())
         .map(|(n, havoc)| (n.clone(), if *havoc { Stub::Havoc } else { Stub::Skip }))
         .collect();
@@ -308,6 +331,7 @@ fn objects(program: &Program, link: &Link, world: &mut World) -> Result<(), Vec<
             span: m.span,
             constant: false,
             region: Some(m.region),
+            stack: None,
         });
         private::keep(world, world.objects.len() - 1);
     }
@@ -351,7 +375,9 @@ fn graph(
         .filter_map(|(k, o)| Some((o.region?, k)))
         .collect();
     let family = program.family(id);
+    let shown = shown::of(id, world);
     let mut builder = Builder::new(world, stubs, id);
+    builder.graph.vars.shown = shown;
     for l in &family.locations {
         let n = builder.graph.node();
         builder.graph.nodes[n].labels = l.labels.clone();
@@ -383,10 +409,20 @@ fn graph(
                         arguments.push(E::constant(c as u64, 64));
                         continue;
                     }
-                    let to = builder.graph.vars.fresh(64, "argument");
+                    let width = bits(a, family);
+                    let to = builder.graph.vars.fresh(width, "argument");
                     let value = a.clone();
                     at = builder.graph.then(at, Op::Import { to, value }, origin);
-                    arguments.push(E::Var(to, 64));
+                    if width < 64 {
+                        // How many threads there are may still be said otherwise.
+                        let whole = builder.graph.vars.fresh(64, "argument");
+                        let (to_all, value) = (whole, a.clone());
+                        at = (builder.graph).then(at, Op::Import { to: to_all, value }, origin);
+                        let same = E::same(E::Var(whole, 64), E::Var(to, width).zext(64));
+                        let why = "more threads than the code was read for".to_string();
+                        at = builder.graph.then(at, Op::Assert(same, why), origin);
+                    }
+                    arguments.push(E::Var(to, width).zext(64));
                 }
                 Err(what) => wrong.push(Diagnostic::error(call.span, what)),
             }
@@ -414,6 +450,30 @@ fn graph(
     match wrong.is_empty() {
         true => Ok((builder.graph, builder.refusals)),
         false => Err(wrong),
+    }
+}
+
+/// How many bits an argument that is a number needs.
+fn bits(argument: &Expr<Local>, family: &Family) -> u32 {
+    let most = match argument {
+        Expr::Atom(Local::SelfIndex) => match family.count {
+            Count::Fixed(n) => i64::from(n.saturating_sub(1)),
+            Count::One => 0,
+            Count::Any => i64::MAX,
+        },
+        Expr::Atom(Local::Register(r)) => match family.registers[r.index()].ty {
+            Type::Range { lo: 0.., hi } => hi,
+            Type::Wrap {
+                bits,
+                signed: false,
+            } if bits < 64 => (1 << bits) - 1,
+            _ => i64::MAX,
+        },
+        _ => i64::MAX,
+    };
+    match most {
+        i64::MAX => 64,
+        most => (64 - most.leading_zeros()).max(1),
     }
 }
 
@@ -548,7 +608,7 @@ fn failures(graph: &mut Graph, kinds: &BTreeMap<VarId, Kind>, objects: &[Object]
         let o = &objects[s.object];
         let end = s.offset.checked_add(i64::from(at.bytes));
         let inside = s.offset >= 0 && end.is_some_and(|e| e as u64 <= o.size);
-        (!inside && o.start.is_none()).then(|| {
+        (!inside && o.start.is_none() && o.stack.is_none()).then(|| {
             format!(
                 "{} bytes at offset {} are outside of `{}`, which has {}",
                 at.bytes, s.offset, o.name, o.size
@@ -654,6 +714,7 @@ fn accesses_of(
                 spot,
                 bytes: at.bytes,
                 address,
+                load: matches!(edge.op, Op::Load { .. }),
             }),
             None => {
                 let what = match &at.address {

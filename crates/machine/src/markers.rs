@@ -1,5 +1,9 @@
 //! Names that mean something to us.
 
+use crate::image::Image;
+use crate::lines::Lines;
+use std::collections::BTreeMap;
+
 /// What an undefined function that is called means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marker {
@@ -47,6 +51,11 @@ pub fn thread_name(symbol: &str) -> Option<(&str, bool)> {
     // With a dot it is a part of a function that the compiler put elsewhere (`.cold`, `.part.0`).
     one.or(any)
         .filter(|(n, _)| !n.is_empty() && !n.contains('.'))
+}
+
+/// The module each thread function stands in, where that is known: Rust's own path of modules.
+pub fn modules(image: &Image) -> BTreeMap<String, String> {
+    Lines::new(image).modules(&|name| thread_name(name).is_some())
 }
 
 /// The meaning of a function that is defined elsewhere.

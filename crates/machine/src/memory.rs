@@ -139,8 +139,13 @@ impl Fields {
 
     /// What a place holds where nothing else is ever stored.
     pub fn constant(&self, objects: &[Object], s: &Spot, bytes: u32) -> Option<E> {
-        let written = self.written.as_ref()?;
         let o = objects.get(s.object)?;
+        let nowhere = BTreeMap::new();
+        // What nobody can write is known before anything else is.
+        let written = match &self.written {
+            None if o.constant => &nowhere,
+            written => written.as_ref()?,
+        };
         let end = s.offset.checked_add(i64::from(bytes))?;
         if s.index.is_some() || s.offset < 0 || end as u64 > o.size {
             return None;

@@ -4,7 +4,8 @@
 //! word is several: in a locked instruction they are one step anyway; a plain load reads them in an atomic
 //! block that waits for no buffer, so each part comes from the thread's own latest store to it or from
 //! memory, as bytes do on the processor. A plain store of the whole would have to leave the buffer at
-//! once, which the model cannot say: it is refused.
+//! once, which the model cannot say: it is refused, unless nobody ever looks at more than one of the parts,
+//! as where a flag is cleared together with the room behind it.
 
 use crate::bits::E;
 use crate::graph::{Access, Graph, Op, Origin};
@@ -60,10 +61,31 @@ pub fn parts(seen: &[Seen]) -> Parts {
     all
 }
 
-/// Takes accesses of whole words apart. `spot` tells where an access of this graph goes.
+/// The parts that somebody looks at. `looked_at` are objects whose first field the program itself looks at.
+pub fn loaded(seen: &[Seen], parts: &Parts, looked_at: &BTreeSet<usize>) -> BTreeSet<(usize, i64)> {
+    let mut all = BTreeSet::new();
+    for (object, pieces) in parts {
+        let loads = || seen.iter().filter(|s| s.load && s.spot.object == *object);
+        for (from, n) in pieces {
+            let to = from + i64::from(*n);
+            let within = |s: &Seen| {
+                let end = s.spot.offset.saturating_add(i64::from(s.bytes));
+                s.spot.index.is_some() || s.spot.offset < to && *from < end
+            };
+            if loads().any(within) || *from == 0 && looked_at.contains(object) {
+                all.insert((*object, *from));
+            }
+        }
+    }
+    all
+}
+
+/// Takes accesses of whole words apart. `spot` tells where an access of this graph goes, `loaded` which parts
+/// somebody looks at.
 pub fn split(
     graph: &mut Graph,
     parts: &Parts,
+    loaded: &BTreeSet<(usize, i64)>,
     spot: &dyn Fn(&Access) -> Option<Spot>,
     world: &World,
 ) -> Vec<Refusal> {
@@ -86,6 +108,10 @@ pub fn split(
             if pieces.len() < 2 {
                 continue;
             }
+            let alone = |pieces: &[(i64, u32)]| {
+                let looked_at = pieces.iter().filter(|p| loaded.contains(&(s.object, p.0)));
+                looked_at.count() <= 1
+            };
             let piece = |(o, bytes): (i64, u32)| Access {
                 address: at.address.clone().plus(o - s.offset),
                 bytes,
@@ -113,8 +139,10 @@ pub fn split(
                     }
                     ops.push(Op::Assign(*to, whole));
                 }
-                Op::Store { value, .. } if at.locked => {
-                    for p in &pieces {
+                Op::Store { value, .. } if at.locked || alone(&pieces) => {
+                    let needed =
+                        |p: &&(i64, u32)| !alone(&pieces) || loaded.contains(&(s.object, p.0));
+                    for p in pieces.iter().filter(needed) {
                         let value = value.clone().extract(low(p.0), p.1 * 8);
                         ops.push(Op::Store {
                             at: piece(*p),

@@ -31,6 +31,8 @@ pub struct Object {
     pub constant: bool,
     /// The region the program declared for it.
     pub region: Option<RegionId>,
+    /// Where it begins on the stack of each thread, if it is there.
+    pub stack: Option<i64>,
 }
 
 /// What an object holds at first.
@@ -77,6 +79,10 @@ pub struct World {
     /// Regions of which each thread may keep its own object, and where the objects are that they are.
     pub keep: BTreeSet<RegionId>,
     pub kept: BTreeMap<usize, i64>,
+    /// Parts of the stack that other threads get the addresses of, from where to where, by family.
+    pub shown: BTreeMap<usize, Vec<(i64, i64)>>,
+    /// Functions that are called and are not there, as the linker calls them.
+    pub missing: BTreeSet<String>,
     decoded: BTreeMap<u64, (Instruction, iced_x86::ConstantOffsets)>,
 }
 
@@ -123,6 +129,8 @@ impl World {
             together: Vec::new(),
             keep: BTreeSet::new(),
             kept: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            missing: BTreeSet::new(),
             decoded: BTreeMap::new(),
         }
     }
@@ -282,6 +290,7 @@ impl World {
             span: Span::NONE,
             constant: true,
             region: None,
+            stack: None,
         });
         self.objects.len() - 1
     }
@@ -336,6 +345,7 @@ impl World {
             span: Span::NONE,
             constant,
             region: None,
+            stack: None,
         });
         for (k, s) in starts.iter().enumerate() {
             let base = match starts.len() {

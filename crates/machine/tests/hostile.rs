@@ -37,7 +37,7 @@ fn read(bytes: &[u8]) -> Result<usize, String> {
     let image = Image::read(bytes, &names).map_err(|p| p.to_string())?;
     match fill(program, &linked.link, image, HARNESS) {
         Ok(filled) => Ok(filled.program.families[0].steps.len()),
-        Err(all) => Err(all[0].message.clone()),
+        Err(why) => Err(why.diagnostics[0].message.clone()),
     }
 }
 

@@ -2,6 +2,8 @@
 //! a person can act on.
 
 mod code;
+mod libraries;
+pub mod marked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -229,7 +231,7 @@ pub fn read(name: &str, language: Option<InputLanguage>) -> Result<Source, Input
         }
         return Ok(Source {
             name: name.to_string(),
-            text: code::harness(name)?,
+            text: marked::harness(name)?,
             language,
             mathematical: false,
             places: BTreeMap::new(),

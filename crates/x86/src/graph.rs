@@ -1,6 +1,6 @@
 //! A thread as a graph of operations on words: between instructions and the model.
 
-use crate::bits::{E, VarId};
+use crate::bits::{Base, E, VarId};
 use std::collections::BTreeMap;
 use wattle_model::program::Action;
 use wattle_model::{Expr, Local, RegisterId};
@@ -94,6 +94,16 @@ pub struct Vars {
     pub settled: bool,
     /// Objects kept on the stack: whoever goes to offsets that far out must stay within one, from and to.
     pub kept: Vec<(i64, i64)>,
+    /// Parts of the stack that are memory like any other, because other threads may get their addresses.
+    pub shown: Vec<Shown>,
+}
+
+/// A part of the stack that is an object of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub start: i64,
+    pub end: i64,
+    pub object: usize,
 }
 
 /// The general registers come first, in the processor's order.
@@ -148,6 +158,7 @@ impl Default for Vars {
             slots: BTreeMap::new(),
             settled: false,
             kept: Vec::new(),
+            shown: Vec::new(),
         };
         for f in FLAGS {
             vars.fresh(1, f);
@@ -175,6 +186,25 @@ impl Vars {
 
     pub fn read(&self, v: VarId) -> E {
         E::Var(v, self.width(v))
+    }
+
+    /// The expression with each address of the stack said in one way: as one of an object if it is in that, and of
+    /// the stack otherwise.
+    pub fn placed(&self, e: &E) -> E {
+        let E::Address(base, offset) = e else {
+            return e.rebuilt(&|part| self.placed(part));
+        };
+        let of = |o: usize| self.shown.iter().find(|s| s.object == o);
+        let at = match base {
+            Base::Stack => Some(*offset),
+            Base::Own(o) => of(*o).map(|s| s.start.wrapping_add(*offset)),
+            _ => None,
+        };
+        let Some(at) = at else { return e.clone() };
+        match self.shown.iter().find(|s| (s.start..s.end).contains(&at)) {
+            Some(s) => E::Address(Base::Own(s.object), at - s.start),
+            None => E::Address(Base::Stack, at),
+        }
     }
 
     /// The word of the stack at an offset that is a multiple of eight.

@@ -59,7 +59,7 @@ pub fn drop_loops(graph: &mut Graph) -> bool {
 }
 
 /// Whether one of these edges can always be taken.
-fn total(out: &[Edge]) -> bool {
+pub(super) fn total(out: &[Edge]) -> bool {
     match out {
         [one] => !matches!(one.op, Op::Assume(_)),
         [a, b] => super::tidy::complementary(&a.op, &b.op),
@@ -68,7 +68,7 @@ fn total(out: &[Edge]) -> bool {
 }
 
 /// The largest sets of these nodes in which each leads to each, those that are no circle left out.
-fn circles(graph: &Graph, nodes: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
+pub(super) fn circles(graph: &Graph, nodes: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
     let mut sets = Vec::new();
     let mut done: BTreeSet<usize> = BTreeSet::new();
     let mut back: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -98,7 +98,7 @@ fn circles(graph: &Graph, nodes: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
 }
 
 /// What one or more steps from a node lead to, inside a set.
-fn closure(
+pub(super) fn closure(
     from: usize,
     nodes: &BTreeSet<usize>,
     next: &dyn Fn(usize) -> Vec<usize>,
@@ -120,27 +120,11 @@ fn ends(graph: &Graph, set: &BTreeSet<usize>) -> bool {
     };
     let written: Vec<VarId> = edges().filter_map(|(_, e)| e.op.written()).collect();
     let fixed = |e: &E| e.vars().iter().all(|v| !written.contains(v));
-    // Without the edges of this node there is no circle.
-    let cuts = |n: usize| {
-        let rest: BTreeSet<usize> = set.iter().copied().filter(|m| *m != n).collect();
-        circles(graph, &rest).is_empty()
-    };
-    // What a variable that every circle gives a value once is made of.
-    let made = |v: VarId| {
-        let mut all = edges().filter_map(|(at, e)| match &e.op {
-            Op::Assign(w, value) if *w == v => Some((at, value)),
-            _ => None,
-        });
-        let (at, value) = all.next().filter(|_| all.next().is_none())?;
-        (!value.mentions(v) && cuts(at)).then(|| value.clone())
-    };
+    let cuts = |n: usize| cuts(graph, set, n);
+    let made = |v: VarId| made(graph, set, v);
     edges().any(|(at, e)| {
         let (i, every) = match &e.op {
-            Op::Assign(i, E::Bin(Bin::Add, of, c)) => {
-                let odd = c.as_const().is_some_and(|c| c % 2 == 1);
-                let itself = matches!(**of, E::Var(v, w) if v == *i && graph.vars.width(*i) == w);
-                (i, odd && itself)
-            }
+            Op::Assign(i, value) => (i, counts(graph, *i, value)),
             Op::Havoc(i) => (i, true),
             _ => return false,
         };
@@ -155,6 +139,34 @@ fn ends(graph: &Graph, set: &BTreeSet<usize>) -> bool {
                 _ => false,
             })
     })
+}
+
+/// Whether there is no circle in the set without the edges of this node.
+pub(super) fn cuts(graph: &Graph, set: &BTreeSet<usize>, n: usize) -> bool {
+    let rest: BTreeSet<usize> = set.iter().copied().filter(|m| *m != n).collect();
+    circles(graph, &rest).is_empty()
+}
+
+/// What a variable that every circle gives a value once is made of.
+pub(super) fn made(graph: &Graph, set: &BTreeSet<usize>, v: VarId) -> Option<E> {
+    let all = set
+        .iter()
+        .flat_map(|n| graph.nodes[*n].out.iter().map(move |e| (*n, e)));
+    let mut all = all.filter_map(|(at, e)| match &e.op {
+        Op::Assign(w, value) if *w == v => Some((at, value)),
+        _ => None,
+    });
+    let (at, value) = all.next().filter(|_| all.next().is_none())?;
+    (!value.mentions(v) && cuts(graph, set, at)).then(|| value.clone())
+}
+
+/// Whether a value given to a variable makes it take every value there is, if it is given often enough.
+pub(super) fn counts(graph: &Graph, i: VarId, value: &E) -> bool {
+    let E::Bin(Bin::Add, of, c) = value else {
+        return false;
+    };
+    let odd = c.as_const().is_some_and(|c| c % 2 == 1);
+    odd && matches!(**of, E::Var(v, w) if v == i && graph.vars.width(i) == w)
 }
 
 /// Whether this is a variable, perhaps put together of its halves, as a clock is read.
@@ -177,7 +189,7 @@ fn is_all_of(e: &E, i: VarId) -> bool {
 }
 
 /// Whether a condition holds for some value of a variable, whatever the other side is.
-fn leaves(condition: &E, i: VarId, fixed: &dyn Fn(&E) -> bool) -> bool {
+pub(super) fn leaves(condition: &E, i: VarId, fixed: &dyn Fn(&E) -> bool) -> bool {
     let E::Cmp(op, a, b) = condition else {
         return false;
     };

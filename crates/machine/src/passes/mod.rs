@@ -7,6 +7,7 @@ mod bounds;
 mod coalesce;
 mod idle;
 mod live;
+mod looks;
 mod narrow;
 mod parts;
 mod propagate;
@@ -64,7 +65,7 @@ pub fn without_waiting(graph: &mut Graph) {
     loop {
         live::drop_dead(graph);
         tidy::contract(graph);
-        if !idle::drop_loops(graph) {
+        if !idle::drop_loops(graph) && !looks::once(graph) {
             break;
         }
     }

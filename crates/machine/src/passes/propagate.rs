@@ -143,6 +143,9 @@ pub fn effective(
     let mut op = op.clone();
     for e in op.expressions_mut() {
         *e = facts.put(e);
+        if !vars.shown.is_empty() {
+            *e = vars.placed(e);
+        }
     }
     match op {
         Op::Load { to, at } => match stack_part(&at.address, at.bytes, vars) {

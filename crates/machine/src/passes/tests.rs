@@ -330,6 +330,7 @@ fn object() -> Object {
         span: Span::NONE,
         constant: false,
         region: None,
+        stack: None,
     }
 }
 

@@ -1,18 +1,17 @@
 //! Programs that are compiled code, or call it: files are found, assembled if need be, and read.
 
-use super::{InputError, MAX_BYTES, Source, open};
+use super::{MAX_BYTES, Source, libraries, open};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use wattle_machine::{Image, Problem, link, markers};
-use wattle_model::Program;
+use wattle_machine::{Image, Problem, link};
 use wattle_syntax::Parsed;
-use wattle_syntax::wtl::{self, Link, Linked};
+use wattle_syntax::wtl::{self, Linked};
 
 /// The program of a `.wtl` text; the code it calls is read, and listed after the source's text.
 pub(super) fn program(source: &mut Source) -> Parsed {
     let Linked { mut parsed, link } = wtl::parse_linked(&source.text);
-    let Some((file, span)) = link.objects.first() else {
+    let Some((_, span)) = link.objects.first() else {
         return parsed;
     };
     let Some(program) = parsed.program.take() else {
@@ -24,99 +23,57 @@ pub(super) fn program(source: &mut Source) -> Parsed {
         _ => folder.join(file),
     };
     let names: Vec<&str> = link.calls.iter().map(|c| c.function.as_str()).collect();
-    let read = match link.objects.as_slice() {
-        [_] => image(&path(file), &names),
-        all => {
-            let paths: Vec<PathBuf> = all.iter().map(|(file, _)| path(file)).collect();
-            linked(&paths, &names)
-        }
+    let mut paths: Vec<PathBuf> = link.objects.iter().map(|(file, _)| path(file)).collect();
+    let mut read = match paths.as_slice() {
+        [one] => image(one, &names),
+        all => linked(all, &names),
     };
-    match read {
-        Ok(image) => filled(source, program, &link, image, &mut parsed),
-        Err(p) => {
-            let files: Vec<String> = (link.objects.iter())
-                .map(|(file, _)| format!("`{file}`"))
-                .collect();
-            let what = format!("{}: {}", files.join(", "), p.what);
-            let problem = Problem { what, ..p };
-            parsed.diagnostics.push(link::diagnostic(*span, problem));
+    for round in 0.. {
+        let image = match read {
+            Ok(image) => image,
+            Err(p) => {
+                let files: Vec<String> = (link.objects.iter())
+                    .map(|(file, _)| format!("`{file}`"))
+                    .collect();
+                let what = format!("{}: {}", files.join(", "), p.what);
+                let problem = Problem { what, ..p };
+                parsed.diagnostics.push(link::diagnostic(*span, problem));
+                return parsed;
+            }
+        };
+        match wattle_machine::fill(program.clone(), &link, image, &source.text) {
+            Ok(filled) => {
+                source.text.push_str(&filled.listing.text);
+                source.places = filled.listing.places;
+                parsed.program = Some(filled.program);
+                return parsed;
+            }
+            Err(unfilled) => {
+                // Of an archive alone the member is taken that has what is called.
+                let alone = paths.len() == 1 && archive(&paths[0]);
+                let more = match round < MAX_LIBRARIES && !alone {
+                    true => libraries::of(&unfilled.missing, &paths),
+                    false => Vec::new(),
+                };
+                paths.extend(more.iter().cloned());
+                // Who has no linker, or a library that it does not take, is told what is missing.
+                let with = (!more.is_empty()).then(|| linked(&paths, &names).ok());
+                let Some(image) = with.flatten() else {
+                    parsed.diagnostics.extend(unfilled.diagnostics);
+                    return parsed;
+                };
+                read = Ok(image);
+            }
         }
     }
     parsed
 }
 
-fn filled(source: &mut Source, program: Program, link: &Link, image: Image, parsed: &mut Parsed) {
-    match wattle_machine::fill(program, link, image, &source.text) {
-        Ok(filled) => {
-            source.text.push_str(&filled.listing.text);
-            source.places = filled.listing.places;
-            parsed.program = Some(filled.program);
-        }
-        Err(more) => parsed.diagnostics.extend(more),
-    }
-}
-
-/// The text that runs the thread functions of a file of compiled code: `wattle_thread_NAME` once,
-/// `wattle_threads_NAME` any number of times, with the properties its section `.wattle` has.
-pub(super) fn harness(name: &str) -> Result<String, InputError> {
-    let path = Path::new(name);
-    let told = |p: Problem| match p.hint {
-        Some(hint) => InputError::new(format!("{}; {hint}", p.what)),
-        None => InputError::new(p.what),
-    };
-    let image = image(path, &[]).map_err(told)?;
-    let file = path.file_name().map(|f| f.to_string_lossy().into_owned());
-    let mut text = format!("object {:?};\n", file.unwrap_or_default());
-    let mut threads: Vec<(&str, bool, &str)> = (image.symbols.iter())
-        .filter(|s| s.code)
-        .filter_map(|s| markers::thread_name(&s.name).map(|(n, any)| (n, any, s.name.as_str())))
-        .collect();
-    threads.sort_unstable();
-    threads.dedup();
-    if threads.is_empty() {
-        let hint = "write a `.wtl` file that calls its functions, or name some `wattle_thread_…`";
-        return Err(InputError::new(format!("no function is a thread: {hint}")));
-    }
-    for (name, any, function) in &threads {
-        let count = if *any { "[*]" } else { "" };
-        text.push_str(&format!("thread {name}{count} {{ call {function}(); }}\n"));
-    }
-    let mut critical = image.externs.values().any(|n| n == "wattle_label_critical");
-    for note in &image.notes {
-        text.push_str(note.trim());
-        text.push('\n');
-        critical = false;
-    }
-    // Without a word about it, `critical` is where no two threads meet.
-    if critical {
-        text.push_str(&exclusion(&threads));
-    }
-    Ok(text)
-}
-
-fn exclusion(threads: &[(&str, bool, &str)]) -> String {
-    let mut text = String::new();
-    for (k, (a, any, _)) in threads.iter().enumerate() {
-        if *any {
-            text.push_str(&format!("never {a}[i]@critical && {a}[j]@critical;\n"));
-        }
-        let of = |name: &str, any: bool, i: &str| match any {
-            true => format!("{name}[{i}]@critical"),
-            false => format!("{name}@critical"),
-        };
-        for (b, other, _) in &threads[k + 1..] {
-            text.push_str(&format!(
-                "never {} && {};\n",
-                of(a, *any, "i"),
-                of(b, *other, "j")
-            ));
-        }
-    }
-    text
-}
+/// How often functions are looked for that those just found call.
+const MAX_LIBRARIES: usize = 8;
 
 /// Reads a file of compiled code; assembly goes through the assembler of this machine.
-fn image(path: &Path, names: &[&str]) -> Result<Image, Problem> {
+pub(super) fn image(path: &Path, names: &[&str]) -> Result<Image, Problem> {
     let assembly = path.extension().is_some_and(|e| e == "s" || e == "S");
     let bytes = match assembly {
         true => assembled(path)?,
@@ -164,6 +121,8 @@ fn linked(paths: &[PathBuf], names: &[&str]) -> Result<Image, Problem> {
     for name in names {
         linker.arg(format!("--undefined={name}"));
     }
+    // Archives may need one another.
+    linker.arg("--start-group");
     let mut assembled_files = Vec::new();
     for (k, path) in paths.iter().enumerate() {
         if path.extension().is_some_and(|e| e == "s" || e == "S") {
@@ -174,15 +133,14 @@ fn linked(paths: &[PathBuf], names: &[&str]) -> Result<Image, Problem> {
             assembled_files.push(file);
         } else {
             // Missing files and files that are none of compiled code are named before the linker sees them.
-            Image::read(&bytes(path)?, names)
-                .map(drop)
-                .or_else(|p| match archive(path) {
-                    true => Ok(()),
-                    false => Err(p),
-                })?;
+            let bytes = bytes(path)?;
+            if !archive(path) {
+                Image::read(&bytes, names)?;
+            }
             linker.arg(plain(path));
         }
     }
+    linker.arg("--end-group");
     run(linker, "the linker `ld`")?;
     Image::read(&bytes(&out.0)?, names)
 }
