@@ -9,6 +9,9 @@ use wattle_adversary::campaign::Campaign;
 use wattle_adversary::trial::Limits;
 use wattle_random::Profile;
 
+/// What an engine counts from one look at the control to the next.
+const LOOK: u64 = 1_000;
+
 const USAGE: &str = "\
 usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers|levels]
                  [--first N] [--jobs N] [--states N] [--work N] [--engines A,B] [--resume FILE] [--audits FILE] [--partial] [--reasons] [--print]
@@ -23,7 +26,7 @@ construct, engine and model.
   --minutes M    stop after so many minutes
   --profile P    fixed: a fixed number of threads; families: any number, compared with one to five
                  threads; integers: unbounded integers; levels: relatives of the filter lock, which
-                 want `--work 10000000`. The first three in turn if none is given
+                 want `--work 1000000000`. The first three in turn if none is given
   --jobs N       programs at a time (1)
   --states N     states of one instance that brute force looks at (4000)
   --work N       what an engine may spend on one question, as `--budget` of `wattle check` (100000)
@@ -114,7 +117,15 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--minutes" => campaign.time = Some(Duration::from_secs(60 * number(value()?)?)),
             "--jobs" => campaign.jobs = number(value()?)? as usize,
             "--states" => campaign.limits.states = number(value()?)? as usize,
-            "--work" => campaign.limits.budget.work = number(value()?)?,
+            "--work" => {
+                let work = number(value()?)?;
+                if work < LOOK {
+                    return Err(format!(
+                        "with `--work` below {LOOK} every engine ends at its first look"
+                    ));
+                }
+                campaign.limits.budget.work = work;
+            }
             "--engines" => {
                 campaign.engines = value()?
                     .split(',')

@@ -129,11 +129,17 @@ fn system() -> String {
     text
 }
 
-/// Any number of threads, one of which a cell names.
+/// Any number of threads, one of which a cell names: many guesses, none of which does.
 const NAMED: &str = "shared y: p = none, z: 0..1;
-thread p { local c: p; y = self; y = self; l: loop { if c == count(p) - 1 { stop; } } }
+thread p[1] {
+    local c: p;
+    y = self; y = self; c = 0;
+    3: choose { assume 1; goto 3; } or { assume c == count(p) - 1; } or { assume c != count(p) - 1; goto 5; }
+    stop;
+    5: skip;
+}
 thread q[*] { local r: p, s: p; y = r; s = any; r = y; z = 1; l4: skip; }
-never q[i]@l4 && y == none;
+always for p[i], q[j]: !(q[j]@l4 && y != none);
 ";
 
 const OPEN: [&str; 2] = [FAMILY, NAMED];
