@@ -1,10 +1,11 @@
 //! One program, one engine, one memory model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wattle::check::questions;
-use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Verdict, check};
+use wattle::{CheckError, Finding, MemoryModel, Options, Order, Proof, Run, Verdict, check_with};
 use wattle_evidence::{Certificate, Reason};
 use wattle_model::{Instance, Program};
 
@@ -65,8 +66,6 @@ pub struct Budget {
     pub work: u64,
     /// In case somebody does not look.
     pub time: Duration,
-    /// Of the whole process: all programs that are tried at a time share it.
-    pub memory: u64,
 }
 
 impl Default for Budget {
@@ -74,9 +73,24 @@ impl Default for Budget {
         Budget {
             work: 100_000,
             time: Duration::from_secs(60),
-            memory: 4 << 30,
         }
     }
+}
+
+/// Raised while the process has more memory than it may.
+pub static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Where the process panicked last.
+static PANICKED: Mutex<String> = Mutex::new(String::new());
+
+/// From now on panics are told with the answers, with their place, and not at once.
+pub fn tell_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info
+            .location()
+            .map(|l| format!(" at {}:{}", l.file(), l.line()));
+        *PANICKED.lock().unwrap_or_else(PoisonError::into_inner) = place.unwrap_or_default();
+    }));
 }
 
 /// What was said about one question.
@@ -106,12 +120,13 @@ pub struct Answers {
 /// told is right, the proof and its audit are not.
 const REFUTED: &str = "had a proof of the opposite";
 
+/// Puts all questions to the engine. Proofs are confirmed by small instances if it is said so.
 pub fn ask(
     program: &Program,
     engine: &Engine,
     model: MemoryModel,
     deadlock: bool,
-    budget: Budget,
+    (budget, confirm): (Budget, bool),
 ) -> Answers {
     let n = questions(program, deadlock).len();
     let all = |said: Said| Answers {
@@ -125,12 +140,16 @@ pub fn ask(
         order: engine.order,
         deadlock,
         timeout: Some(budget.time),
-        memory: Some(budget.memory),
         budget: Some(budget.work),
         explain: false,
+        confirm,
         ..Options::default()
     };
-    let checked = match catch_unwind(AssertUnwindSafe(|| check(program, &options))) {
+    let run = Run {
+        cancel: Some(&OVER),
+        sink: None,
+    };
+    let checked = match catch_unwind(AssertUnwindSafe(|| check_with(program, &options, &run))) {
         Ok(Ok(checked)) => checked,
         Ok(Err(e @ (CheckError::AnyNumber { .. } | CheckError::Instance(_)))) => {
             return all(Said::Refused(e.to_string()));
@@ -139,7 +158,9 @@ pub fn ask(
         Err(payload) => {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-            return all(Said::Panicked(text.unwrap_or("without a word").to_string()));
+            let place = PANICKED.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = text.unwrap_or("without a word");
+            return all(Said::Panicked(format!("{text}{place}")));
         }
     };
     let said = checked.results.iter().map(|r| match r {

@@ -3,7 +3,8 @@
 //! It shares with the engines the model, the reference machine and nothing else. A search that met its
 //! limit knows what is reachable and nothing about what is not.
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use wattle_memory::reference::{Machine, Outcome, State, evaluate};
 use wattle_memory::{Event, Exact, FaultKind, Layout, MemoryModel, Pso, Sc, Tso};
 use wattle_model::graph::Action;
@@ -78,51 +79,37 @@ fn run<L: Layout>(instance: &Instance, most: usize) -> Option<Seen> {
         no_value: vec![false; instance.questions.len()],
         ..Seen::default()
     };
-    let mut numbers: FxHashMap<State<L::Buffer<Exact>>, usize> = FxHashMap::default();
-    let mut queue: Vec<State<L::Buffer<Exact>>> = Vec::new();
+    let mut queue: IndexSet<State<L::Buffer<Exact>>, FxBuildHasher> = IndexSet::default();
     for start in machine.starts().ok()? {
-        let state = machine.initial(&start);
-        numbers.entry(state.clone()).or_insert_with(|| {
-            queue.push(state);
-            queue.len() - 1
-        });
+        queue.insert(machine.initial(&start));
     }
     // For deadlock: who leads where, where something happens, and where somebody still waits.
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); queue.len()];
     let (mut happens, mut waits) = (Vec::new(), Vec::new());
     let mut next = 0;
-    while next < queue.len() {
+    while let Some(state) = queue.get_index(next) {
         if queue.len() > most {
             seen.complete = false;
             break;
         }
-        let state = queue[next].clone();
-        let outside = machine.inside_atomic(&state).is_none();
-        let is_final = machine.is_final(&state);
+        let outside = machine.inside_atomic(state).is_none();
+        let is_final = machine.is_final(state);
         for (q, question) in instance.questions.iter().enumerate() {
             if outside && (is_final || !question.only_final) {
-                match evaluate(&state, &question.target) {
+                match evaluate(state, &question.target) {
                     Ok(0) => {}
                     Ok(_) => seen.target[q] = true,
                     Err(_) => seen.no_value[q] = true,
                 }
             }
         }
-        let mut something = outside && is_discarded(instance, &state);
-        for event in machine.events(&state) {
-            match machine.apply(&state, &event) {
-                Outcome::Next(after) => {
+        let mut something = outside && is_discarded(instance, state);
+        let mut after = Vec::new();
+        for event in machine.events(state) {
+            match machine.apply(state, &event) {
+                Outcome::Next(state) => {
                     something |= is_seen(instance, L::MODEL, &event);
-                    let n = match numbers.get(&after) {
-                        Some(n) => *n,
-                        None => {
-                            numbers.insert(after.clone(), queue.len());
-                            queue.push(after);
-                            before.push(Vec::new());
-                            queue.len() - 1
-                        }
-                    };
-                    before[n].push(next);
+                    after.push(state);
                 }
                 // Sixty-four bits were too few: nobody knows what comes after.
                 Outcome::Fault(fault) if fault.kind == FaultKind::MachineOverflow => {
@@ -134,6 +121,13 @@ fn run<L: Layout>(instance: &Instance, most: usize) -> Option<Seen> {
                 }
                 Outcome::Full(_) => seen.complete = false,
             }
+        }
+        for state in after {
+            let (n, is_new) = queue.insert_full(state);
+            if is_new {
+                before.push(Vec::new());
+            }
+            before[n].push(next);
         }
         if something {
             happens.push(next);

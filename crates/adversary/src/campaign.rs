@@ -1,17 +1,20 @@
 //! Many programs, in parts: after each part the table is written down, so that a campaign can be
 //! interrupted and resumed.
 
-use crate::ask::Engine;
+use crate::ask::{Engine, OVER};
 use crate::neighbour::Audit;
 use crate::table::Table;
 use crate::trial::{AUDITOR, Disagreement, Judge, Limits, compare, trial};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use wattle::resources::{processor_time, resident_memory};
 use wattle_model::{Program, print};
 use wattle_random::{GALLERY, GALLERY_FORMS, Profile, Source, gallery, shrink, source};
 use wattle_syntax::{Language, parse};
@@ -62,8 +65,12 @@ const PART: u64 = 32;
 const SHRUNK: usize = 12;
 /// What shrinking one program may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A program that takes longer hangs somebody who does not look at the clock.
+/// A program that takes more processor time hangs somebody who does not look at the clock.
 const HANGS: Duration = Duration::from_secs(600);
+/// Memory that all programs of a part may have together.
+const MEMORY: u64 = 4 << 30;
+/// Between two looks at what is used.
+const LOOK: Duration = Duration::from_millis(500);
 
 impl Campaign {
     /// Two of five programs have a fixed number of threads, two have any number, one has integers.
@@ -98,7 +105,7 @@ impl Campaign {
             return n % GALLERY_FORMS == 1 || n % (16 * GALLERY_FORMS) == GALLERY_FORMS - 1;
         }
         let each = match self.profile_of(n) {
-            Profile::Families => 35,
+            Profile::Families | Profile::Levels => 35,
             Profile::Fixed | Profile::Integers => 7,
         };
         self.seed_of(n).is_multiple_of(each)
@@ -145,20 +152,38 @@ impl Campaign {
     fn part(&self, part: Range<u64>, done: &mut Done) -> Result<(), String> {
         let next = AtomicU64::new(part.start);
         let found: Mutex<Vec<Tried>> = Mutex::default();
+        let begun: Mutex<BTreeMap<u64, Duration>> = Mutex::default();
+        let (working, ended) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {
+            let begun = &begun;
+            scope.spawn(move || {
+                while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    self.look(&begun.lock().unwrap_or_else(PoisonError::into_inner));
+                }
+            });
             for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
+                let working = working.clone();
+                let (next, found) = (&next, &found);
+                scope.spawn(move || {
+                    let _working = working;
                     loop {
                         let n = next.fetch_add(1, Ordering::Relaxed);
                         if n >= part.end {
                             break;
                         }
-                        let one = self.watched(n);
+                        let mut all = begun.lock().unwrap_or_else(PoisonError::into_inner);
+                        all.insert(n, processor_time());
+                        drop(all);
+                        let one = self.one(n);
+                        let mut all = begun.lock().unwrap_or_else(PoisonError::into_inner);
+                        all.remove(&n);
+                        drop(all);
                         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                         found.push(one);
                     }
                 });
             }
+            drop(working);
         });
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_by_key(|t| t.number);
@@ -186,24 +211,17 @@ impl Campaign {
         Ok(())
     }
 
-    /// One program, with somebody who notices if it never ends.
-    fn watched(&self, n: u64) -> Tried {
-        let over = Mutex::new(false);
-        let bell = std::sync::Condvar::new();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let guard = over.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = bell.wait_timeout_while(guard, HANGS, |over| !*over);
-                if waited.is_ok_and(|(_, t)| t.timed_out()) {
-                    println!("program {n} hangs\n{}", self.text(n));
-                    std::process::exit(1);
-                }
-            });
-            let one = self.one(n);
-            *over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            bell.notify_all();
-            one
-        })
+    /// Looks at what the programs that have begun use.
+    fn look(&self, begun: &BTreeMap<u64, Duration>) {
+        let now = processor_time();
+        for (n, since) in begun {
+            if now.saturating_sub(*since) > HANGS * self.jobs.max(1) as u32 {
+                println!("program {n} hangs\n{}", self.text(*n));
+                std::process::exit(1);
+            }
+        }
+        let over = resident_memory().is_some_and(|m| m > MEMORY);
+        OVER.store(over, Ordering::Relaxed);
     }
 
     fn text(&self, n: u64) -> String {

@@ -4,13 +4,16 @@
 
 use std::process::ExitCode;
 use std::time::Duration;
-use wattle_adversary::ask::Engine;
+use wattle_adversary::ask::{Engine, tell_panics};
 use wattle_adversary::campaign::Campaign;
 use wattle_adversary::trial::Limits;
 use wattle_random::Profile;
 
+/// What an engine counts from one look at the control to the next.
+const LOOK: u64 = 1_000;
+
 const USAGE: &str = "\
-usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers]
+usage: adversary [--programs N] [--seed S] [--minutes M] [--profile fixed|families|integers|levels]
                  [--first N] [--jobs N] [--states N] [--work N] [--engines A,B] [--resume FILE] [--audits FILE] [--partial] [--reasons] [--print]
 
 Random programs over every construct of the language, decided by every engine on SC, TSO and PSO and
@@ -22,7 +25,8 @@ construct, engine and model.
   --first N      begin with this one (0)
   --minutes M    stop after so many minutes
   --profile P    fixed: a fixed number of threads; families: any number, compared with one to five
-                 threads; integers: unbounded integers. All in turn if none is given
+                 threads; integers: unbounded integers; levels: relatives of the filter lock, which
+                 want `--work 1000000000`. The first three in turn if none is given
   --jobs N       programs at a time (1)
   --states N     states of one instance that brute force looks at (4000)
   --work N       what an engine may spend on one question, as `--budget` of `wattle check` (100000)
@@ -57,8 +61,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     println!("seed {}", campaign.seed);
-    // Panics are caught and told.
-    std::panic::set_hook(Box::new(|_| {}));
+    tell_panics();
     let done = match campaign.run() {
         Ok(done) => done,
         Err(e) => {
@@ -73,10 +76,11 @@ fn main() -> ExitCode {
         println!("{}", done.table.reasons());
     }
     println!(
-        "{} programs with seed {} compared, {} states looked at by brute force; {} disagreements, {} empty cells",
+        "{} programs with seed {} compared, {} states looked at by brute force, {} audits of proofs of other programs; {} disagreements, {} empty cells",
         done.table.programs,
         done.seed,
         done.table.states,
+        done.table.put_to_others,
         done.disagreements.len(),
         empty.len()
     );
@@ -113,7 +117,15 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--minutes" => campaign.time = Some(Duration::from_secs(60 * number(value()?)?)),
             "--jobs" => campaign.jobs = number(value()?)? as usize,
             "--states" => campaign.limits.states = number(value()?)? as usize,
-            "--work" => campaign.limits.budget.work = number(value()?)?,
+            "--work" => {
+                let work = number(value()?)?;
+                if work < LOOK {
+                    return Err(format!(
+                        "with `--work` below {LOOK} every engine ends at its first look"
+                    ));
+                }
+                campaign.limits.budget.work = work;
+            }
             "--engines" => {
                 campaign.engines = value()?
                     .split(',')
@@ -122,7 +134,10 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
                 partial = true;
             }
             "--resume" => campaign.resume = Some(value()?.into()),
-            "--audits" => campaign.audits = Some(value()?.into()),
+            "--audits" => {
+                campaign.audits = Some(value()?.into());
+                campaign.limits.again = true;
+            }
             "--partial" => partial = true,
             "--reasons" => reasons = true,
             "--print" => print = true,

@@ -24,12 +24,12 @@ const MADE: usize = 8;
 const KEPT: usize = 2;
 /// Threads of open families that are enough for a neighbour.
 const THREADS: u32 = 3;
-/// How often one audit may ask whether it goes on, about once in a millisecond.
+/// How often one audit may at least ask whether it goes on, about once in a millisecond.
 const LOOKS: u64 = 100;
 
 /// Ends an audit at the same point on every machine.
 struct Patience {
-    looks: AtomicU64,
+    left: AtomicU64,
 }
 
 impl Pace for Patience {
@@ -41,7 +41,9 @@ impl Pace for Patience {
     }
 
     fn is_over(&self) -> bool {
-        self.looks.fetch_add(1, Ordering::Relaxed) >= LOOKS
+        let one = |left: u64| left.checked_sub(1);
+        let looked = (self.left).fetch_update(Ordering::Relaxed, Ordering::Relaxed, one);
+        looked.is_err()
     }
 }
 
@@ -138,6 +140,8 @@ pub struct Neighbours<'p> {
     model: MemoryModel,
     question: Option<usize>,
     deadlock: bool,
+    /// What one audit may ask, as often as the search could.
+    looks: u64,
 }
 
 impl<'p> Neighbours<'p> {
@@ -175,6 +179,7 @@ impl<'p> Neighbours<'p> {
             model,
             question,
             deadlock,
+            looks: LOOKS.max(limits.budget.work / 1_000),
         }
     }
 
@@ -190,7 +195,7 @@ impl<'p> Neighbours<'p> {
                 let mut asked = self.audit(program, proof, false);
                 asked.translated = translated.map(print::to_wtl);
                 let patience = Patience {
-                    looks: AtomicU64::new(0),
+                    left: AtomicU64::new(self.looks),
                 };
                 let control = Control::unlimited().with_pace(&patience);
                 let Some(accepted) = asked.again(program, translated, &control) else {

@@ -85,6 +85,9 @@ pub struct Table {
     pub programs: u64,
     /// States the judge has looked at.
     pub states: u64,
+    /// How often a proof was put to a violated neighbour, and audited to the end.
+    #[serde(default)]
+    pub put_to_others: u64,
 }
 
 fn column(engine: &str, model: MemoryModel) -> String {
@@ -102,6 +105,10 @@ impl Table {
 
     pub fn judged(&mut self, states: usize) {
         self.states += states as u64;
+    }
+
+    pub fn put_to_others(&mut self, audits: usize) {
+        self.put_to_others += audits as u64;
     }
 
     pub fn gave(&mut self, engine: &str, why: &str) {
@@ -151,6 +158,7 @@ impl Table {
         }
         self.programs += other.programs;
         self.states += other.states;
+        self.put_to_others += other.put_to_others;
     }
 
     fn cell(&self, row: &str, engine: &str, model: MemoryModel) -> Counted {

@@ -8,6 +8,8 @@ use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use wattle::check::questions;
+use wattle::families;
+use wattle_evidence::{AnyNumber, Certificate, Control, OpenTask};
 use wattle_memory::MemoryModel;
 use wattle_model::{Count, Counts, Instance, Program, PropertyKind, print};
 use wattle_random::{constructs, question_constructs};
@@ -20,6 +22,10 @@ pub struct Limits {
     pub states: usize,
     /// Threads of open families, all together.
     pub threads: u32,
+    /// Every answer is confirmed by small instances before it is told, and not each proof once.
+    pub confirm: bool,
+    /// Proofs are audited once more, to be written down.
+    pub again: bool,
 }
 
 impl Default for Limits {
@@ -28,6 +34,8 @@ impl Default for Limits {
             budget: Budget::default(),
             states: 4_000,
             threads: 5,
+            confirm: true,
+            again: false,
         }
     }
 }
@@ -177,7 +185,13 @@ pub fn compare<'j>(
     judge: impl Fn() -> &'j Judge,
     limits: Limits,
 ) -> (Answers, Option<Disagreement>) {
-    let answers = ask(program, engine, model, deadlock, limits.budget);
+    let answers = ask(
+        program,
+        engine,
+        model,
+        deadlock,
+        (limits.budget, limits.confirm),
+    );
     let asked = questions(program, deadlock);
     let mut first = None;
     for (q, (question, said)) in asked.iter().zip(&answers.said).enumerate() {
@@ -205,6 +219,26 @@ pub fn compare<'j>(
     (answers, first)
 }
 
+/// What small instances have against a proof for any number of threads.
+fn confirmed(
+    program: &Program,
+    model: MemoryModel,
+    question: Option<usize>,
+    deadlock: bool,
+    proof: &Certificate,
+) -> Result<(), String> {
+    if !program.is_parameterised() {
+        return Ok(());
+    }
+    let task = OpenTask {
+        of: AnyNumber::Program(program),
+        model,
+        question,
+        deadlock,
+    };
+    families::confirmed(&task, proof, &Control::unlimited())
+}
+
 /// Everything about one program. Rows of the table are what the program and the question use, and
 /// `sugar`.
 pub fn trial(
@@ -216,6 +250,10 @@ pub fn trial(
     audits: &mut Vec<Audit>,
 ) -> Vec<Disagreement> {
     let mut found = Vec::new();
+    let limits = Limits {
+        confirm: false,
+        ..limits
+    };
     let mut all: BTreeSet<&'static str> = constructs(program);
     all.extend(sugar);
     for model in MemoryModel::ALL {
@@ -234,6 +272,8 @@ pub fn trial(
             .iter()
             .map(|_| OnceCell::new())
             .collect();
+        // Engines bring the same proofs.
+        let mut brought: Vec<Vec<Certificate>> = vec![Vec::new(); neighbours.len()];
         for engine in engines {
             let began = Instant::now();
             let (answers, wrong) = compare(program, engine, model, deadlock, judged, limits);
@@ -244,21 +284,33 @@ pub fn trial(
                 let Some(proof) = proof.as_ref() else {
                     continue;
                 };
+                if brought[q].contains(proof) {
+                    continue;
+                }
+                brought[q].push(proof.clone());
                 let question = questions(program, deadlock)[q];
+                let wrong = |what: String| Disagreement {
+                    engine: engine.clone(),
+                    model,
+                    question: q,
+                    deadlock,
+                    what,
+                };
+                if let Err(why) = confirmed(program, model, question, deadlock, proof) {
+                    found.push(wrong(format!("unsound evidence: {why}")));
+                }
+                let before = audits.len();
                 let beside = neighbours[q]
                     .get_or_init(|| Neighbours::of(program, model, question, deadlock, limits));
-                audits.push(beside.own(proof));
                 if let Some(other) = beside.accepted(proof, audits) {
-                    found.push(Disagreement {
-                        engine: engine.clone(),
-                        model,
-                        question: q,
-                        deadlock,
-                        what: format!(
-                            "{AUDITOR} its proof for one of a program that is violated:\n{}",
-                            print::to_wtl(other)
-                        ),
-                    });
+                    found.push(wrong(format!(
+                        "{AUDITOR} its proof for one of a program that is violated:\n{}",
+                        print::to_wtl(other)
+                    )));
+                }
+                table.put_to_others(audits.len() - before);
+                if limits.again {
+                    audits.push(beside.own(proof));
                 }
             }
             for (question, said) in questions(program, deadlock).iter().zip(&answers.said) {

@@ -135,6 +135,10 @@ fn what_is_not_robust_is_found() {
          thread q { local r; choose { y = 1; } or { z = 1; } fence; choose { r = x; } or { r = z; } }",
         "shared x, y; thread p { local r; choose { x = 1; r = y; } or { atomic { r = y; } x = 2; r = y; } }
          thread q { local r; choose { atomic { y = 1; } r = x; } or { fence; y = 2; fence; r = x; } }",
+        // One step alone is enabled, and looks at memory: somebody else has to come before.
+        "shared x, y, z; thread p { local r; x = 1; r = y; }
+         thread q { local r, s; y = 1; fence; choose { assume s == 1; } or { r = z; } assume r == 1; r = x; }
+         thread t { await y == 1; z = 1; }",
     ] {
         let program = wtl::parse(text).program.expect("it parses");
         let instance = program.instance().expect("an instance");

@@ -201,7 +201,7 @@ impl<'a> Check<'a> {
                         return Ok(Outcome::Holds(Proof::Views(proof)));
                     }
                     plain = false;
-                    budget = (budget * 4).max(80);
+                    budget = budget.saturating_mul(4).max(80);
                     started = effort.cubes;
                 }
                 Finding::GaveUp => {
@@ -228,7 +228,7 @@ impl<'a> Check<'a> {
                         }
                     }
                     plain = !plain;
-                    budget = (budget * 4).max(80);
+                    budget = budget.saturating_mul(4).max(80);
                     started = effort.cubes;
                 }
                 Finding::Stopped => return Ok(Outcome::Undecided("out of budget".into())),

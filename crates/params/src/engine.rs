@@ -191,6 +191,10 @@ fn decide(
     // What was done, for whoever runs beside it; cubes held may well become fewer.
     let polls = Cell::new(0u64);
     let look = || -> Result<(), Stop> {
+        // Who was told once to stop begins nothing anew.
+        if let Some(stop) = stopped.get() {
+            return Err(stop);
+        }
         let due = 1 + work::so_far().wrapping_sub(begun) / POLL;
         while polls.get() < due {
             polls.set(polls.get() + 1);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use wattle_auditor::translation::{Translation, validate};
 use wattle_auditor::{AuditError, Solvers};
 use wattle_evidence::control::Control;
+use wattle_evidence::related::Held;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{ArraySystem, FenceKind, Formula, Term, Transition, Value};
 use wattle_model::{Count, Program};
@@ -309,6 +310,47 @@ fn who_may_be_stuck_after_a_store_is_not_forgotten() {
         matches!(wrong, Err(AuditError::Translation(_))),
         "{wrong:?}"
     );
+}
+
+/// What is said of the values that variables have holds at the start, too.
+#[test]
+fn a_start_that_is_not_foreseen_is_noticed() {
+    for text in [
+        "shared x: 0..3 = any; thread t[*] { local r: 0..3; r = x; x = r; here: skip; } never t[i]@here && x == 4;",
+        "shared x: 0..3; thread t[*] { local r: 0..3 = any; r = x; x = r; here: skip; } never t[i]@here && x == 4;",
+    ] {
+        let program = wattle_syntax::wtl::parse(text).program.expect("a program");
+        let lowered = lower(&program, Some(0)).expect("a system");
+        let right = validated(&program, Some(0), &lowered);
+        assert!(right.is_ok(), "{right:?}");
+        let mut relation = lowered.relation().clone();
+        let held = relation.regions.iter_mut().chain(&mut relation.registers);
+        let mut fewer = 0;
+        for held in held.flatten() {
+            match held {
+                Held::Few { values, .. } => fewer += usize::from(values.pop().is_some()),
+                Held::Number { bounds, .. } => {
+                    *bounds = (Some(0), Some(2));
+                    fewer += 1;
+                }
+                Held::Thread { .. } | Held::Counter { .. } => {}
+            }
+        }
+        assert!(fewer > 0, "{relation:?}");
+        let translation = Translation {
+            program: &program,
+            property: Some(0),
+            system: &lowered.system,
+            relation: &relation,
+            assumptions: &[],
+        };
+        let wrong = validate(&Solvers::own(), &translation, &Control::unlimited());
+        let wrong = format!("{:?}", wrong.map(|a| a.checked));
+        assert!(
+            wrong.contains("a start with a value not foreseen"),
+            "{wrong}"
+        );
+    }
 }
 
 /// Elements of an array are told apart, and several stores at once, some of which change nothing.

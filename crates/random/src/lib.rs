@@ -28,7 +28,7 @@ pub use mutate::mutate;
 pub use program::{Loops, Shape, program};
 pub use rng::Rng;
 pub use shrink::shrink;
-pub use source::{Profile, Source, source};
+pub use source::{Profile, Source, filter_locks, source};
 pub use suites::{rows, suite};
 pub use trial::{setting, trial};
 pub use wild::wild;

@@ -39,8 +39,17 @@ fn texts_parse_and_use_everything() {
 }
 
 #[test]
+fn relatives_of_a_lock_parse() {
+    for seed in 0..2_000 {
+        let text = source(seed, Profile::Levels).text;
+        let parsed = parse(Language::Wtl, &text);
+        assert!(parsed.program.is_some(), "{:?}\n{text}", parsed.diagnostics);
+    }
+}
+
+#[test]
 fn a_seed_is_a_text() {
-    for profile in Profile::ALL {
+    for profile in Profile::ALL.into_iter().chain([Profile::Levels]) {
         assert_eq!(source(7, profile), source(7, profile));
         assert_ne!(source(7, profile).text, source(8, profile).text);
     }

@@ -199,8 +199,17 @@ pub fn small_worlds_again(
         question: kept.question,
         deadlock: false,
     };
+    confirmed(&task, &kept.evidence, control)
+}
+
+/// The same of a proof that was just made and not confirmed yet.
+pub fn confirmed(
+    task: &OpenTask<'_>,
+    certificate: &Certificate,
+    control: &Control<'_>,
+) -> Result<(), String> {
     let limits = (small_worlds::THREADS, small_worlds::STATES);
-    let n = match sample(&task, Some(&kept.evidence), limits, control) {
+    let n = match sample(task, Some(certificate), limits, control) {
         Sampled::Fine(_) => return Ok(()),
         Sampled::Outside(what) => return Err(what),
         Sampled::Ran(n, _) => n,

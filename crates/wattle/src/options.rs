@@ -55,6 +55,8 @@ pub struct Options {
     pub extrapolate: Option<wattle_extrapolate::Method>,
     /// Whether proofs are re-checked.
     pub audit: AuditPolicy,
+    /// Whether small instances are run before a proof for any number of threads is told.
+    pub confirm: bool,
     /// Take for granted that no number wraps around, where that was not proved.
     pub assume_no_wrap: bool,
     /// Ask SC about every violation of a relaxed model.
@@ -84,6 +86,7 @@ impl Default for Options {
             buffers: Vec::new(),
             extrapolate: None,
             audit: AuditPolicy::Always,
+            confirm: true,
             assume_no_wrap: false,
             explain: true,
         }

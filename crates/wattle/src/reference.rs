@@ -1,7 +1,8 @@
 //! The reference machine explored breadth-first, with nothing clever: the slowest engine and the
 //! easiest to believe. Others are compared with it; `--engine reference` asks it.
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 use wattle_evidence::certificate::Coded;
 use wattle_evidence::{
     Answer, Certificate, ClosedStates, Control, End, Engine, Limits, Progress, Reason, Refusal,
@@ -15,7 +16,8 @@ pub struct Reference;
 
 /// Longer buffers are not followed; the answer then says so.
 const MAX_BUFFER: u32 = 64;
-const POLL: usize = 1 << 10;
+/// States between two looks at the clock, about two milliseconds.
+const POLL: usize = 1 << 7;
 
 impl Engine for Reference {
     fn name(&self) -> &'static str {
@@ -38,8 +40,7 @@ impl Engine for Reference {
 }
 
 struct Exploration<L: Coded> {
-    states: Vec<State<L::Buffer<Exact>>>,
-    index: FxHashMap<State<L::Buffer<Exact>>, usize>,
+    states: IndexSet<State<L::Buffer<Exact>>, FxBuildHasher>,
     parent: Vec<Option<(usize, Event)>>,
     /// For initial states.
     start: Vec<Option<Start>>,
@@ -59,8 +60,7 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
         Err(r) => return refused(r),
     };
     let mut x = Exploration::<L> {
-        states: Vec::new(),
-        index: FxHashMap::default(),
+        states: IndexSet::default(),
         parent: Vec::new(),
         start: Vec::new(),
     };
@@ -71,7 +71,7 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
     let mut edges = deadlock::Edges::default();
     let mut cut = None;
     let mut next = 0;
-    while next < x.states.len() {
+    while let Some(state) = x.states.get_index(next) {
         let effort = x.effort(next);
         if next.is_multiple_of(POLL)
             && let Err(stop) = control.poll("reference", effort)
@@ -80,11 +80,10 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
             let reason = Reason::Stopped { stop, stage };
             return Answer::Undecided { reason, effort };
         }
-        let state = x.states[next].clone();
-        let visible = machine.inside_atomic(&state).is_none();
+        let visible = machine.inside_atomic(state).is_none();
         if visible && let Some(question) = task.question() {
-            let looks = !question.only_final || machine.is_final(&state);
-            match looks.then(|| evaluate(&state, &question.target)) {
+            let looks = !question.only_final || machine.is_final(state);
+            match looks.then(|| evaluate(state, &question.target)) {
                 None | Some(Ok(0)) => {}
                 Some(Ok(_)) => {
                     let trace = x.trace(task, next, None, End::Target);
@@ -96,10 +95,10 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
                 }
             }
         }
-        let mut targets = Vec::new();
-        let mut progress = deadlock::is_discarded(task.instance, &state);
-        for event in machine.events(&state) {
-            match machine.apply(&state, &event) {
+        let mut after = Vec::new();
+        let mut progress = deadlock::is_discarded(task.instance, state);
+        for event in machine.events(state) {
+            match machine.apply(state, &event) {
                 Outcome::Full(_) => {}
                 Outcome::Fault(fault) if fault.kind == FaultKind::MachineOverflow => {
                     let thread = task.instance.thread(fault.thread);
@@ -113,19 +112,23 @@ fn explore<L: Coded>(task: &Task<'_>, control: &Control<'_>) -> Answer {
                     let trace = x.trace(task, next, Some(event), End::Fault(fault));
                     return Answer::Reached { trace, effort };
                 }
-                Outcome::Next(after) => {
+                Outcome::Next(state) => {
                     let t = event.thread();
-                    if L::entries::<Exact>(&after.buffers[t.index()]).len() > MAX_BUFFER as usize {
+                    if L::entries::<Exact>(&state.buffers[t.index()]).len() > MAX_BUFFER as usize {
                         cut.get_or_insert(t);
                         continue;
                     }
-                    targets.push(x.add(after, Some((next, event)), None) as u64);
                     progress |= deadlock::is_progress(task.instance, L::MODEL, &event);
+                    after.push((state, event));
                 }
             }
         }
+        let unfinished = visible && !machine.is_final(state);
+        let targets = after.into_iter();
+        let targets: Vec<u64> = targets
+            .map(|(state, event)| x.add(state, Some((next, event)), None) as u64)
+            .collect();
         if task.deadlock {
-            let unfinished = visible && !machine.is_final(&state);
             edges.add(next as u64, &targets, progress, unfinished);
         }
         next += 1;
@@ -158,14 +161,11 @@ impl<L: Coded> Exploration<L> {
         parent: Option<(usize, Event)>,
         start: Option<Start>,
     ) -> usize {
-        if let Some(&i) = self.index.get(&state) {
-            return i;
+        let (i, is_new) = self.states.insert_full(state);
+        if is_new {
+            self.parent.push(parent);
+            self.start.push(start);
         }
-        let i = self.states.len();
-        self.index.insert(state.clone(), i);
-        self.states.push(state);
-        self.parent.push(parent);
-        self.start.push(start);
         i
     }
 

@@ -7,96 +7,9 @@ use wattle_auditor::{Solvers, audit_open, levels};
 use wattle_evidence::certificate::levels::{Against, Holds, Levels};
 use wattle_evidence::{AnyNumber, Certificate, Control, OpenTask, Proof, Task, Verdict};
 use wattle_model::{Counts, LocationId, Program};
-use wattle_random::Rng;
+use wattle_random::{Profile, filter_locks, source};
 
 const MODELS: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
-
-/// A filter lock as it is known: levels are numbers from 1 on.
-const NUMBERS: [&str; 11] = [
-    "level[p], victim[p]: p = none",
-    "l: int",
-    "l = 1;",
-    "while l < count(p) {",
-    "level[self] = l; fence store;",
-    "victim[l] = self;",
-    "fence;",
-    "level[q] < l",
-    "victim[l] != self",
-    "l = l + 1; }",
-    "level[self] = 0;",
-];
-
-/// The same with a level more, and levels that are numbered like threads.
-const THREADS: [&str; 11] = [
-    "level[p]: p = none, victim[p]: p = none",
-    "l: p",
-    "l = 0;",
-    "loop {",
-    "level[self] = l; fence store;",
-    "victim[l] = self;",
-    "fence;",
-    "level[q] < l",
-    "victim[l] != self",
-    "if l == count(p) - 1 { break; } l = l + 1; }",
-    "level[self] = none;",
-];
-
-fn text(parts: &[&str; 11]) -> String {
-    let [
-        cells,
-        own,
-        first,
-        again,
-        enter,
-        behind,
-        fence,
-        lower,
-        other,
-        next,
-        leave,
-    ] = parts;
-    format!(
-        "shared {cells};
-thread p[*] {{ local q: p, {own}, v: p;
-  loop {{ {first} {again} {enter} {behind} {fence} q = 0;
-    loop {{ if q != self {{ loop {{ if {lower} {{ break; }} if {other} {{ break; }} }} }}
-      if q == count(p) - 1 {{ break; }} q = q + 1; }}
-    {next} cs: skip; {leave} }} }}
-never p[i]@cs && p[j]@cs;\n"
-    )
-}
-
-fn parts(random: &mut Rng) -> [&'static str; 11] {
-    let mut parts = [NUMBERS, THREADS][random.below(2)];
-    for _ in 0..random.below(4) {
-        let (at, with) = [
-            (2, "l = 0;"),
-            (3, "while l < count(p) - 1 {"),
-            (3, "while l <= 1 {"),
-            (4, "level[self] = l;"),
-            (4, "level[self] = l; fence;"),
-            (5, "v = swap(victim[l], self);"),
-            (5, "victim[self] = l;"),
-            (5, ""),
-            (6, ""),
-            (6, "fence store;"),
-            (7, "level[q] <= l"),
-            (7, "level[q] == l"),
-            (7, "level[q] < l && q < self"),
-            (8, "victim[l] == q"),
-            (8, "victim[l] == self"),
-            (8, "v != self"),
-            (
-                9,
-                "if l == count(p) - 1 { break; } if self == 1 { break; } l = l + 1; }",
-            ),
-            (10, ""),
-            (10, "level[self] = 0; victim[0] = none;"),
-        ][random.below(19)];
-        parts[at] = with;
-    }
-    parts
-}
 
 fn program(text: &str) -> Program {
     let program = wattle_syntax::wtl::parse(text).program;
@@ -160,10 +73,9 @@ fn broken(program: &Program, model: MemoryModel) -> bool {
 fn what_is_proved_is_so() {
     let (mut right, mut wrong) = (0, 0);
     for seed in 0..24 {
-        let mut random = Rng::new(seed);
-        let text = text(&parts(&mut random));
+        let text = source(seed, Profile::Levels).text;
         let program = program(&text);
-        let model = MODELS[random.below(3)];
+        let model = MODELS[seed as usize % 3];
         match proved(&program, model, &text) {
             Some(_) => {
                 assert!(!broken(&program, model), "{model}\n{text}");
@@ -178,10 +90,10 @@ fn what_is_proved_is_so() {
 /// Every state of three threads looks, from any two of them and any level, like something in the set: its first ones here.
 #[test]
 fn states_are_stood_for() {
-    for (model, lock) in MODELS.into_iter().zip([NUMBERS, THREADS, NUMBERS]) {
-        let text = text(&lock);
-        let program = program(&text);
-        let certificate = proved(&program, model, &text).expect("it is right");
+    let [numbers, threads] = filter_locks();
+    for (model, text) in MODELS.into_iter().zip([&numbers, &threads, &numbers]) {
+        let program = program(text);
+        let certificate = proved(&program, model, text).expect("it is right");
         let instance = |n| program.instantiate(&Counts([("p".to_string(), n)].into()));
         let instances = [1, 2, 3].map(|n| instance(n).expect("an instance"));
         let control = Control::unlimited();
@@ -201,7 +113,7 @@ fn states_are_stood_for() {
 
 #[test]
 fn forged_certificates_are_refused() {
-    let texts = [text(&NUMBERS), text(&THREADS)];
+    let texts = filter_locks();
     let own = Solvers::own();
     let control = Control::unlimited();
     for lock in &texts {

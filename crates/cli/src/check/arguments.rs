@@ -206,6 +206,7 @@ impl Arguments {
                 true => AuditPolicy::Never,
                 false => AuditPolicy::Always,
             },
+            confirm: true,
             assume_no_wrap: !self.assume.is_empty(),
             // A page and a form for machines have the reason whatever the terminal shows.
             explain: !self.is_silent()

@@ -14,7 +14,9 @@ use wattle::fences::{FenceOptions, fences};
 use wattle::{Language, MemoryModel, Options, Run, Verdict, check, plan};
 use wattle_auditor::{AuditError, audit_robustness};
 use wattle_auditor::{Solvers, audit_crowd, audit_with};
-use wattle_evidence::{Answer, Certificate, Control, Pace, Progress, Reason, Stop, Task};
+use wattle_evidence::{
+    Answer, AnyNumber, Certificate, Control, OpenTask, Pace, Progress, Reason, Stop, Task,
+};
 use wattle_model::Program;
 use wattle_repair::Outcome;
 
@@ -127,6 +129,21 @@ fn system() -> String {
     text
 }
 
+/// Any number of threads, one of which a cell names: many guesses, none of which does.
+const NAMED: &str = "shared y: p = none, z: 0..1;
+thread p[1] {
+    local c: p;
+    y = self; y = self; c = 0;
+    3: choose { assume 1; goto 3; } or { assume c == count(p) - 1; } or { assume c != count(p) - 1; goto 5; }
+    stop;
+    5: skip;
+}
+thread q[*] { local r: p, s: p; y = r; s = any; r = y; z = 1; l4: skip; }
+always for p[i], q[j]: !(q[j]@l4 && y != none);
+";
+
+const OPEN: [&str; 2] = [FAMILY, NAMED];
+
 const AWKWARD: [&str; 4] = [STATES, BUFFERS, REGISTERS, INTEGERS];
 
 fn program(text: &str) -> Program {
@@ -217,6 +234,60 @@ fn every_engine_stops_when_it_is_told() {
         // Who takes no instance is for any number of threads.
         assert_eq!(stopped > 0, accepted, "{name}");
         assert!(accepted || entry.is_open(), "{name}");
+    }
+}
+
+/// A budget of work that is used up is said at polls only.
+struct Spent(Patience);
+
+impl Pace for Spent {
+    fn tick(&self, _: &'static str, _: Progress) -> Result<(), Stop> {
+        match self.0.look() {
+            true => Err(Stop::Budget),
+            false => Ok(()),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// Whoever has used up what it may begins nothing anew.
+#[test]
+fn no_engine_goes_on_past_its_budget() {
+    let options = Options::default();
+    for entry in plan::engines(&options) {
+        let name = entry.engine.name();
+        for (text, most) in AWKWARD.iter().chain(&OPEN).flat_map(|t| [(t, 0), (t, 3)]) {
+            let program = program(text);
+            let spent = Spent(Patience::new(most));
+            let control = Control::unlimited().with_pace(&spent);
+            let (model, question, deadlock) = (MemoryModel::Tso, Some(0), false);
+            if let Ok(instance) = program.instance() {
+                let task = Task {
+                    instance: &instance,
+                    model,
+                    question,
+                    deadlock,
+                };
+                if entry.engine.accepts(&task).is_ok() {
+                    entry.engine.run(&task, &control);
+                }
+            } else {
+                let task = OpenTask {
+                    of: AnyNumber::Program(&program),
+                    model,
+                    question,
+                    deadlock,
+                };
+                if entry.engine.accepts_open(&task).is_ok() {
+                    entry.engine.run_open(&task, &control);
+                }
+            }
+            let ignored = spent.0.ignored();
+            assert!(ignored <= ON_THE_WAY_OUT, "{ignored} {name} {most} {text}");
+        }
     }
 }
 

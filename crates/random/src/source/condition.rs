@@ -14,7 +14,7 @@ impl Writer {
             let last = self.one_in(10);
             let kinds: &[&str] = match self.taste.profile {
                 Profile::Families if last => &["finally", "reachable"],
-                Profile::Families => &["never", "never", "always"],
+                Profile::Families | Profile::Levels => &["never", "never", "always"],
                 Profile::Fixed | Profile::Integers => &[
                     "never",
                     "never",

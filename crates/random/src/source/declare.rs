@@ -177,7 +177,7 @@ impl Writer {
         {
             // Without a value it is thread 0.
             let most = match self.taste.profile {
-                Profile::Families => 16,
+                Profile::Families | Profile::Levels => 16,
                 Profile::Fixed | Profile::Integers => 4,
             };
             return match self.one_in(most) {
@@ -237,7 +237,7 @@ impl Writer {
             self.note("let");
         }
         let statements = match self.taste.profile {
-            Profile::Families => 1 + self.rng.below(4),
+            Profile::Families | Profile::Levels => 1 + self.rng.below(4),
             Profile::Fixed | Profile::Integers => 2 + self.rng.below(4),
         };
         for _ in 0..statements {

@@ -9,11 +9,14 @@
 //! really uses is told by [`constructs`](crate::constructs()), which looks at the program and not at
 //! the intention.
 
+mod climbing;
 mod condition;
 mod declare;
 mod statement;
 mod taste;
 mod value;
+
+pub use climbing::filter_locks;
 
 use crate::rng::Rng;
 use std::fmt;
@@ -28,9 +31,12 @@ pub enum Profile {
     Families,
     /// A fixed number of threads; mathematical integers and wide wrap-around types.
     Integers,
+    /// Families that climb levels, for `levels`: relatives of one lock.
+    Levels,
 }
 
 impl Profile {
+    /// Those that use all of the language.
     pub const ALL: [Profile; 3] = [Profile::Fixed, Profile::Families, Profile::Integers];
 
     pub fn name(self) -> &'static str {
@@ -38,11 +44,13 @@ impl Profile {
             Profile::Fixed => "fixed",
             Profile::Families => "families",
             Profile::Integers => "integers",
+            Profile::Levels => "levels",
         }
     }
 
     pub fn named(name: &str) -> Option<Profile> {
-        Profile::ALL.into_iter().find(|p| p.name() == name)
+        let mut all = Profile::ALL.into_iter().chain([Profile::Levels]);
+        all.find(|p| p.name() == name)
     }
 }
 
@@ -62,6 +70,9 @@ pub struct Source {
 
 /// The random program of a seed.
 pub fn source(seed: u64, profile: Profile) -> Source {
+    if profile == Profile::Levels {
+        return climbing::climbing(seed);
+    }
     let mut rng = Rng::new(seed);
     let taste = Taste::draw(&mut rng, profile);
     let mut writer = Writer {

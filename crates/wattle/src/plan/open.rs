@@ -155,7 +155,7 @@ pub fn confirmed(
         | Verdict::Bounded { .. }
         | Verdict::Undecided { .. } => return Ok(outcome),
     };
-    if outcome.judged.unchecked == Some(Unchecked::Off) {
+    if outcome.judged.unchecked == Some(Unchecked::Off) || !options.confirm {
         return Ok(outcome);
     }
     let (engine, certain) = (outcome.engine, certificate.is_some());
