@@ -558,7 +558,9 @@ fn reads(action: &Action<Local, Place>) -> BTreeSet<RegisterId> {
 fn conjuncts(e: &E) -> Vec<&E> {
     match e {
         Expr::Binary(Op2::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
-        e => vec![e],
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Ite(..) => {
+            vec![e]
+        }
     }
 }
 

@@ -403,12 +403,12 @@ fn sums_and_flags_are_printed_in_cubicles_grammar() {
     ];
     for i in instructions {
         for jump in ["jle", "jb", "ja", "jo", "js", "jc"] {
-            let file = s.file("one.asm", &asm(&format!("{i}\n{jump} fin")));
+            let file = s.file("one.asm", asm(&format!("{i}\n{jump} fin")));
             let shown = run(&["show", &file, "--as", "cubicle"]);
             assert_eq!(shown.code, 0, "{i}, {jump}: {}", shown.err);
             read_as_cubicle_does(&shown.out);
         }
-        let file = s.file("one.asm", &asm(&format!("{i}\njp fin")));
+        let file = s.file("one.asm", asm(&format!("{i}\njp fin")));
         let shown = run(&["show", &file, "--as", "cubicle"]);
         let reason = shown.err.contains("no parity");
         let flags = i.starts_with("not");
@@ -468,7 +468,7 @@ fn counted_sums_are_what_they_are() {
     };
     // 1 + 2 is 3, 2 - 3 is -1, 3 - 1 is 2.
     for (wanted, code) in [(2, 1), (4, 0)] {
-        let file = s.file("sums.asm", &asm(wanted));
+        let file = s.file("sums.asm", asm(wanted));
         let shown = run(&["show", &file, "--as", "cubicle"]);
         assert_eq!(shown.code, 0, "{}", shown.err);
         read_as_cubicle_does(&shown.out);
