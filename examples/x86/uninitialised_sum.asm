@@ -17,9 +17,11 @@ end init_code
 begin thread_code
         mov eax, [Word]
         add eax, ecx
-        cmp eax, 1000
+        cmp eax, 100
         jne done
-        cmp ecx, 123456
+        mov ebx, [Word]
+        sub ebx, ecx
+        cmp ebx, 0
         je both
 done:   jmp done
 both:   jmp both

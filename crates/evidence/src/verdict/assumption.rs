@@ -1,8 +1,7 @@
-//! What proofs take for granted.
+//! What proofs take for granted and did not show.
 
 use super::{Judged, Verdict};
 
-/// Something a proof takes for granted and did not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assumption {
     /// The numbers in these variables, as the user named them, do not wrap around.
