@@ -72,7 +72,7 @@ fn refused(why: &str) -> AuditError {
 
 /// What the two threads are to the level, and who stays behind there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Look {
+pub struct Situation {
     /// The level is the first, the last.
     pub ends: [bool; 2],
     pub threads: [(LocationId, Against); 2],
@@ -136,7 +136,7 @@ impl Done {
 }
 
 /// Whether so few pass all levels.
-pub fn judge(c: &Levels, done: &Done, looks: &BTreeSet<Look>) -> Result<(), AuditError> {
+pub fn judge(c: &Levels, done: &Done, looks: &BTreeSet<Situation>) -> Result<(), AuditError> {
     let wrong = |why: &str| Err(AuditError::Other(why.into()));
     let reached = |t: &(LocationId, Against)| c.reached.contains(t);
     let passed = |t: &(LocationId, Against)| c.passed.contains(t);
@@ -186,7 +186,7 @@ pub fn looks(
     program: &Program,
     certificate: &Levels,
     control: &Control<'_>,
-) -> Result<(BTreeSet<Look>, u64), AuditError> {
+) -> Result<(BTreeSet<Situation>, u64), AuditError> {
     match certificate.model {
         MemoryModel::Sc => all_looks::<Sc>(program, certificate, control),
         MemoryModel::Tso => all_looks::<Tso>(program, certificate, control),
@@ -198,7 +198,7 @@ fn all_looks<L: Layout>(
     program: &Program,
     certificate: &Levels,
     control: &Control<'_>,
-) -> Result<(BTreeSet<Look>, u64), AuditError> {
+) -> Result<(BTreeSet<Situation>, u64), AuditError> {
     let (mut all, mut checked) = (BTreeSet::new(), 0);
     for shape in Shape::all() {
         let closed = Closed::<L>::of(program, certificate, &shape, checked, control)?;
@@ -426,7 +426,7 @@ impl<'a, L: Layout> Closed<'a, L> {
         state
     }
 
-    fn look(&self, state: &State<Pending<L>>) -> Option<Look> {
+    fn look(&self, state: &State<Pending<L>>) -> Option<Situation> {
         let c = self.certificate;
         let [first, second] = &state.threads[..] else {
             return None;
@@ -468,7 +468,7 @@ impl<'a, L: Layout> Closed<'a, L> {
         let pending = |t: &Kept<Pending<L>>| t.pending.newest_of(cell).is_some();
         let (ends, threads) = (self.shape.ends, [own(first), own(second)]);
         let pending = [pending(first), pending(second)];
-        Some(Look {
+        Some(Situation {
             ends,
             threads,
             pending,

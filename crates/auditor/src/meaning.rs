@@ -8,7 +8,7 @@
 
 use super::views::Looks;
 use super::{AuditError, model_of};
-use wattle_evidence::certificate::cubes::{Cube, Number, OTHER, Place, Relation, Value};
+use wattle_evidence::certificate::cubes::{CellOf, Cube, Number, OTHER, Relation, Value};
 use wattle_evidence::certificate::{Certificate, Cubes};
 use wattle_evidence::related::Met;
 use wattle_memory::MemoryModel;
@@ -74,7 +74,7 @@ impl<'a> Meaning<'a> {
                     return None;
                 }
                 let at = certificate.cubes.iter().position(|cube| {
-                    let mut told = Told {
+                    let mut told = Named {
                         system,
                         constants: *constants,
                         cube,
@@ -91,7 +91,7 @@ impl<'a> Meaning<'a> {
 }
 
 /// A cube with threads for some of its names.
-struct Told<'t> {
+struct Named<'t> {
     system: &'t ArraySystem,
     constants: u16,
     cube: &'t Cube,
@@ -99,7 +99,7 @@ struct Told<'t> {
     threads: Vec<u8>,
 }
 
-impl Told<'_> {
+impl Named<'_> {
     /// Whether the cube certainly describes the state, for some choice of the remaining threads.
     fn described(&mut self) -> bool {
         let own = |p: &wattle_evidence::certificate::cubes::ReadPart| p.own;
@@ -191,7 +191,7 @@ impl Told<'_> {
         })
     }
 
-    fn place<'v>(&'v self, value: &'v Value) -> Option<&'v Place> {
+    fn place<'v>(&'v self, value: &'v Value) -> Option<&'v CellOf> {
         match value {
             Value::Cell(place) => Some(place),
             Value::Read(e, p) => {
@@ -202,7 +202,7 @@ impl Told<'_> {
         }
     }
 
-    fn at(&self, place: &Place) -> Option<i64> {
+    fn at(&self, place: &CellOf) -> Option<i64> {
         // No cell has more.
         let mut of = [0; 3];
         for (slot, i) in of.iter_mut().zip(&place.of) {

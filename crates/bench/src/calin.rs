@@ -4,7 +4,7 @@
 //! orders of magnitude. Of its graphs only what the text says in numbers is here. Programs come from the
 //! suites (`trencher` and `trencher/reach`) and from `wattle gen`; ours are milliseconds of processor time.
 
-use crate::cbmc::{self, Told};
+use crate::cbmc::{self, CbmcAnswer};
 use crate::sink::Sink;
 use crate::tso::{LIMIT, fence_count, milliseconds, program, robust, timed, verdict};
 use serde_json::{Value, json};
@@ -276,10 +276,10 @@ fn against_cbmc(name: &str, program: &Program, out: &mut Sink<'_>) {
         return;
     };
     let (theirs, unrolled) = match cbmc::ask(&instance) {
-        Told::Fails(n, took) => (milliseconds(took), n.to_string()),
-        Told::Passes(n) => ("nothing found".into(), n.to_string()),
-        Told::TooLong(n) => ("more than 60,000".into(), n.to_string()),
-        Told::Not => ("not written in C".into(), "-".into()),
+        CbmcAnswer::Fails(n, took) => (milliseconds(took), n.to_string()),
+        CbmcAnswer::Passes(n) => ("nothing found".into(), n.to_string()),
+        CbmcAnswer::TooLong(n) => ("more than 60,000".into(), n.to_string()),
+        CbmcAnswer::Not => ("not written in C".into(), "-".into()),
     };
     out.row(
         &format!(

@@ -24,7 +24,7 @@ pub fn version() -> Option<String> {
 }
 
 /// What CBMC says of the first property under TSO.
-pub enum Told {
+pub enum CbmcAnswer {
     /// It fails with so many iterations; how long all questions took.
     Fails(u32, Duration),
     /// It does not, with so many.
@@ -34,22 +34,22 @@ pub enum Told {
     Not,
 }
 
-pub fn ask(instance: &Instance) -> Told {
+pub fn ask(instance: &Instance) -> CbmcAnswer {
     let Some(text) = text(instance) else {
-        return Told::Not;
+        return CbmcAnswer::Not;
     };
     let path = std::env::temp_dir().join(format!("wattle-bench-{}.c", std::process::id()));
     if std::fs::write(&path, text).is_err() {
-        return Told::Not;
+        return CbmcAnswer::Not;
     }
     let begin = Instant::now();
-    let mut told = Told::Passes(UNWOUND);
+    let mut told = CbmcAnswer::Passes(UNWOUND);
     for n in 1..=UNWOUND {
         match one(&path, n) {
             Some(false) => continue,
-            Some(true) => told = Told::Fails(n, begin.elapsed()),
-            None if begin.elapsed() >= PATIENCE => told = Told::TooLong(n),
-            None => told = Told::Not,
+            Some(true) => told = CbmcAnswer::Fails(n, begin.elapsed()),
+            None if begin.elapsed() >= PATIENCE => told = CbmcAnswer::TooLong(n),
+            None => told = CbmcAnswer::Not,
         }
         break;
     }

@@ -1,7 +1,7 @@
 //! A program, step by step and by hand: what can happen next, what it does to buffers and memory.
 //!
 //! A [`Walk`] is a program under a memory model with a way through it; a way is a list of choices among
-//! what the reference machine offers. [`View`] is everything there is to see at its end, for a person
+//! what the reference machine offers. [`Scene`] is everything there is to see at its end, for a person
 //! ([`terminal`]) or a page ([`server`]). [`page::of_run`] is one file with the whole of a run in it.
 
 #![deny(
@@ -15,5 +15,5 @@ pub mod terminal;
 pub mod view;
 pub mod walk;
 
-pub use view::View;
+pub use view::Scene;
 pub use walk::{Subject, Walk, Way};

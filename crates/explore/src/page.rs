@@ -1,7 +1,7 @@
 //! The page: the same for walking by hand, with the server behind it, and for a run in a file, with all
 //! its states in the page. Nothing is fetched from anywhere else.
 
-use crate::view::View;
+use crate::view::Scene;
 use crate::walk::{Subject, Way};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub fn live(subject: &Subject<'_>, begin: &Way) -> String {
 /// One file with every state of a run, and buttons to step through it. `ends` is said at its end, beside what every
 /// run says.
 pub fn of_run(subject: &Subject<'_>, way: &Way, ends: &[String]) -> Result<String, String> {
-    let mut views: Vec<View> = Vec::new();
+    let mut views: Vec<Scene> = Vec::new();
     for n in 0..=way.choices.len() {
         let part = Way {
             start: way.start,

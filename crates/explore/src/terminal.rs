@@ -1,6 +1,6 @@
 //! Walking in a terminal: a state is printed, a line is read.
 
-use crate::view::View;
+use crate::view::Scene;
 use crate::walk::{Subject, Way};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
@@ -130,7 +130,7 @@ fn keep(subject: &Subject<'_>, way: &Way, path: Option<&str>) -> String {
 }
 
 /// The state and what can happen, as text.
-fn shown(subject: &Subject<'_>, view: &View) -> String {
+fn shown(subject: &Subject<'_>, view: &Scene) -> String {
     let mut out = String::new();
     if let Some(last) = view.history.last() {
         let name = &view.threads[last.thread].name;
@@ -194,7 +194,7 @@ fn line(n: u32) -> String {
 }
 
 /// The lines of the source, with the threads that stand at them.
-fn source(subject: &Subject<'_>, view: &View) -> String {
+fn source(subject: &Subject<'_>, view: &Scene) -> String {
     let mut out = String::new();
     for (n, text) in (1u32..).zip(subject.text.lines()) {
         let here = view.threads.iter().filter(|t| !t.ended && t.line == n);

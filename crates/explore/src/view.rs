@@ -9,7 +9,7 @@ use wattle_report::words;
 
 /// A state, how it came about and what can follow.
 #[derive(Clone, Debug, Serialize)]
-pub struct View {
+pub struct Scene {
     pub way: Way,
     pub threads: Vec<ThreadView>,
     pub memory: Vec<CellView>,
@@ -74,7 +74,7 @@ pub struct OvertakingView {
 
 impl Subject<'_> {
     /// What there is to see after a walk.
-    pub fn view(&self, walk: &Walk) -> View {
+    pub fn view(&self, walk: &Walk) -> Scene {
         let last = walk.states.len() - 1;
         let state = &walk.states[last];
         let history = walk.events.iter().enumerate().map(|(i, event)| {
@@ -89,7 +89,7 @@ impl Subject<'_> {
             later: o.later,
             fence: why::line(self.instance, o),
         };
-        View {
+        Scene {
             way: walk.way.clone(),
             threads: (0..self.instance.threads.len())
                 .map(|t| self.thread(t, state))

@@ -18,7 +18,7 @@ use crate::boolean::{Built, Program};
 use crate::check::Checked;
 use crate::known::Memory;
 use crate::lift::Mix;
-use crate::relaxed::Plan;
+use crate::relaxed::Way;
 use crate::sc::relaxed;
 use crate::step::{Parts, Step};
 use wattle_evidence::{Answer, Control, Engine, Progress, Reason, Refusal, Task};
@@ -265,7 +265,7 @@ impl<'w> Work<'w> {
             MemoryModel::Sc => Method::None,
             MemoryModel::Tso | MemoryModel::Pso => self.engine.method,
         };
-        let plan = Plan {
+        let plan = Way {
             method,
             mix: Mix::OneThread,
             without_buffered: false,

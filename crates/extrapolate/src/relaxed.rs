@@ -44,7 +44,7 @@ impl Length {
 /// What is tried, and stays so when buffers become longer: an extrapolation that fails with short
 /// buffers fails with longer ones.
 struct Lifting {
-    plans: Vec<Plan>,
+    plans: Vec<Way>,
     /// Predicates that paths needed beside the extrapolated ones.
     extra: Vec<Formula>,
 }
@@ -167,7 +167,7 @@ impl Work<'_> {
                 break;
             }
             self.strengthen(sc, &system(), proof, &lifting.extra[before..])?;
-            let plan = |method| Plan {
+            let plan = |method| Way {
                 method,
                 mix: Mix::AllThreads,
                 without_buffered: false,
@@ -206,8 +206,8 @@ impl Work<'_> {
     }
 
     /// What to try, in this order.
-    fn plans(&self, size: usize) -> Vec<Plan> {
-        let plan = |method, mix, without_buffered| Plan {
+    fn plans(&self, size: usize) -> Vec<Way> {
+        let plan = |method, mix, without_buffered| Way {
             method,
             mix,
             without_buffered,
@@ -216,7 +216,7 @@ impl Work<'_> {
         let (one, all) = (Mix::OneThread, Mix::AllThreads);
         let mut plans = Vec::new();
         if self.engine.method == Method::None {
-            plans.extend((size..=self.engine.cube_size).map(|size| Plan {
+            plans.extend((size..=self.engine.cube_size).map(|size| Way {
                 size,
                 ..plan(Method::None, one, false)
             }));
@@ -235,7 +235,7 @@ impl Work<'_> {
 
 /// One way to extrapolate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Way {
     pub method: Method,
     pub mix: Mix,
     /// Leave out cubes over buffered values (§6.3).
@@ -244,7 +244,7 @@ pub(crate) struct Plan {
     pub size: usize,
 }
 
-impl Plan {
+impl Way {
     pub fn vocabulary(
         &self,
         system: &System<'_>,

@@ -92,7 +92,7 @@ pub struct Broken {
 }
 
 /// Why exploring ended.
-pub enum Ended {
+pub enum Finished {
     /// Everything was seen, and no component breaks the demand.
     Closed,
     Broken(Broken),
@@ -249,7 +249,7 @@ impl<'m, 'i> Graph<'m, 'i> {
     }
 
     /// Makes the arcs of a node: all, or those that are enough.
-    fn expand(&mut self, node: u32, all: bool) -> Result<(), Ended> {
+    fn expand(&mut self, node: u32, all: bool) -> Result<(), Finished> {
         let (state, q) = (self.state(node).to_vec(), self.obligations(node));
         self.make_room();
         let from = self.arcs.len() as u32;
@@ -261,10 +261,10 @@ impl<'m, 'i> Graph<'m, 'i> {
         for (i, atom) in self.atoms.iter().enumerate() {
             match self.machine.value(atom, &state) {
                 Ok(v) => truth |= u64::from(v != 0) << i,
-                Err(flaw) => return Err(Ended::NoValue(*flaw)),
+                Err(flaw) => return Err(Finished::NoValue(*flaw)),
             }
         }
-        self.moves.expand(&state, false).map_err(Ended::Found)?;
+        self.moves.expand(&state, false).map_err(Finished::Found)?;
         let found = std::mem::take(&mut self.moves.found.states);
         let list = std::mem::take(&mut self.moves.found.list);
         let able = Label {
@@ -331,7 +331,7 @@ impl<'m, 'i> Graph<'m, 'i> {
     }
 
     /// Puts the initial nodes in.
-    pub fn begin(&mut self) -> Result<(), Ended> {
+    pub fn begin(&mut self) -> Result<(), Finished> {
         let starts = reference::starts(self.machine.instance).unwrap_or_default();
         let mut state = vec![0; self.machine.words];
         for start in &starts {
@@ -339,7 +339,7 @@ impl<'m, 'i> Graph<'m, 'i> {
             let begun = self
                 .machine
                 .begin(start, &mut state, &mut notes, &mut First::default());
-            begun.map_err(Ended::Found)?;
+            begun.map_err(Finished::Found)?;
             let q = self.initial_state;
             let node = self.node(&state, q);
             if !self.roots.contains(&node) {
@@ -350,13 +350,15 @@ impl<'m, 'i> Graph<'m, 'i> {
     }
 
     /// Explores breadth first until so many nodes are expanded, or all.
-    pub fn widely(&mut self, most: u32, control: &Control<'_>) -> Result<(), Ended> {
+    pub fn widely(&mut self, most: u32, control: &Control<'_>) -> Result<(), Finished> {
         self.begin()?;
         let mut next = 0;
         while next < most && (next as usize) < self.store.len() {
             if u64::from(next).is_multiple_of(POLL) {
                 let progress = self.progress();
-                control.poll("liveness", progress).map_err(Ended::Stopped)?;
+                control
+                    .poll("liveness", progress)
+                    .map_err(Finished::Stopped)?;
             }
             self.expand(next, true)?;
             next += 1;
@@ -366,11 +368,11 @@ impl<'m, 'i> Graph<'m, 'i> {
     }
 
     /// Explores until everything is seen or a component breaks the demand.
-    pub fn run(&mut self, control: &Control<'_>) -> Ended {
+    pub fn run(&mut self, control: &Control<'_>) -> Finished {
         let explored = self
             .begin()
             .and_then(|()| Search::default().run(self, control));
-        explored.err().unwrap_or(Ended::Closed)
+        explored.err().unwrap_or(Finished::Closed)
     }
 }
 
@@ -392,7 +394,7 @@ struct Search {
 }
 
 impl Search {
-    fn run(&mut self, graph: &mut Graph<'_, '_>, control: &Control<'_>) -> Result<(), Ended> {
+    fn run(&mut self, graph: &mut Graph<'_, '_>, control: &Control<'_>) -> Result<(), Finished> {
         self.look = FIRST_LOOK;
         for root in graph.roots.clone() {
             if self.is_new(root) {
@@ -428,14 +430,16 @@ impl Search {
         node: u32,
         came: u32,
         control: &Control<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Finished> {
         self.work += 1;
         if self.work.is_multiple_of(POLL) {
             let progress = graph.progress();
-            control.poll("liveness", progress).map_err(Ended::Stopped)?;
+            control
+                .poll("liveness", progress)
+                .map_err(Finished::Stopped)?;
         }
         if graph.store.is_full() || graph.arcs.len() >= (UNSEEN >> 1) as usize {
-            return Err(Ended::TooMany);
+            return Err(Finished::TooMany);
         }
         graph.expand(node, false)?;
         graph.make_room();
@@ -460,7 +464,7 @@ impl Search {
     }
 
     /// An arc to an open node: everything entered since is one component with it.
-    fn merge(&mut self, graph: &mut Graph<'_, '_>, arc: Arc) -> Result<(), Ended> {
+    fn merge(&mut self, graph: &mut Graph<'_, '_>, arc: Arc) -> Result<(), Finished> {
         let since = self.entered[arc.target as usize];
         let mut label = graph.label(&arc);
         let (mut unable, mut ever) = (0, 0);
@@ -488,21 +492,21 @@ impl Search {
             let fair = judge.is_fair(c.moved, c.unable, c.ever);
             if c.accepting & judge.sets == judge.sets && fair {
                 let nodes = nodes.to_vec();
-                return Err(Ended::Broken(Broken { nodes, trap: None }));
+                return Err(Finished::Broken(Broken { nodes, trap: None }));
             }
         }
         if nodes.len() >= self.look && !judge.is_plain() {
             self.look = 2 * nodes.len();
             let nodes = nodes.to_vec();
             if let Some(broken) = look_into(graph, &nodes) {
-                return Err(Ended::Broken(broken));
+                return Err(Finished::Broken(broken));
             }
         }
         Ok(())
     }
 
     /// A node has no more arcs; if its component has no more nodes it is closed.
-    fn leave(&mut self, graph: &mut Graph<'_, '_>, node: u32) -> Result<(), Ended> {
+    fn leave(&mut self, graph: &mut Graph<'_, '_>, node: u32) -> Result<(), Finished> {
         let number = self.entered[node as usize];
         if self.components.last().is_none_or(|c| c.number != number) {
             return Ok(());
@@ -517,7 +521,7 @@ impl Search {
         if c.inside && !graph.judge.is_plain() {
             self.look = FIRST_LOOK.max(2 * self.open.len());
             if let Some(broken) = look_into(graph, &nodes) {
-                return Err(Ended::Broken(broken));
+                return Err(Finished::Broken(broken));
             }
         }
         Ok(())

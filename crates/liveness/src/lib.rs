@@ -18,7 +18,7 @@ mod reduction;
 mod returning;
 mod tableau;
 
-use graph::{Ended, Graph};
+use graph::{Finished, Graph};
 use reduction::Rules;
 use wattle_evidence::live::{LiveTask, MOST_MOVERS, loop_in_block, movers};
 use wattle_evidence::{
@@ -29,7 +29,7 @@ use wattle_memory::content::EXACT;
 use wattle_memory::reference;
 use wattle_search::Order;
 use wattle_search::question::{self, Explored, Manner};
-use wattle_search::rounds::{Plan, Sizes};
+use wattle_search::rounds::{Sizes, Subject};
 
 pub const NAME: &str = "liveness";
 
@@ -102,7 +102,7 @@ fn search(
     let movers = movers(task.instance, task.model);
     let rules = Rules::of(task);
     let view = rules.view(task);
-    let plan = Plan {
+    let plan = Subject {
         name: NAME,
         instance: task.instance,
         model: task.model,
@@ -122,28 +122,28 @@ fn search(
         let effort = graph.progress();
         let undecided = |reason| Ok((LiveAnswer::Undecided(reason), effort));
         match ended {
-            Ended::Found(Found::Narrow(slot, value)) => {
+            Finished::Found(Found::Narrow(slot, value)) => {
                 sizes.ranges.widen(slot, machine.type_of(slot), value);
             }
-            Ended::Found(Found::Short(thread)) => sizes.lengthen(thread),
-            Ended::Found(Found::Fault { .. }) => {
+            Finished::Found(Found::Short(thread)) => sizes.lengthen(thread),
+            Finished::Found(Found::Fault { .. }) => {
                 return Ok((fault(task, control), effort));
             }
-            Ended::NoValue(flaw) => {
+            Finished::NoValue(flaw) => {
                 return undecided(Reason::Other(format!(
                     "the property has no value in a reachable state: {}",
                     flaw.kind(None)
                 )));
             }
             // What was searched to the end with shorter buffers stands.
-            Ended::Stopped(stop) => {
+            Finished::Stopped(stop) => {
                 return Ok(bounded.unwrap_or_else(|| {
                     let reason = Reason::stopped(stop, NAME);
                     (LiveAnswer::Undecided(reason), effort)
                 }));
             }
-            Ended::TooMany => return undecided(Reason::Other("too many states".into())),
-            Ended::Broken(broken) => {
+            Finished::TooMany => return undecided(Reason::Other("too many states".into())),
+            Finished::Broken(broken) => {
                 let near = || Graph::new(task, &machine, &automaton, &movers, &rules);
                 let found = nearby(task, near, control)
                     .or_else(|| lasso::lasso(&mut graph, &broken, task.fairness));
@@ -152,7 +152,7 @@ fn search(
                     None => undecided(Reason::Other("a run could not be rebuilt".into())),
                 };
             }
-            Ended::Closed => {
+            Finished::Closed => {
                 if let Some((t, s)) = graph.moves.notes.overflow {
                     let place = question::place(task.instance, t, s);
                     return undecided(Reason::MachineOverflow { place });

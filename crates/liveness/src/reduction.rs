@@ -37,7 +37,7 @@ use crate::components::Stays;
 use std::collections::BTreeSet;
 use wattle_evidence::deadlock::may_be_discarded;
 use wattle_evidence::live::{Fairness, LiveTask, Trap};
-use wattle_memory::compiled::{Reductions, View};
+use wattle_memory::compiled::{Reductions, Watched};
 use wattle_model::graph::Action;
 use wattle_model::instance::{Address, Instance, Step, Thread};
 use wattle_model::{CellId, Fence, LocationId, Section};
@@ -89,8 +89,8 @@ impl Rules {
     }
 
     /// What may not change unseen.
-    pub fn view(&self, task: &LiveTask<'_>) -> View {
-        let mut view = View::of_conditions(task.instance, &task.atoms());
+    pub fn view(&self, task: &LiveTask<'_>) -> Watched {
+        let mut view = Watched::of_conditions(task.instance, &task.atoms());
         for t in task.instance.thread_ids() {
             let thread = task.instance.thread(t);
             for l in (0..thread.locations.len()).map(LocationId::new) {

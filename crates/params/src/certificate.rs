@@ -104,8 +104,8 @@ fn members(mask: Mask) -> Vec<u8> {
     named.chain(other).collect()
 }
 
-fn place(slot: Slot) -> cubes::Place {
-    cubes::Place {
+fn place(slot: Slot) -> cubes::CellOf {
+    cubes::CellOf {
         cell: slot.array(),
         of: slot.args().collect(),
     }

@@ -86,13 +86,13 @@ pub fn along<'a>(
 }
 
 /// An instance, its initial states and the steps to take.
-struct Plan<'a> {
+struct Prepared<'a> {
     machine: Machine<'a>,
     starts: Vec<State>,
     steps: Vec<(usize, Vec<u8>)>,
 }
 
-fn plan<'a>(compiled: &Compiled<'a>, nodes: &[Node], start: &Cube) -> Option<Plan<'a>> {
+fn plan<'a>(compiled: &Compiled<'a>, nodes: &[Node], start: &Cube) -> Option<Prepared<'a>> {
     let mut free = 0;
     let mut fresh = |fixed: u16| match fixed {
         0 => {
@@ -161,7 +161,7 @@ fn plan<'a>(compiled: &Compiled<'a>, nodes: &[Node], start: &Cube) -> Option<Pla
         wish.iter().find(|(q, _)| *q == p).map(|(_, v)| v.clone())
     });
     let starts = starts.into_iter().take(64).collect();
-    Some(Plan {
+    Some(Prepared {
         machine,
         starts,
         steps,

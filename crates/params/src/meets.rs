@@ -69,15 +69,15 @@ pub fn moments(view: &View, (reader, position, mask): Part) -> u16 {
 /// A constraint on values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
-    In(Place, Mask),
-    Same(Place, Place, bool),
-    Number(Vec<(Place, i64)>, i64, Op),
+    In(Held, Mask),
+    Same(Held, Held, bool),
+    Number(Vec<(Held, i64)>, i64, Op),
     /// PSO: so many undrained stores of a thread to a cell; the newest has one of these values.
     Undrained(u8, usize, usize, Option<Mask>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Held {
     Cell(usize),
     Part(u8, u8),
 }
@@ -105,8 +105,8 @@ pub fn choose(compiled: &Compiled<'_>, machine: &Machine<'_>, cube: &Cube, env: 
         machine.position(s.array(), &args[..n])
     };
     let place = |s: Slot| match s.as_read() {
-        Some((e, p)) => Some(Place::Part(e as u8, p as u8)),
-        None => s.is_cell().then(|| Place::Cell(position(s))),
+        Some((e, p)) => Some(Held::Part(e as u8, p as u8)),
+        None => s.is_cell().then(|| Held::Cell(position(s))),
     };
     let mask = |s: Slot, m: Mask| match compiled.is_thread(cube, s) {
         true => (0..=machine.threads).fold(0, |out, t| {
@@ -125,7 +125,7 @@ pub fn choose(compiled: &Compiled<'_>, machine: &Machine<'_>, cube: &Cube, env: 
     };
     for (s, m) in &cube.doms {
         match place(*s) {
-            Some(Place::Part(e, p)) => {
+            Some(Held::Part(e, p)) => {
                 out.reads[usize::from(e)].parts[usize::from(p)].2 = Some(mask(*s, *m));
             }
             Some(cell) => out.cells.push(Test::In(cell, mask(*s, *m))),
@@ -229,7 +229,7 @@ pub fn in_order(reads: &[Read]) -> Vec<usize> {
 
 impl Test {
     fn on_cells(&self) -> bool {
-        let cell = |p: &Place| matches!(p, Place::Cell(_));
+        let cell = |p: &Held| matches!(p, Held::Cell(_));
         match self {
             Test::In(p, _) => cell(p),
             Test::Same(p, q, _) => cell(p) && cell(q),
@@ -239,7 +239,7 @@ impl Test {
     }
 
     fn speaks_of(&self, e: usize) -> bool {
-        let of = |p: &Place| matches!(p, Place::Part(f, _) if usize::from(*f) == e);
+        let of = |p: &Held| matches!(p, Held::Part(f, _) if usize::from(*f) == e);
         match self {
             Test::In(p, _) => of(p),
             Test::Same(p, q, _) => of(p) || of(q),
@@ -249,9 +249,9 @@ impl Test {
     }
 
     fn holds(&self, view: &View, part: &dyn Fn(u8, u8) -> i64) -> bool {
-        let value = |p: Place| match p {
-            Place::Cell(c) => view.values[c],
-            Place::Part(e, p) => part(e, p),
+        let value = |p: Held| match p {
+            Held::Cell(c) => view.values[c],
+            Held::Part(e, p) => part(e, p),
         };
         match self {
             Test::In(p, mask) => allows(*mask, value(*p)),

@@ -2,7 +2,7 @@
 
 use wattle_auditor::{AuditError, Audited, Solvers, audit_system};
 use wattle_evidence::Control;
-use wattle_evidence::certificate::cubes::{Cube, Number, Place, Relation, Value};
+use wattle_evidence::certificate::cubes::{CellOf, Cube, Number, Relation, Value};
 use wattle_evidence::certificate::{Certificate, Cubes};
 use wattle_memory::MemoryModel;
 use wattle_model::array::ArraySystem;
@@ -336,7 +336,7 @@ fn values_of_different_kinds_are_corrupt() {
     let cell = |name: &str| {
         let place = system.cells.iter().position(|c| c.name == name);
         let cell = place.map_or(u16::MAX, |c| c as u16);
-        Value::Cell(Place { cell, of: vec![] })
+        Value::Cell(CellOf { cell, of: vec![] })
     };
     let corrupt = |change: &dyn Fn(&mut Cube)| {
         let mut damaged = cubes.clone();

@@ -1,6 +1,6 @@
 //! A program with fences and locks in.
 
-use crate::site::{OfFamily, Place, PlaceId, Places, Site, SiteKind};
+use crate::site::{OfFamily, Opening, PlaceId, Places, Site, SiteKind};
 use crate::unit::{self, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::graph::{Action, Location};
@@ -85,7 +85,7 @@ fn insert(family: &mut Family, places: &OfFamily, sites: impl Iterator<Item = Si
 /// A fence on the ways of a place. Of two on one way the second comes first: both are passed.
 fn put(
     family: &mut Family,
-    place: &Place,
+    place: &Opening,
     fence: Fence,
     atomic: &dyn Fn(&StepId) -> bool,
     origin: &mut Origin,

@@ -28,4 +28,4 @@ pub use repair::{
     Beyond, Check, Checker, Fix, Judged, Needed, Outcome, Query, Robust, Run, Violation, judge,
     repair,
 };
-pub use site::{Place, PlaceId, Places, Site, SiteKind};
+pub use site::{Opening, PlaceId, Places, Site, SiteKind};

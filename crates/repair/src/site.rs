@@ -78,7 +78,7 @@ pub struct PlaceId(u32);
 
 /// Where a fence can be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Opening {
     /// Where it is in the text; none where a place is a location.
     pub side: Option<Side>,
     /// The location behind it, the first of several copies.
@@ -100,7 +100,7 @@ pub struct Places(Vec<OfFamily>);
 /// The places of one family.
 #[derive(Clone, Debug)]
 pub struct OfFamily {
-    places: Vec<Place>,
+    places: Vec<Opening>,
     by_way: BTreeMap<StepId, Vec<PlaceId>>,
     /// How many loops each location is in.
     depth: Vec<u32>,
@@ -156,7 +156,7 @@ impl OfFamily {
         }
     }
 
-    pub fn place(&self, place: PlaceId) -> &Place {
+    pub fn place(&self, place: PlaceId) -> &Opening {
         &self.places[place.0 as usize]
     }
 
@@ -184,7 +184,7 @@ struct Candidates<'f> {
     stores: BTreeMap<Span, BTreeSet<StepId>>,
     /// The ways round to each location, as far as they were asked for.
     rounds: BTreeMap<LocationId, BTreeSet<StepId>>,
-    all: Vec<Place>,
+    all: Vec<Opening>,
 }
 
 impl<'f> Candidates<'f> {
@@ -237,7 +237,7 @@ impl<'f> Candidates<'f> {
         // Right behind the stores of one text, that is what it is called.
         let text = ways.first().map_or(Span::NONE, |w| steps[w.index()].span);
         let only_stores = self.stores.get(&text) == Some(&ways) && labels.is_empty();
-        self.all.push(Place {
+        self.all.push(Opening {
             side: match side {
                 Some(_) if only_stores => Some(Side::Behind(text)),
                 side => side,
@@ -369,7 +369,7 @@ impl Key {
 }
 
 /// The places that no other one stands for at no more cost.
-fn undominated(family: &Family, all: Vec<Place>) -> Vec<Place> {
+fn undominated(family: &Family, all: Vec<Opening>) -> Vec<Opening> {
     let n = all.len();
     let words = n.div_ceil(64);
     if words.saturating_mul(64 * family.steps.len()) > MAX_BITS {
@@ -377,7 +377,7 @@ fn undominated(family: &Family, all: Vec<Place>) -> Vec<Place> {
     }
     let since = since_last_store(family, &all, words);
     // Which places every way of this one has behind it.
-    let behind = |p: &Place| {
+    let behind = |p: &Opening| {
         let mut common = vec![u64::MAX; words];
         for w in &p.ways {
             let with = common.iter_mut().zip(&since[w.index()]);
@@ -419,7 +419,7 @@ fn undominated(family: &Family, all: Vec<Place>) -> Vec<Place> {
 
 /// For each step, the places that whoever takes it has come by since (or with) the last store: the
 /// greatest solution. Who has not stored yet has come by all that matter.
-fn since_last_store(family: &Family, all: &[Place], words: usize) -> Vec<Vec<u64>> {
+fn since_last_store(family: &Family, all: &[Opening], words: usize) -> Vec<Vec<u64>> {
     let mut own = vec![vec![0u64; words]; family.steps.len()];
     for (p, place) in all.iter().enumerate() {
         for w in &place.ways {

@@ -2,14 +2,14 @@
 //! random states of the same size, and a bare open-addressing table. Nothing is printed here.
 
 use crate::clock::Clock;
-use crate::explore::{Ended, Look, Order, Search};
-use crate::rounds::{self, Plan, Sizes};
+use crate::explore::{Finished, Observer, Order, Search};
+use crate::rounds::{self, Sizes, Subject};
 use crate::store::{Key, ROOT, Store, hash};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::MemoryModel;
-use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
+use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, Watched};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
 use wattle_model::Instance;
@@ -57,7 +57,7 @@ struct Watch<'i> {
     code: Option<Code>,
 }
 
-impl Look for Watch<'_> {
+impl Observer for Watch<'_> {
     fn fit(&mut self, machine: &Machine<'_>) {
         self.code = self.question.map(|q| machine.condition(&q.target));
     }
@@ -92,8 +92,8 @@ impl<'i> Prepared<'i> {
         control: &Control<'_>,
     ) -> Result<Self, NotMeasured> {
         let question = instance.questions.first();
-        let view = View::of_question(instance, question);
-        let plan = Plan {
+        let view = Watched::of_question(instance, question);
+        let plan = Subject {
             name: "explicit",
             instance,
             model,
@@ -112,14 +112,14 @@ impl<'i> Prepared<'i> {
         let outcome = rounds::run(&plan, &mut sizes, control, watch, |_, _, _| ())
             .map_err(NotMeasured::Refused)?;
         match outcome.ended {
-            Ended::Exhausted => {}
-            Ended::Stopped(stop) => return Err(NotMeasured::Stopped(stop)),
-            Ended::Halted(_)
-            | Ended::NoValue(..)
-            | Ended::Fault { .. }
-            | Ended::Narrow(..)
-            | Ended::Idle
-            | Ended::Short(_) => return Err(NotMeasured::CutShort),
+            Finished::Exhausted => {}
+            Finished::Stopped(stop) => return Err(NotMeasured::Stopped(stop)),
+            Finished::Halted(_)
+            | Finished::NoValue(..)
+            | Finished::Fault { .. }
+            | Finished::Narrow(..)
+            | Finished::Idle
+            | Finished::Short(_) => return Err(NotMeasured::CutShort),
         }
         let machine = plan.machine(&sizes).map_err(NotMeasured::Refused)?;
         Ok(Prepared { machine, question })
@@ -138,20 +138,20 @@ impl<'i> Prepared<'i> {
         let ended = search.run(&mut watch, control);
         let time = started.elapsed();
         match ended {
-            Ended::Exhausted => Ok(Measured {
+            Finished::Exhausted => Ok(Measured {
                 states: search.store.len() as u64,
                 offered: search.count.successors,
                 words: self.machine.words,
                 bytes: search.store.bytes(),
                 time,
             }),
-            Ended::Stopped(stop) => Err(NotMeasured::Stopped(stop)),
-            Ended::Halted(_)
-            | Ended::NoValue(..)
-            | Ended::Fault { .. }
-            | Ended::Narrow(..)
-            | Ended::Idle
-            | Ended::Short(_) => Err(NotMeasured::CutShort),
+            Finished::Stopped(stop) => Err(NotMeasured::Stopped(stop)),
+            Finished::Halted(_)
+            | Finished::NoValue(..)
+            | Finished::Fault { .. }
+            | Finished::Narrow(..)
+            | Finished::Idle
+            | Finished::Short(_) => Err(NotMeasured::CutShort),
         }
     }
 }
@@ -431,8 +431,8 @@ enum Way {
 /// The rows of one program under one model.
 pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel, states: u64) -> Vec<String> {
     let question = instance.questions.first();
-    let view = View::of_question(instance, question);
-    let plan = Plan {
+    let view = Watched::of_question(instance, question);
+    let plan = Subject {
         name: "explicit",
         instance,
         model,
@@ -458,7 +458,7 @@ pub fn cores_rows(name: &str, instance: &Instance, model: MemoryModel, states: u
             .with_timeout(Some(Duration::from_secs(3600)))
             .with_workers(workers);
         let mut sizes = Sizes::guess(instance, model);
-        let plan = Plan { compress, ..plan };
+        let plan = Subject { compress, ..plan };
         let outcome = rounds::run(&plan, &mut sizes, &control, watch, |_, _, _| ()).ok()?;
         Some(outcome.effort)
     };

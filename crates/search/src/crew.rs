@@ -16,7 +16,7 @@
 
 use crate::batch::{Batch, Waiting};
 use crate::expand::{Expand, Known};
-use crate::explore::{Ended, Look, Order, Search, ended, is_mark, owed, to_mark};
+use crate::explore::{Finished, Observer, Order, Search, ended, is_mark, owed, to_mark};
 use crate::index::{Index, Slot, Stripe, prefetch, tag};
 use crate::pairs::Pairs;
 use crate::row::Row;
@@ -436,7 +436,7 @@ struct Numbered<'s> {
 
 impl Numbered<'_> {
     /// Writes the new states down, and looks at them until one ends the search.
-    fn write<L: Look>(self, machine: &Machine<'_>, shares: &[Missing], look: &mut L) -> End {
+    fn write<L: Observer>(self, machine: &Machine<'_>, shares: &[Missing], look: &mut L) -> End {
         let batch = self.batch;
         let new = shares.iter().flat_map(|s| s.of_batch(self.number));
         if let Some(index) = self.index {
@@ -483,12 +483,12 @@ impl Numbered<'_> {
 
 impl Search<'_, '_> {
     /// Expands many states of the level.
-    pub(crate) fn take_together<E: Expand, L: Look>(
+    pub(crate) fn take_together<E: Expand, L: Observer>(
         &mut self,
         crew: &mut Crew<E>,
         look: &mut L,
         control: &Control<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Finished> {
         let left = self.count.level_end - self.count.expanded;
         let workers = crew.exchange.workers;
         let each = self.count.successors as usize / self.count.expanded.max(1) + 1;
@@ -518,12 +518,12 @@ impl Search<'_, '_> {
     }
 
     /// Moves what the workers made into the store.
-    fn store_all<L: Look>(
+    fn store_all<L: Observer>(
         &mut self,
         exchange: &mut Exchange,
         look: &mut L,
         control: &Control<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Finished> {
         let first = self.len() as u32;
         self.find_all(exchange, first);
         let end = self.number_all(exchange, first, look);
@@ -594,7 +594,12 @@ impl Search<'_, '_> {
         exchange.shares = shares;
     }
 
-    fn number_all<L: Look>(&mut self, exchange: &mut Exchange, first: u32, look: &mut L) -> End {
+    fn number_all<L: Observer>(
+        &mut self,
+        exchange: &mut Exchange,
+        first: u32,
+        look: &mut L,
+    ) -> End {
         let Exchange {
             workers,
             parts,

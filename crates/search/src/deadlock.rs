@@ -7,13 +7,13 @@
 //! *alive* if it has progress or an edge to one that is alive.
 
 use crate::explicit::{Explicit, proof};
-use crate::explore::{Ended, Look, Search};
+use crate::explore::{Finished, Observer, Search};
 use crate::hosts::{self, Stuck, Together};
-use crate::rounds::{self, Cut, Plan, Sizes};
+use crate::rounds::{self, Cut, Sizes, Subject};
 use wattle_evidence::certificate::Explored;
 use wattle_evidence::deadlock::is_progress;
 use wattle_evidence::{Answer, Control, End, Progress, Reason, Stop, Task, Trace};
-use wattle_memory::compiled::{Flaw, Machine, Notes, Reductions, Sink, View};
+use wattle_memory::compiled::{Flaw, Machine, Notes, Reductions, Sink, Watched};
 use wattle_memory::content::EXACT;
 use wattle_memory::reference::Refusal;
 use wattle_memory::{Event, MemoryModel};
@@ -21,7 +21,7 @@ use wattle_model::Instance;
 
 pub(crate) struct Nothing;
 
-impl Look for Nothing {
+impl Observer for Nothing {
     fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
         Ok(false)
     }
@@ -133,11 +133,11 @@ pub fn search(
     effort: Progress,
     together: Option<Together<'_>>,
 ) -> Result<Answer, Refusal> {
-    let view = View {
+    let view = Watched {
         faults: task.minds_faults(),
-        ..View::nothing(task.instance)
+        ..Watched::nothing(task.instance)
     };
-    let plan = Plan {
+    let plan = Subject {
         name: "explicit",
         instance: task.instance,
         model: task.model,
@@ -181,7 +181,7 @@ pub fn search(
         control,
         || Nothing,
         |search, ended, _| {
-            if *ended != Ended::Exhausted || search.notes.full.contains(&true) {
+            if *ended != Finished::Exhausted || search.notes.full.contains(&true) {
                 return Ok(None);
             }
             let found = first_deadlock(search, control)?;
@@ -199,11 +199,11 @@ pub fn search(
             },
             effort: outcome.effort,
         }),
-        (Ended::Exhausted, Cut::Nothing, Ok(None)) => Ok(proof(outcome.effort)),
-        (Ended::Exhausted, Cut::Buffers(limits), Ok(None)) => {
+        (Finished::Exhausted, Cut::Nothing, Ok(None)) => Ok(proof(outcome.effort)),
+        (Finished::Exhausted, Cut::Buffers(limits), Ok(None)) => {
             Ok(Answer::Bounded { limits, effort })
         }
-        (Ended::Stopped(stop), ..) => undecided(stopped(stop)),
+        (Finished::Stopped(stop), ..) => undecided(stopped(stop)),
         _ => undecided(Reason::Other(
             "the search for deadlocks was cut short".into(),
         )),

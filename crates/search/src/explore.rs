@@ -18,7 +18,7 @@
 mod carried;
 mod ways;
 
-pub use carried::Carried;
+pub use carried::Frontier;
 
 use crate::batch::Batch;
 use crate::checkpoint::Keeper;
@@ -45,7 +45,7 @@ pub enum Order {
 
 /// Why a search ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum Finished {
     /// Every reachable state was seen.
     Exhausted,
     /// The one who looks at states wanted no more after this one.
@@ -69,7 +69,7 @@ pub enum Ended {
 }
 
 /// Looks at every new state outside atomic blocks.
-pub trait Look: Send + Sized {
+pub trait Observer: Send + Sized {
     /// Called before the first state, and whenever the machine has changed its layout.
     fn fit(&mut self, _machine: &Machine<'_>) {}
 
@@ -292,28 +292,28 @@ impl<'m, 'i> Search<'m, 'i> {
 
     /// Searches on until there is a reason to end. After [`Ended::Narrow`] and [`Ended::Short`]
     /// the state where it happened counts as not yet expanded.
-    pub fn run<L: Look>(&mut self, look: &mut L, control: &Control<'_>) -> Ended {
+    pub fn run<L: Observer>(&mut self, look: &mut L, control: &Control<'_>) -> Finished {
         self.run_kept(look, control, None)
     }
 
     /// The same, written down by a keeper at the ends of levels.
-    pub(crate) fn run_kept<L: Look>(
+    pub(crate) fn run_kept<L: Observer>(
         &mut self,
         look: &mut L,
         control: &Control<'_>,
         keeper: Option<&mut Keeper<'_>>,
-    ) -> Ended {
+    ) -> Finished {
         for_machine!(self, drive<L>(look, control, keeper))
     }
 
-    fn drive<E: Expand, L: Look>(
+    fn drive<E: Expand, L: Observer>(
         &mut self,
         look: &mut L,
         control: &Control<'_>,
         mut keeper: Option<&mut Keeper<'_>>,
-    ) -> Ended {
+    ) -> Finished {
         if let Err(stop) = control.go_on() {
-            return Ended::Stopped(stop);
+            return Finished::Stopped(stop);
         }
         look.fit(self.machine);
         // Menus are those of a machine.
@@ -340,12 +340,12 @@ impl<'m, 'i> Search<'m, 'i> {
                 keeper.save(self);
             }
             let Some((index, count)) = self.next() else {
-                return Ended::Exhausted;
+                return Finished::Exhausted;
             };
             if self.impatient && self.count.expanded >= PATIENCE {
                 self.impatient = false;
                 if self.count.left_out * 8 < self.count.expanded as u64 {
-                    return Ended::Idle;
+                    return Finished::Idle;
                 }
             }
             let due = self.due(self.count);
@@ -407,7 +407,7 @@ impl<'m, 'i> Search<'m, 'i> {
     }
 
     /// Puts the first states into the store.
-    fn begin<L: Look>(&mut self, look: &mut L) -> Result<(), Ended> {
+    fn begin<L: Observer>(&mut self, look: &mut L) -> Result<(), Finished> {
         let mut current = vec![0; self.machine.words];
         let mut stored = current.clone();
         for i in 0..self.starts.len() {
@@ -428,12 +428,12 @@ impl<'m, 'i> Search<'m, 'i> {
 
     /// At the end of a level: expands what is owed, with all events, and begins the next one, if there is one. Depth-first
     /// what is owed is expanded at once.
-    fn end_level<E: Expand, L: Look>(
+    fn end_level<E: Expand, L: Observer>(
         &mut self,
         expand: &mut E,
         look: &mut L,
         control: &Control<'_>,
-    ) -> Result<bool, Ended> {
+    ) -> Result<bool, Finished> {
         let breadth_first = self.order == Order::BreadthFirst;
         if breadth_first && self.count.expanded < self.count.level_end {
             return Ok(false);
@@ -447,12 +447,12 @@ impl<'m, 'i> Search<'m, 'i> {
         Ok(begins)
     }
 
-    fn settle<E: Expand, L: Look>(
+    fn settle<E: Expand, L: Observer>(
         &mut self,
         expand: &mut E,
         look: &mut L,
         control: &Control<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Finished> {
         let mut owed = std::mem::take(&mut self.owed);
         let mut done = 0;
         let mut end = Ok(());
@@ -495,7 +495,7 @@ impl<'m, 'i> Search<'m, 'i> {
         1 + (count.expanded as u64 * state + count.successors * successor) / POLL
     }
 
-    pub(crate) fn poll(&mut self, due: u64, control: &Control<'_>) -> Result<(), Ended> {
+    pub(crate) fn poll(&mut self, due: u64, control: &Control<'_>) -> Result<(), Finished> {
         match self.count.polls >= due {
             true => Ok(()),
             false => self.poll_with(due, self.progress(), control),
@@ -507,11 +507,11 @@ impl<'m, 'i> Search<'m, 'i> {
         due: u64,
         progress: Progress,
         control: &Control<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Finished> {
         while self.count.polls < due {
             self.count.polls += 1;
             let polled = control.poll(self.name, progress);
-            polled.map_err(Ended::Stopped)?;
+            polled.map_err(Finished::Stopped)?;
         }
         let (growth, full) = match &self.tree {
             None => (self.store.growth(ROOM), false),
@@ -520,17 +520,17 @@ impl<'m, 'i> Search<'m, 'i> {
         let most = control.memory_limit();
         let full = full || self.len() >= Store::MOST;
         if most.is_some_and(|most| progress.memory + growth > most) || full {
-            return Err(Ended::Stopped(Stop::Memory));
+            return Err(Finished::Stopped(Stop::Memory));
         }
         Ok(())
     }
 
     /// The search ends with this state.
-    pub(crate) fn end_with(&mut self, number: u32, flaw: Option<Flaw>) -> Ended {
+    pub(crate) fn end_with(&mut self, number: u32, flaw: Option<Flaw>) -> Finished {
         self.last = Some(number);
         match flaw {
-            None => Ended::Halted(number),
-            Some(flaw) => Ended::NoValue(number, flaw),
+            None => Finished::Halted(number),
+            Some(flaw) => Finished::NoValue(number, flaw),
         }
     }
 
@@ -540,7 +540,7 @@ impl<'m, 'i> Search<'m, 'i> {
         count: Count,
         states: usize,
         control: &Control<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Finished> {
         let due = self.due(count);
         if self.count.polls >= due {
             return Ok(());
@@ -605,7 +605,7 @@ impl<'m, 'i> Search<'m, 'i> {
     }
 
     /// Moves the batch into the store.
-    fn flush<L: Look>(&mut self, look: &mut L) -> Result<(), Ended> {
+    fn flush<L: Observer>(&mut self, look: &mut L) -> Result<(), Finished> {
         let first = self.len() as u32;
         match &mut self.tree {
             None => self.store.take_in(&mut self.batch),
@@ -673,11 +673,11 @@ pub(crate) fn owed(machine: &Machine<'_>, later: Option<&Store>, batch: &Batch) 
     owed.map(|(number, _)| *number).collect()
 }
 
-pub(crate) fn ended(found: Found, state: u32) -> Ended {
+pub(crate) fn ended(found: Found, state: u32) -> Finished {
     match found {
-        Found::Narrow(slot, value) => Ended::Narrow(slot, value),
-        Found::Short(thread) => Ended::Short(thread),
-        Found::Fault { thread, step, flaw } => Ended::Fault {
+        Found::Narrow(slot, value) => Finished::Narrow(slot, value),
+        Found::Short(thread) => Finished::Short(thread),
+        Found::Fault { thread, step, flaw } => Finished::Fault {
             state,
             thread,
             step,

@@ -1,11 +1,11 @@
 //! All reachable final states, as seen through a few cells and registers: what a litmus test asks.
 
-use crate::explore::{Ended, Look, Order};
-use crate::rounds::{self, Cut, Plan, Sizes};
+use crate::explore::{Finished, Observer, Order};
+use crate::rounds::{self, Cut, Sizes, Subject};
 use std::collections::BTreeSet;
 use wattle_evidence::{Control, Progress, Reason};
 use wattle_memory::MemoryModel;
-use wattle_memory::compiled::{Flaw, Machine, Observed, Reductions, View};
+use wattle_memory::compiled::{Flaw, Machine, Observed, Reductions, Watched};
 use wattle_memory::content::EXACT;
 use wattle_model::Instance;
 
@@ -24,7 +24,7 @@ struct Collect {
     states: BTreeSet<Vec<i64>>,
 }
 
-impl Look for Collect {
+impl Observer for Collect {
     fn look(&mut self, machine: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
         if machine.is_final(state) {
             let seen = self.observed.iter().map(|o| machine.observe(*o, state));
@@ -69,8 +69,8 @@ pub fn final_states_with(
     reductions: Reductions,
     control: &Control<'_>,
 ) -> Result<FinalStates, NoFinals> {
-    let view = View::of_final(instance, observed);
-    let plan = Plan {
+    let view = Watched::of_final(instance, observed);
+    let plan = Subject {
         name: "explicit",
         instance,
         model,
@@ -90,22 +90,22 @@ pub fn final_states_with(
     let outcome = rounds::run(&plan, &mut sizes, control, look, |_, _, look| look.states)
         .map_err(|refusal| other(refusal.to_string()))?;
     match outcome.ended {
-        Ended::Exhausted => {}
-        Ended::Fault {
+        Finished::Exhausted => {}
+        Finished::Fault {
             thread, step, flaw, ..
         } => {
             let fault = crate::question::fault(instance, thread, step, flaw);
             return Err(NoFinals::Fault(fault));
         }
-        Ended::Stopped(stop) => {
+        Finished::Stopped(stop) => {
             let stage = "explicit".into();
             return Err(NoFinals::Undecided(Reason::Stopped { stop, stage }));
         }
-        Ended::Halted(_)
-        | Ended::NoValue(..)
-        | Ended::Narrow(..)
-        | Ended::Short(_)
-        | Ended::Idle => {
+        Finished::Halted(_)
+        | Finished::NoValue(..)
+        | Finished::Narrow(..)
+        | Finished::Short(_)
+        | Finished::Idle => {
             return Err(other("the search was cut short".into()));
         }
     }

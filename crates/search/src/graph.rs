@@ -1,7 +1,7 @@
 //! The whole graph of a small program's states, for a picture: what the search would store, and every
 //! event between two of its states.
 
-use crate::rounds::{Plan, Sizes};
+use crate::rounds::{Sizes, Subject};
 use rustc_hash::FxHashMap;
 use wattle_evidence::{Control, Progress, Stop};
 use wattle_memory::compiled::{Found, Machine, Notes, Offer, Sink};
@@ -49,7 +49,7 @@ pub enum NoGraph {
 }
 
 /// The states and events that a search by this plan goes through, if there are at most so many states.
-pub fn graph(plan: &Plan<'_, '_>, most: usize, control: &Control<'_>) -> Result<Graph, NoGraph> {
+pub fn graph(plan: &Subject<'_, '_>, most: usize, control: &Control<'_>) -> Result<Graph, NoGraph> {
     let mut sizes = Sizes::guess(plan.instance, plan.model);
     loop {
         let machine = plan.machine(&sizes).map_err(NoGraph::Refused)?;

@@ -43,7 +43,7 @@ pub struct Pairs {
 }
 
 /// Where an entry was looked for.
-enum Place {
+enum Probed {
     Here,
     /// It was not there; this place, so far from home, is free.
     Free {
@@ -188,7 +188,7 @@ impl Pairs {
     }
 
     #[inline]
-    fn place<const N: usize>(&self, home: usize, rest: u64) -> Place {
+    fn place<const N: usize>(&self, home: usize, rest: u64) -> Probed {
         let buckets = self.bytes[home * ROOM * N..].chunks_exact(ROOM * N);
         for (away, bucket) in buckets.take(FARTHEST).enumerate() {
             let Some((low, others)) = bucket.split_first_chunk::<ROOM>() else {
@@ -200,17 +200,17 @@ impl Pairs {
             while alike != 0 {
                 let at = alike.trailing_zeros() as usize / 8;
                 if others[at * (N - 1)..][..N - 1] == wanted[1..N] {
-                    return Place::Here;
+                    return Probed::Here;
                 }
                 alike &= alike - 1;
             }
             let free = zeros(low);
             if free != 0 {
                 let at = free.trailing_zeros() as usize / 8;
-                return Place::Free { away, at };
+                return Probed::Free { away, at };
             }
         }
-        Place::None
+        Probed::None
     }
 
     #[inline]
@@ -227,9 +227,9 @@ impl Pairs {
     fn put<const N: usize>(&mut self, key: u64) -> Option<bool> {
         let (home, rest) = self.home(key);
         match self.place::<N>(home, rest) {
-            Place::Here => Some(false),
-            Place::None => None,
-            Place::Free { away, at } => {
+            Probed::Here => Some(false),
+            Probed::None => None,
+            Probed::Free { away, at } => {
                 self.write::<N>(home + away, at, entry(rest, away));
                 Some(true)
             }

@@ -1,11 +1,11 @@
 //! A task's question, put to the compiled machine with any content.
 
 use crate::checkpoint::Keeper;
-use crate::explore::{Ended, Look, Order, Search};
-use crate::rounds::{self, Cut, Plan, Sizes};
+use crate::explore::{Finished, Observer, Order, Search};
+use crate::rounds::{self, Cut, Sizes, Subject};
 use wattle_evidence::certificate::Unreached;
 use wattle_evidence::{Control, End, Limits, Progress, Reason, Stop, Task, Trace};
-use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, View};
+use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, Watched};
 use wattle_memory::reference::Refusal;
 use wattle_memory::{Contents, Event, Fault, MemoryModel};
 use wattle_model::graph::Action;
@@ -63,7 +63,7 @@ pub(crate) fn explore_kept(
     keeper: Option<Keeper<'_>>,
 ) -> Result<(Explored, Progress), Refusal> {
     let instance = task.instance;
-    let view = View::of_question(instance, task.question());
+    let view = Watched::of_question(instance, task.question());
     let plan = plan(task, manner, &view);
     let target = || Target::new(task.question());
     let outcome =
@@ -74,33 +74,33 @@ pub(crate) fn explore_kept(
             keeper,
             target,
             |search, ended, _| match ended {
-                Ended::Exhausted => (None, unreached(task, search), search.count.left_out == 0),
-                Ended::Halted(_)
-                | Ended::NoValue(..)
-                | Ended::Fault { .. }
-                | Ended::Narrow(..)
-                | Ended::Short(_)
-                | Ended::Idle
-                | Ended::Stopped(_) => (trace(task.model, search, ended), None, false),
+                Finished::Exhausted => (None, unreached(task, search), search.count.left_out == 0),
+                Finished::Halted(_)
+                | Finished::NoValue(..)
+                | Finished::Fault { .. }
+                | Finished::Narrow(..)
+                | Finished::Short(_)
+                | Finished::Idle
+                | Finished::Stopped(_) => (trace(task.model, search, ended), None, false),
             },
         )?;
     let (run, unreached, takes_all) = outcome.value;
     let takes_all = takes_all && manner.reductions.persistent;
     let other = |why: String| Explored::Unclear(Reason::Other(why));
     let explored = match (outcome.ended, run) {
-        (Ended::Halted(_) | Ended::Fault { .. }, Some(run)) => Explored::Bad(run),
-        (Ended::Halted(_) | Ended::Fault { .. }, None) => {
+        (Finished::Halted(_) | Finished::Fault { .. }, Some(run)) => Explored::Bad(run),
+        (Finished::Halted(_) | Finished::Fault { .. }, None) => {
             other("a run could not be rebuilt".into())
         }
-        (Ended::NoValue(_, flaw), _) => other(format!(
+        (Finished::NoValue(_, flaw), _) => other(format!(
             "the property has no value in a reachable state: {}",
             flaw.kind(None)
         )),
-        (Ended::Stopped(stop), _) => Explored::Stopped(stop),
-        (Ended::Narrow(..) | Ended::Short(_) | Ended::Idle, _) => {
+        (Finished::Stopped(stop), _) => Explored::Stopped(stop),
+        (Finished::Narrow(..) | Finished::Short(_) | Finished::Idle, _) => {
             other("a value did not fit".into())
         }
-        (Ended::Exhausted, _) => match (outcome.overflow, outcome.cut) {
+        (Finished::Exhausted, _) => match (outcome.overflow, outcome.cut) {
             (Some((t, s)), _) => Explored::Unclear(Reason::MachineOverflow {
                 place: place(instance, t, s),
             }),
@@ -115,8 +115,12 @@ pub(crate) fn explore_kept(
 }
 
 /// What is searched.
-pub(crate) fn plan<'a, 'i>(task: &Task<'i>, manner: &Manner<'a>, view: &'a View) -> Plan<'a, 'i> {
-    Plan {
+pub(crate) fn plan<'a, 'i>(
+    task: &Task<'i>,
+    manner: &Manner<'a>,
+    view: &'a Watched,
+) -> Subject<'a, 'i> {
+    Subject {
         name: manner.name,
         instance: task.instance,
         model: task.model,
@@ -195,7 +199,7 @@ impl<'i> Target<'i> {
     }
 }
 
-impl Look for Target<'_> {
+impl Observer for Target<'_> {
     fn fit(&mut self, machine: &Machine<'_>) {
         self.condition = self.question.map(|q| machine.condition(&q.target));
     }
@@ -220,10 +224,10 @@ impl Look for Target<'_> {
 }
 
 /// The run a search found.
-fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<Trace> {
+fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Finished) -> Option<Trace> {
     let (run, end) = match ended {
-        Ended::Halted(index) => (search.run_to(*index)?, End::Target),
-        Ended::Fault {
+        Finished::Halted(index) => (search.run_to(*index)?, End::Target),
+        Finished::Fault {
             state,
             thread,
             step,
@@ -234,12 +238,12 @@ fn trace(model: MemoryModel, search: &Search<'_, '_>, ended: &Ended) -> Option<T
             let fault = fault(search.machine.instance, thread, *step, *flaw);
             (run, End::Fault(fault))
         }
-        Ended::Exhausted
-        | Ended::NoValue(..)
-        | Ended::Narrow(..)
-        | Ended::Short(_)
-        | Ended::Idle
-        | Ended::Stopped(_) => return None,
+        Finished::Exhausted
+        | Finished::NoValue(..)
+        | Finished::Narrow(..)
+        | Finished::Short(_)
+        | Finished::Idle
+        | Finished::Stopped(_) => return None,
     };
     Some(Trace {
         model,

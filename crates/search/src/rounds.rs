@@ -2,23 +2,23 @@
 //! store found no room.
 
 use crate::checkpoint::{Keeper, Turn};
-use crate::explore::{Ended, Look, Order, Search};
+use crate::explore::{Finished, Observer, Order, Search};
 use wattle_evidence::{Control, Limits, Progress, Stop};
 use wattle_memory::compiled::bounds::{describe_loop, pending};
-use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, Slot, View};
+use wattle_memory::compiled::{Machine, Pending, Ranges, Reductions, Slot, Watched};
 use wattle_memory::reference::{self, Refusal};
 use wattle_memory::{Contents, Keeps, MemoryModel};
 use wattle_model::{Instance, ThreadId, Type};
 
 /// What a search is about, without what it looks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a, 'i> {
+pub struct Subject<'a, 'i> {
     /// Who searches, for those who watch.
     pub name: &'static str,
     pub instance: &'i Instance,
     pub model: MemoryModel,
     pub contents: &'a Contents,
-    pub view: &'a View,
+    pub view: &'a Watched,
     pub reductions: Reductions,
     pub order: Order,
     /// Buffers that may grow without end are followed up to this many stores.
@@ -27,7 +27,7 @@ pub struct Plan<'a, 'i> {
     pub compress: bool,
 }
 
-impl<'i> Plan<'_, 'i> {
+impl<'i> Subject<'_, 'i> {
     pub fn machine(&self, sizes: &Sizes) -> Result<Machine<'i>, Refusal> {
         Machine::new(
             self.instance,
@@ -110,8 +110,8 @@ impl Sizes {
 
     /// Replaces guessed ranges by those that random runs show, if that makes states smaller. A value
     /// outside costs packing all states anew, nothing else.
-    fn learn(&mut self, plan: &Plan<'_, '_>) -> Result<(), Refusal> {
-        let exact = Plan {
+    fn learn(&mut self, plan: &Subject<'_, '_>) -> Result<(), Refusal> {
+        let exact = Subject {
             reductions: Reductions::NONE,
             ..*plan
         };
@@ -177,7 +177,7 @@ impl Sizes {
     }
 
     /// What the search was cut off by.
-    pub fn limits(&self, plan: &Plan<'_, '_>, full: &[bool]) -> Limits {
+    pub fn limits(&self, plan: &Subject<'_, '_>, full: &[bool]) -> Limits {
         let threads = (0..full.len()).filter(|t| full[*t]);
         let most = |t: usize| match (plan.contents.keeps, plan.contents.bounds.get(t)) {
             (Keeps::AtMost, Some(bounds)) => bounds.extremes(plan.model).0 as u32,
@@ -200,7 +200,7 @@ impl Sizes {
 
 /// How a series of searches went. `last` gets the last search, to read traces off.
 pub struct Outcome<T> {
-    pub ended: Ended,
+    pub ended: Finished,
     pub cut: Cut,
     pub overflow: Option<(ThreadId, wattle_model::StepId)>,
     pub effort: Progress,
@@ -213,12 +213,12 @@ pub struct Outcome<T> {
 /// A value that does not fit, or a row of slots that is too short for a content with a bound of its
 /// own, only makes the states be packed anew. If the budget ends while buffers of one size are searched and
 /// a smaller size has been searched to the end, the smaller one's answer stands.
-pub fn run<L: Look, T>(
-    plan: &Plan<'_, '_>,
+pub fn run<L: Observer, T>(
+    plan: &Subject<'_, '_>,
     sizes: &mut Sizes,
     control: &Control<'_>,
     look: impl FnMut() -> L,
-    read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
+    read: impl Fn(&Search<'_, '_>, &Finished, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
     run_kept(plan, sizes, control, None, look, read)
 }
@@ -247,13 +247,13 @@ fn pay(search: &Search<'_, '_>, packed: &mut u64, control: &Control<'_>) -> Resu
 
 /// The same, written down from time to time by someone who keeps it, and begun where he has it. Those who look must have
 /// nothing to remember.
-pub fn run_kept<L: Look, T>(
-    plan: &Plan<'_, '_>,
+pub fn run_kept<L: Observer, T>(
+    plan: &Subject<'_, '_>,
     sizes: &mut Sizes,
     control: &Control<'_>,
     mut keeper: Option<Keeper<'_>>,
     mut look: impl FnMut() -> L,
-    read: impl Fn(&Search<'_, '_>, &Ended, L) -> T,
+    read: impl Fn(&Search<'_, '_>, &Finished, L) -> T,
 ) -> Result<Outcome<T>, Refusal> {
     let mut complete: Option<Outcome<T>> = None;
     let mut plan = *plan;
@@ -278,20 +278,20 @@ pub fn run_kept<L: Look, T>(
         let mut ended = search.run_kept(&mut observer, control, keeper.as_mut());
         loop {
             let turn = match ended {
-                Ended::Narrow(slot, value) => {
+                Finished::Narrow(slot, value) => {
                     sizes.widen(slot, machine.type_of(slot), value);
                     Turn::Narrow(slot, value)
                 }
-                Ended::Short(thread) => {
+                Finished::Short(thread) => {
                     sizes.lengthen(thread);
                     Turn::Short(thread)
                 }
-                Ended::Exhausted
-                | Ended::Halted(_)
-                | Ended::NoValue(..)
-                | Ended::Fault { .. }
-                | Ended::Idle
-                | Ended::Stopped(_) => break,
+                Finished::Exhausted
+                | Finished::Halted(_)
+                | Finished::NoValue(..)
+                | Finished::Fault { .. }
+                | Finished::Idle
+                | Finished::Stopped(_) => break,
             };
             let wider = plan.machine(sizes)?;
             turned(&mut keeper, turn);
@@ -304,31 +304,31 @@ pub fn run_kept<L: Look, T>(
                 true => plan.search(&machine)?,
             };
             ended = match pay(&search, &mut packed, control) {
-                Err(stop) => Ended::Stopped(stop),
+                Err(stop) => Finished::Stopped(stop),
                 Ok(()) => search.run_kept(&mut observer, control, keeper.as_mut()),
             };
         }
-        if ended == Ended::Idle {
+        if ended == Finished::Idle {
             turned(&mut keeper, Turn::Idle);
             plan.reductions.persistent = false;
             machine = plan.machine(sizes)?;
             continue;
         }
-        let stopped = matches!(ended, Ended::Stopped(_));
+        let stopped = matches!(ended, Finished::Stopped(_));
         if stopped && let Some(smaller) = complete {
             return Ok(smaller);
         }
         let full = search.notes.full.contains(&true);
         let cut = match &ended {
-            Ended::Exhausted if full => Cut::Buffers(sizes.limits(&plan, &search.notes.full)),
-            Ended::Exhausted
-            | Ended::Halted(_)
-            | Ended::NoValue(..)
-            | Ended::Fault { .. }
-            | Ended::Narrow(..)
-            | Ended::Short(_)
-            | Ended::Idle
-            | Ended::Stopped(_) => Cut::Nothing,
+            Finished::Exhausted if full => Cut::Buffers(sizes.limits(&plan, &search.notes.full)),
+            Finished::Exhausted
+            | Finished::Halted(_)
+            | Finished::NoValue(..)
+            | Finished::Fault { .. }
+            | Finished::Narrow(..)
+            | Finished::Short(_)
+            | Finished::Idle
+            | Finished::Stopped(_) => Cut::Nothing,
         };
         // At most k are at most k however many slots there are.
         let again = cut != Cut::Nothing

@@ -110,7 +110,7 @@ impl Diagnostic {
 const SHOWN: usize = 160;
 
 /// A place as a message shows it.
-struct Place {
+struct Shown {
     /// Line and column (in characters), both from 1.
     number: usize,
     column: usize,
@@ -123,7 +123,7 @@ struct Place {
     width: usize,
 }
 
-fn locate(text: &str, span: Span) -> Place {
+fn locate(text: &str, span: Span) -> Shown {
     let bytes = text.as_bytes();
     let start = floor_boundary(text, span.start as usize);
     let end = floor_boundary(text, span.end as usize).max(start);
@@ -152,7 +152,7 @@ fn locate(text: &str, span: Span) -> Place {
         |skip: usize, take: usize| -> String { shown.chars().skip(skip).take(take).collect() };
     let marked = marked.min((skip + SHOWN).saturating_sub(before));
     let (indent, width) = (columns(0, head).width(), columns(head, marked).width());
-    Place {
+    Shown {
         number: 1 + bytes[..line_start].iter().filter(|b| **b == b'\n').count(),
         column: 1 + before,
         width,

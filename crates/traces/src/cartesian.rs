@@ -37,7 +37,7 @@ use crate::program::Program;
 use rustc_hash::FxHashSet;
 use wattle_evidence::{Control, Progress};
 use wattle_memory::Start;
-use wattle_memory::compiled::View;
+use wattle_memory::compiled::Watched;
 use wattle_model::{RegisterId, ThreadId};
 
 /// Longer prefixes are not looked for: a thread may go round in circles.
@@ -87,7 +87,12 @@ pub struct Search<'p, 'i> {
 }
 
 impl<'p, 'i> Search<'p, 'i> {
-    pub fn new(program: &'p Program<'i>, view: &View, start: &Start, minds_faults: bool) -> Self {
+    pub fn new(
+        program: &'p Program<'i>,
+        view: &Watched,
+        start: &Start,
+        minds_faults: bool,
+    ) -> Self {
         let threads = program.instance.threads.iter().zip(&view.registers);
         let live = threads.map(|(thread, seen)| {
             let observed = thread.outgoing.iter().map(|out| {

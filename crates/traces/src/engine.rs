@@ -9,7 +9,7 @@ use wattle_evidence::certificate::{Explored, Runs, Traces as Proof};
 use wattle_evidence::{
     Answer, Certificate, Control, End, Engine, Progress, Reason, Refusal, Task, Trace,
 };
-use wattle_memory::compiled::View;
+use wattle_memory::compiled::Watched;
 use wattle_memory::reference::{self, State};
 use wattle_memory::{Event, MemoryModel, Start};
 use wattle_model::graph::Action;
@@ -83,7 +83,7 @@ impl Engine for Cartesian {
 
     fn run(&self, task: &Task<'_>, control: &Control<'_>) -> Answer {
         asked(task, |task, program, starts| {
-            let view = View::of_question(task.instance, task.question());
+            let view = Watched::of_question(task.instance, task.question());
             let begin =
                 |start: &Start| cartesian::Search::new(program, &view, start, task.minds_faults());
             let effort = follow(task, starts, self.name(), control, begin, drop)?;
@@ -222,7 +222,7 @@ fn on<'r>(task: &Task<'r>, regions: &'r Option<Instance>) -> Task<'r> {
 }
 
 fn prepared<'i>(task: &Task<'i>) -> Result<(Program<'i>, Vec<Start>), Refusal> {
-    let view = View::of_question(task.instance, task.question());
+    let view = Watched::of_question(task.instance, task.question());
     let program = Program::new(task.instance, task.model, &view)?;
     let starts = reference::starts(task.instance).map_err(|r| Refusal::new(r.to_string()))?;
     Ok((program, starts))

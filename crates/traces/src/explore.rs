@@ -281,7 +281,7 @@ impl<'p, 'i> Search<'p, 'i> {
                     }
                     continue;
                 }
-                Step::Ended => {
+                Step::Finished => {
                     self.work.runs += 1;
                     if let Some(record) = &mut self.record {
                         record.run(&self.taken);
@@ -320,7 +320,7 @@ impl<'p, 'i> Search<'p, 'i> {
             let (of, after, rest) = self.forest.take(tree);
             self.nodes[at].tree = rest;
             return match self.try_move(of.process, of.choice, after, Some(of))? {
-                Step::Ended => Err(Halt::Confused("a planned move is not possible")),
+                Step::Finished => Err(Halt::Confused("a planned move is not possible")),
                 step @ (Step::Made(_) | Step::Fault(_) | Step::Asleep) => Ok(step),
             };
         }
@@ -361,7 +361,7 @@ impl<'p, 'i> Search<'p, 'i> {
                     continue;
                 }
                 match self.try_move(p, 0, NONE, None)? {
-                    Step::Ended => {}
+                    Step::Finished => {}
                     step @ (Step::Made(_) | Step::Fault(_) | Step::Asleep) => return Ok(step),
                 }
             }
@@ -370,11 +370,11 @@ impl<'p, 'i> Search<'p, 'i> {
                 continue;
             }
             match self.try_move(t.0, 0, NONE, None)? {
-                Step::Ended => {}
+                Step::Finished => {}
                 step @ (Step::Made(_) | Step::Fault(_) | Step::Asleep) => return Ok(step),
             }
         }
-        Ok(if asleep { Step::Asleep } else { Step::Ended })
+        Ok(if asleep { Step::Asleep } else { Step::Finished })
     }
 
     fn is_asleep(&self, p: Process) -> bool {
@@ -403,7 +403,7 @@ impl<'p, 'i> Search<'p, 'i> {
             }
         };
         let made = match self.moves.go(p, choice, &mut self.footprints)? {
-            Outcome::Blocked(_) => return Ok(Step::Ended),
+            Outcome::Blocked(_) => return Ok(Step::Finished),
             Outcome::Fault(fault) => return Ok(Step::Fault(fault)),
             Outcome::Made(made) => made,
         };
@@ -470,7 +470,7 @@ impl<'p, 'i> Search<'p, 'i> {
 enum Step {
     Made(bool),
     Fault(Fault),
-    Ended,
+    Finished,
     /// Whatever could move is asleep.
     Asleep,
 }

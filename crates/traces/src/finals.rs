@@ -7,7 +7,7 @@ use crate::program::Program;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 use wattle_evidence::{Control, Progress, Reason, Refusal};
-use wattle_memory::compiled::{Observed, View};
+use wattle_memory::compiled::{Observed, Watched};
 use wattle_memory::{Fault, MemoryModel, Start, reference};
 use wattle_model::{Instance, StepId, ThreadId};
 
@@ -62,7 +62,7 @@ pub fn prepare<'i>(
     model: MemoryModel,
     observed: &[Observed],
 ) -> Result<(Program<'i>, Vec<Start>), Refusal> {
-    let view = View::of_final(instance, observed);
+    let view = Watched::of_final(instance, observed);
     let program = Program::new(instance, model, &view)?;
     let starts = reference::starts(instance).map_err(|r| Refusal::new(r.to_string()))?;
     Ok((program, starts))
@@ -156,7 +156,7 @@ pub fn final_states_by_vectors(
 ) -> Result<Finals, NoFinals> {
     let refused = |r: Refusal| NoFinals::Undecided(Reason::Refused(r));
     let (program, starts) = prepare(instance, model, observed).map_err(refused)?;
-    let view = View::of_final(instance, observed);
+    let view = Watched::of_final(instance, observed);
     let mut collect = Collect {
         observed,
         now: Vec::new(),

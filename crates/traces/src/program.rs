@@ -17,7 +17,7 @@
 //! leaves a run that shows the same, and ends in the same state if it ends.
 
 use wattle_evidence::Refusal;
-use wattle_memory::compiled::View;
+use wattle_memory::compiled::Watched;
 use wattle_memory::reference::{self, Machine};
 use wattle_memory::{Exact, MemoryModel, Sc};
 use wattle_model::graph::{Action, Section};
@@ -95,7 +95,11 @@ impl Who {
 }
 
 impl<'i> Program<'i> {
-    pub fn new(instance: &'i Instance, model: MemoryModel, view: &View) -> Result<Self, Refusal> {
+    pub fn new(
+        instance: &'i Instance,
+        model: MemoryModel,
+        view: &Watched,
+    ) -> Result<Self, Refusal> {
         let refused = |r: reference::Refusal| Refusal::new(r.to_string());
         // Choices of too many values.
         Machine::<Sc, Exact>::new(instance, ()).map_err(refused)?;
@@ -246,7 +250,7 @@ impl<'i> Program<'i> {
     }
 }
 
-fn is_visible(view: &View, t: usize, step: &Step) -> bool {
+fn is_visible(view: &Watched, t: usize, step: &Step) -> bool {
     let (from, to) = (&step.source, &step.target);
     let crosses = |set: &Vec<LocationId>| set.contains(from) != set.contains(to);
     let sets = |r: &RegisterId| view.registers[t][r.index()];

@@ -5,7 +5,7 @@ mod meant;
 
 use std::collections::BTreeSet;
 use wattle_auditor::AuditError;
-use wattle_auditor::levels::{Behind, Done, Look, judge, looks};
+use wattle_auditor::levels::{Behind, Done, Situation, judge, looks};
 use wattle_evidence::certificate::levels::{Against, Levels as Certified};
 use wattle_evidence::{
     Answer, AnyNumber, Certificate, Control, Engine, OpenAnswer, OpenProof, OpenTask, Progress,
@@ -124,7 +124,7 @@ type Sides = Vec<(LocationId, Against)>;
 
 /// Who has to have reached and passed a level, if whom the property forbids has passed all. If these do not do, no
 /// others will.
-fn least(done: &Done, skips: [bool; 2], looks: &BTreeSet<Look>) -> (Sides, Sides) {
+fn least(done: &Done, skips: [bool; 2], looks: &BTreeSet<Situation>) -> (Sides, Sides) {
     let all = done.at.iter().flat_map(|l| Against::ALL.map(|a| (*l, a)));
     let mut passed: BTreeSet<(LocationId, Against)> = all.collect();
     let mut reached = BTreeSet::new();

@@ -1,14 +1,14 @@
 //! The state space of a small program, as a picture.
 
 use wattle_evidence::{Control, Task};
-use wattle_memory::compiled::View;
+use wattle_memory::compiled::Watched;
 use wattle_memory::reference::{self, Snapshot, replay};
 use wattle_memory::{ContentKind, Contents, Event};
 use wattle_model::Instance;
 use wattle_report::picture::{Shown, StateKind as Kind, States};
 use wattle_report::words;
 use wattle_search::graph::{Graph, NoGraph, graph};
-use wattle_search::rounds::Plan;
+use wattle_search::rounds::Subject;
 use wattle_search::{Options, Order, Reduce};
 
 /// More states than this nobody wants to look at.
@@ -23,8 +23,8 @@ pub fn states(task: &Task<'_>, reduce: Reduce, control: &Control<'_>) -> Result<
         instance.threads.len(),
         instance.cells.len(),
     );
-    let view = View::of_question(instance, task.question());
-    let plan = Plan {
+    let view = Watched::of_question(instance, task.question());
+    let plan = Subject {
         name: "states",
         instance,
         model: task.model,

@@ -9,7 +9,7 @@ use wattle_random::{Rng, setting};
 /// A line of text, or a place where a fence can be written.
 enum Line {
     Text(String),
-    Place,
+    Gap,
 }
 
 /// One of two threads: what it stores to, and its register.
@@ -28,7 +28,7 @@ struct Inside {
 
 impl Side {
     fn statements(&self, random: &mut Rng, number: usize, at: Inside, out: &mut Vec<Line>) {
-        out.push(Line::Place);
+        out.push(Line::Gap);
         for _ in 0..number {
             let cell = *random.pick(&["x", "y"]);
             let value = random.below(2);
@@ -47,14 +47,14 @@ impl Side {
             if at.looped && random.below(8) == 0 {
                 let jump = *random.pick(&["break", "continue"]);
                 out.push(text(format!("if {cell} == {value} {{")));
-                out.push(Line::Place);
+                out.push(Line::Gap);
                 if random.below(2) == 0 {
                     out.push(text(format!("{} = 1;", self.stores)));
-                    out.push(Line::Place);
+                    out.push(Line::Gap);
                 }
                 out.push(text(format!("{jump};")));
                 out.push(text("}"));
-                out.push(Line::Place);
+                out.push(Line::Gap);
                 continue;
             }
             match random.below(if at.depth > 0 { 13 } else { 5 }) {
@@ -110,7 +110,7 @@ impl Side {
                     }
                 }
             }
-            out.push(Line::Place);
+            out.push(Line::Gap);
         }
     }
 
@@ -175,7 +175,7 @@ fn with_fences(lines: &[Line], at: &[usize]) -> String {
             Line::Text(text) => {
                 let _ = writeln!(out, "{text}");
             }
-            Line::Place => {
+            Line::Gap => {
                 if at.contains(&place) {
                     out.push_str("fence;\n");
                 }
@@ -206,7 +206,7 @@ fn holds(text: &str, model: MemoryModel) -> bool {
 
 /// The first set of so many places that repairs the program. A full fence does what any fence does.
 fn repaired(lines: &[Line], model: MemoryModel, number: usize) -> Option<Vec<usize>> {
-    let places = lines.iter().filter(|l| matches!(l, Line::Place)).count();
+    let places = lines.iter().filter(|l| matches!(l, Line::Gap)).count();
     let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
     for _ in 0..number {
         let longer = |set: Vec<usize>| {

@@ -1,6 +1,6 @@
 //! Conditions become facts: one list of facts for each way a condition can be true.
 
-use super::facts::{Facts, Impossible, NOBODY, Open, Part, Place, Possible, Value};
+use super::facts::{CellAt, Facts, Impossible, NOBODY, Open, Part, Possible, Value};
 use super::query::{DENOMINATOR, Names};
 use wattle_logic::{Formula as Fact, Rel, Term as Sum, Var, divides, eq, le, lt, ne, not};
 use wattle_memory::MemoryModel;
@@ -121,9 +121,9 @@ impl<'a> Rules<'a> {
         }
     }
 
-    pub fn place(&self, facts: &Facts, a: &Access, env: &[u8]) -> Option<Place> {
+    pub fn place(&self, facts: &Facts, a: &Access, env: &[u8]) -> Option<CellAt> {
         let args: Option<Vec<u8>> = a.args.iter().map(|t| self.thread(facts, *t, env)).collect();
-        Some(Place::new(a.cell, &args?))
+        Some(CellAt::new(a.cell, &args?))
     }
 
     /// What is read: a cell, or a part of the new moment.

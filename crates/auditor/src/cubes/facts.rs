@@ -22,16 +22,16 @@ pub const THREADS: usize = 16;
 
 /// A scalar or an array's element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct CellAt {
     pub cell: u16,
     args: [u8; 3],
 }
 
-impl Place {
-    pub fn new(cell: u16, args: &[u8]) -> Place {
+impl CellAt {
+    pub fn new(cell: u16, args: &[u8]) -> CellAt {
         let arg = |i: usize| args.get(i).copied().unwrap_or(NONE);
         let args = [arg(0), arg(1), arg(2)];
-        Place { cell, args }
+        CellAt { cell, args }
     }
 
     pub fn args(&self) -> impl Iterator<Item = u8> + '_ {
@@ -39,9 +39,9 @@ impl Place {
     }
 
     /// The same cell of other threads.
-    pub fn renamed(self, threads: &[u8]) -> Place {
+    pub fn renamed(self, threads: &[u8]) -> CellAt {
         let name = |a: u8| threads.get(usize::from(a)).copied().unwrap_or(NONE);
-        Place {
+        CellAt {
             cell: self.cell,
             args: self.args.map(name),
         }
@@ -50,7 +50,7 @@ impl Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
-    Cell(Place),
+    Cell(CellAt),
     Read(u8, u8),
     Pending(u8),
     /// Any value of the type of this cell; the second number keeps them apart.
@@ -60,7 +60,7 @@ pub enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     pub reader: u8,
-    pub place: Place,
+    pub place: CellAt,
     /// Only a store of the reader itself supplies the value.
     pub own: bool,
 }
@@ -76,7 +76,7 @@ pub struct Open {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
     pub thread: u8,
-    pub place: Place,
+    pub place: CellAt,
     /// The next step met of the thread that stores to the place is the one.
     pub newest: bool,
 }
@@ -93,7 +93,7 @@ pub struct Facts {
     pub reads: Vec<Open>,
     pub after_reads_of: Vec<Moments>,
     pub after_stores_of: Vec<Moments>,
-    pub after_stores_to: BTreeMap<Place, Moments>,
+    pub after_stores_to: BTreeMap<CellAt, Moments>,
     pub after_stores_elsewhere: BTreeMap<u16, Moments>,
     pub last: Moments,
     pub pending: Vec<Pending>,
@@ -141,7 +141,7 @@ impl Facts {
         self.after_stores_of.push(0);
         for (cell, moments) in &self.after_stores_elsewhere {
             self.after_stores_to
-                .insert(Place::new(*cell, &[new as u8]), *moments);
+                .insert(CellAt::new(*cell, &[new as u8]), *moments);
         }
         new as u8
     }
@@ -226,7 +226,7 @@ impl Facts {
         Ok(())
     }
 
-    pub fn stores_to(&self, place: Place) -> Moments {
+    pub fn stores_to(&self, place: CellAt) -> Moments {
         self.after_stores_to.get(&place).copied().unwrap_or(0)
     }
 

@@ -6,7 +6,7 @@
 //! looked at is for [`guess`](super::guess).
 
 use super::assume::Rules;
-use super::facts::{Facts, Moments, NOBODY, OTHER, Part, Pending, Place, Set, Value, bits};
+use super::facts::{CellAt, Facts, Moments, NOBODY, OTHER, Part, Pending, Set, Value, bits};
 use super::guess::{self, Known};
 use super::query::Query;
 use crate::AuditError;
@@ -194,7 +194,7 @@ impl<'s, 'a> Chosen<'s, 'a> {
                 let all = bits((1u32 << facts.threads.len()).wrapping_sub(1) as u16);
                 let mut others = all.filter(|u| !self.choice.threads.contains(&(*u as u8)));
                 within(*s, there)
-                    && others.all(|u| within(*s, facts.stores_to(Place::new(*cell, &[u as u8]))))
+                    && others.all(|u| within(*s, facts.stores_to(CellAt::new(*cell, &[u as u8]))))
             })
             && within(cube.last, facts.last)
     }

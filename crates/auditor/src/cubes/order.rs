@@ -17,7 +17,7 @@
 //! step of the reader.
 
 use super::assume::Draft;
-use super::facts::{Impossible, Moments, NOBODY, Place, Possible};
+use super::facts::{CellAt, Impossible, Moments, NOBODY, Possible};
 use super::step::Step;
 use wattle_memory::MemoryModel;
 use wattle_model::array::FenceKind;
@@ -27,7 +27,7 @@ impl Step<'_, '_> {
     pub(super) fn place_moments(
         &self,
         draft: &mut Draft,
-        written: &[Place],
+        written: &[CellAt],
         served: Moments,
         unserved: Moments,
     ) -> Possible {
@@ -41,20 +41,20 @@ impl Step<'_, '_> {
     fn place_tso(
         &self,
         draft: &mut Draft,
-        written: &[Place],
+        written: &[CellAt],
         served: Moments,
         unserved: Moments,
     ) -> Possible {
         let (Some(p), Some(new)) = (self.actor.map(usize::from), draft.moment) else {
             return Ok(());
         };
-        let mut written: Vec<Place> = written.to_vec();
+        let mut written: Vec<CellAt> = written.to_vec();
         written.retain(|p| self.rules.weak(p.cell));
         written.extend(self.certainly_written(&draft.facts));
         let elsewhere = self.written_elsewhere(&draft.facts);
         let facts = &mut draft.facts;
         let new = usize::from(new);
-        let reads: Vec<Place> = facts.reads[new].parts.iter().map(|p| p.place).collect();
+        let reads: Vec<CellAt> = facts.reads[new].parts.iter().map(|p| p.place).collect();
         let stores = !written.is_empty() || !elsewhere.is_empty();
         let looks = !reads.is_empty() || self.atomic;
         let mut after: Moments = 0;
@@ -102,7 +102,7 @@ impl Step<'_, '_> {
         Ok(())
     }
 
-    fn place_pso(&self, draft: &mut Draft, written: &[Place], unserved: Moments) -> Possible {
+    fn place_pso(&self, draft: &mut Draft, written: &[CellAt], unserved: Moments) -> Possible {
         let (Some(p), Some(new)) = (self.actor, draft.moment) else {
             return Ok(());
         };
@@ -125,7 +125,7 @@ impl Step<'_, '_> {
         facts.reads[usize::from(new)].before = all;
         if self.atomic || self.transition.fence == Some(FenceKind::Full) {
             // The buffer is empty here: no store of it is yet to be met, but those of this step.
-            let stored = |place: &Place| !self.atomic && written.contains(place);
+            let stored = |place: &CellAt| !self.atomic && written.contains(place);
             let parts = self.facts.reads.iter().flat_map(|r| &r.parts);
             let mut own = parts.filter(|x| x.own && x.reader == p);
             let waits = own.any(|x| !stored(&x.place));
@@ -138,7 +138,7 @@ impl Step<'_, '_> {
     }
 
     /// PSO: the ways in which nobody looks at a store of `p` when it reaches memory.
-    pub(super) fn unseen(&self, draft: Draft, p: u8, place: Place) -> Vec<Draft> {
+    pub(super) fn unseen(&self, draft: Draft, p: u8, place: CellAt) -> Vec<Draft> {
         let bound = draft.facts.after_stores_of[usize::from(p)];
         let mut drafts = vec![draft];
         if bound == 0 {

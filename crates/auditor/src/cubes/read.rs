@@ -2,7 +2,7 @@
 
 use super::assume::Rules;
 use super::facts::{
-    Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Place, Set, THREADS, Value,
+    CellAt, Facts, MOMENTS, Moments, NOBODY, Open, Part, Pending, Set, THREADS, Value,
 };
 use super::query::DENOMINATOR;
 use wattle_evidence::certificate::{Corrupt, cubes};
@@ -131,10 +131,10 @@ impl Reader<'_> {
         (usize::from(t) < self.cube.threads.len()).then_some(t)
     }
 
-    fn place(&self, p: &cubes::Place) -> Option<Place> {
+    fn place(&self, p: &cubes::CellOf) -> Option<CellAt> {
         let cell = self.rules.system.cells.get(usize::from(p.cell))?;
         let known = p.of.iter().all(|t| self.thread(*t).is_some());
-        (known && p.of.len() == usize::from(cell.arity)).then(|| Place::new(p.cell, &p.of))
+        (known && p.of.len() == usize::from(cell.arity)).then(|| CellAt::new(p.cell, &p.of))
     }
 
     fn part(&self, p: &cubes::ReadPart) -> Option<Part> {

@@ -2,7 +2,7 @@
 //! they name must be there, and values be compared with their like.
 
 use super::assume::Rules;
-use super::facts::{Facts, MOMENTS, Moments, NOBODY, Place, THREADS, Value};
+use super::facts::{CellAt, Facts, MOMENTS, Moments, NOBODY, THREADS, Value};
 use wattle_logic::Rel;
 use wattle_model::array::CellType;
 
@@ -14,7 +14,7 @@ impl Facts {
             return false;
         }
         let thread = |t: u8| usize::from(t) < threads;
-        let place = |p: &Place| {
+        let place = |p: &CellAt| {
             let cell = system.cells.get(usize::from(p.cell));
             cell.is_some_and(|c| p.args().count() == usize::from(c.arity)) && p.args().all(thread)
         };

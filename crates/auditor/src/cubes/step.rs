@@ -9,7 +9,7 @@
 //! of another thread at one moment do so all together or not at all.
 
 use super::assume::{Draft, Rules};
-use super::facts::{Facts, Moments, NOBODY, OTHER, Pending, Place, THREADS, Value};
+use super::facts::{CellAt, Facts, Moments, NOBODY, OTHER, Pending, THREADS, Value};
 use wattle_logic::Term as Sum;
 use wattle_memory::MemoryModel;
 use wattle_model::array::{self, Access, Term, ThreadTerm, Transition, Update, UpdateIndex};
@@ -41,7 +41,7 @@ pub fn writes_back(u: &Update, value: &array::Value, params: usize) -> bool {
 pub struct Step<'r, 'a> {
     pub rules: &'r Rules<'a>,
     pub facts: &'r Facts,
-    pub spoken: &'r [Place],
+    pub spoken: &'r [CellAt],
     pub transition: &'r Transition,
     pub args: Vec<u8>,
     pub actor: Option<u8>,
@@ -49,11 +49,11 @@ pub struct Step<'r, 'a> {
 }
 
 /// What one way through the step writes to the places the cube speaks of, in terms of values before it.
-pub type Written = Vec<(Place, Sum)>;
+pub type Written = Vec<(CellAt, Sum)>;
 
 pub fn predecessors(rules: &Rules<'_>, facts: &Facts, t: &Transition, out: &mut Vec<Facts>) {
     let spoken = spoken_of(rules, facts);
-    let writes = |p: &Place| t.updates.iter().any(|u| u.cell == p.cell);
+    let writes = |p: &CellAt| t.updates.iter().any(|u| u.cell == p.cell);
     if !spoken.iter().any(writes) {
         // Such a step only adds facts.
         return;
@@ -90,8 +90,8 @@ pub fn may_join(rules: &Rules<'_>, facts: &Facts) -> bool {
 }
 
 /// The places that a cube speaks of.
-fn spoken_of(rules: &Rules<'_>, facts: &Facts) -> Vec<Place> {
-    let mut places: Vec<Place> = facts.pending.iter().map(|x| x.place).collect();
+fn spoken_of(rules: &Rules<'_>, facts: &Facts) -> Vec<CellAt> {
+    let mut places: Vec<CellAt> = facts.pending.iter().map(|x| x.place).collect();
     let parts = facts.reads.iter().flat_map(|r| &r.parts);
     places.extend(parts.map(|p| p.place));
     facts.for_each_value(rules, &mut |v| {
@@ -139,7 +139,7 @@ impl Step<'_, '_> {
     }
 
     /// The places the cube speaks of that the step may write.
-    fn places<'t>(&'t self, base: &Facts) -> Vec<(Place, &'t Update, Vec<u8>)> {
+    fn places<'t>(&'t self, base: &Facts) -> Vec<(CellAt, &'t Update, Vec<u8>)> {
         let mut out = Vec::new();
         for place in self.spoken.iter().copied() {
             // Of several updates of one cell the last counts.
@@ -154,7 +154,7 @@ impl Step<'_, '_> {
     }
 
     /// The threads in scope if the update may write the place.
-    fn reaches(&self, base: &Facts, u: &Update, place: Place) -> Option<Vec<u8>> {
+    fn reaches(&self, base: &Facts, u: &Update, place: CellAt) -> Option<Vec<u8>> {
         if u.cell != place.cell {
             return None;
         }
@@ -176,7 +176,7 @@ impl Step<'_, '_> {
     fn write(
         &self,
         draft: Draft,
-        places: &[(Place, &Update, Vec<u8>)],
+        places: &[(CellAt, &Update, Vec<u8>)],
         written: Written,
         out: &mut Vec<Facts>,
     ) {
@@ -224,7 +224,7 @@ impl Step<'_, '_> {
     }
 
     /// Places that are written whatever the state, besides those of the cube.
-    pub fn certainly_written(&self, facts: &Facts) -> Vec<Place> {
+    pub fn certainly_written(&self, facts: &Facts) -> Vec<CellAt> {
         let mut out = Vec::new();
         let threads = facts.threads.len() as u8;
         for u in self.weak_updates() {
@@ -243,7 +243,7 @@ impl Step<'_, '_> {
                     .collect();
             }
             for tuple in tuples {
-                let place = Place::new(u.cell, &tuple);
+                let place = CellAt::new(u.cell, &tuple);
                 let env = self.reaches(facts, u, place);
                 if env.is_some_and(|env| self.certain(facts, u, &env)) {
                     out.push(place);
@@ -283,7 +283,7 @@ impl Step<'_, '_> {
     }
 
     fn finish(&self, draft: Draft, written: Written, out: &mut Vec<Facts>) {
-        let local = |p: &Place| !self.rules.weak(p.cell);
+        let local = |p: &CellAt| !self.rules.weak(p.cell);
         if self.rules.model == MemoryModel::Sc || written.iter().all(|(p, _)| local(p)) {
             out.extend(self.effect(draft, &written, [&[], &[]], &[]));
             return;
@@ -296,7 +296,7 @@ impl Step<'_, '_> {
 
     /// Chooses for each moment of other threads whether its reads take what was stored.
     fn serve(&self, draft: Draft, written: &Written, out: &mut Vec<Facts>) {
-        let hit = |p: &Place| written.iter().any(|(q, _)| p == q);
+        let hit = |p: &CellAt| written.iter().any(|(q, _)| p == q);
         let open = self.facts.reads.iter().enumerate();
         let moments: Vec<usize> = open
             .filter(|(_, r)| {
@@ -329,7 +329,7 @@ impl Step<'_, '_> {
         [served, unserved]: [&[usize]; 2],
         matched: &[(u8, usize)],
     ) -> Option<Facts> {
-        let new = |p: Place| {
+        let new = |p: CellAt| {
             let found = written.iter().find(|(q, _)| p == *q);
             found.map(|(_, n)| n.clone())
         };
@@ -356,7 +356,7 @@ impl Step<'_, '_> {
         let kept = kept.filter(|(k, _)| gone(*k).is_none());
         draft.facts.pending = kept.map(|(_, p)| *p).collect();
         let set = |list: &[usize]| list.iter().fold(0, |m: Moments, e| m | 1 << e);
-        let places: Vec<Place> = written.iter().map(|(p, _)| *p).collect();
+        let places: Vec<CellAt> = written.iter().map(|(p, _)| *p).collect();
         self.place_moments(&mut draft, &places, set(served), set(unserved))
             .ok()?;
         finished(self.rules, draft.facts)
@@ -445,7 +445,7 @@ pub fn finished(rules: &Rules<'_>, mut facts: Facts) -> Option<Facts> {
 /// the cell sees it, unless a store of its own hides it from the reader.
 pub fn drains(rules: &Rules<'_>, facts: &Facts, out: &mut Vec<Facts>) {
     let parts = facts.reads.iter().flat_map(|r| &r.parts);
-    let mut places: Vec<Place> = parts.filter(|p| !p.own).map(|p| p.place).collect();
+    let mut places: Vec<CellAt> = parts.filter(|p| !p.own).map(|p| p.place).collect();
     places.sort_unstable();
     places.dedup();
     let mut base = facts.without_values();
@@ -461,7 +461,7 @@ fn drain(
     rules: &Rules<'_>,
     facts: &Facts,
     base: &Facts,
-    place: Place,
+    place: CellAt,
     thread: u8,
     out: &mut Vec<Facts>,
 ) {

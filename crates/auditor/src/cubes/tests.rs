@@ -1,7 +1,7 @@
 //! Facts of cubes one by one: threads that join, sets of values, reads that name what is not there.
 
 use super::assume::{Draft, Rules};
-use super::facts::{Facts, NOBODY, OTHER, Open, Part, Place, Set, Value};
+use super::facts::{CellAt, Facts, NOBODY, OTHER, Open, Part, Set, Value};
 use super::inside::{Choice, Chosen};
 use super::query::among;
 use super::step::{Step, substitute};
@@ -40,7 +40,7 @@ fn threads(all: &[u16]) -> Facts {
 }
 
 fn cell(c: u16, of: &[u8]) -> Value {
-    Value::Cell(Place::new(c, of))
+    Value::Cell(CellAt::new(c, of))
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn who_joins_was_another_thread() {
 fn only_what_is_there_is_read() {
     let system = system();
     let rules = Rules::new(&system, MemoryModel::Tso);
-    let sound = |reader: u8, place: Place| {
+    let sound = |reader: u8, place: CellAt| {
         let mut facts = threads(&[0]);
         let part = Part {
             reader,
@@ -108,11 +108,11 @@ fn only_what_is_there_is_read() {
         facts.reads.push(Open { parts, before: 1 });
         facts.is_sound(&rules)
     };
-    let (here, strange) = (Place::new(X, &[]), Place::new(9, &[]));
+    let (here, strange) = (CellAt::new(X, &[]), CellAt::new(9, &[]));
     assert!(sound(0, here) && sound(NOBODY, here));
     assert!(!sound(1, here));
     assert!(!sound(0, strange) && !sound(NOBODY, strange));
-    assert!(!sound(0, Place::new(PC, &[1])) && !sound(NOBODY, Place::new(PC, &[])));
+    assert!(!sound(0, CellAt::new(PC, &[1])) && !sound(NOBODY, CellAt::new(PC, &[])));
 }
 
 /// A value is known to be among some if nothing else is left of it.
@@ -154,12 +154,12 @@ fn nobody_looks_at_a_store_that_is_not_seen() {
     let system = system();
     let rules = Rules::new(&system, MemoryModel::Pso);
     let mut facts = threads(&[0, 0]);
-    let x = Place::new(X, &[]);
+    let x = CellAt::new(X, &[]);
     let parts = [
         (1, x, false),
         (0, x, false),
         (1, x, true),
-        (1, Place::new(PC, &[1]), false),
+        (1, CellAt::new(PC, &[1]), false),
     ];
     for (e, (reader, place, own)) in parts.into_iter().enumerate() {
         let parts = vec![Part { reader, place, own }];

@@ -5,7 +5,7 @@
 
 use super::super::AuditError;
 use super::super::symbols::{Path, Symbols, Value};
-use super::system::View;
+use super::system::Related;
 use super::table::Table;
 use super::world::Actor;
 use super::{Validator, Variable, between};
@@ -343,9 +343,9 @@ impl<'a> Validator<'a> {
         (family, me): (FamilyId, &Term),
         (table, d): (&'r mut Table<'a>, &'r mut Symbols),
         others: Vec<Term>,
-    ) -> View<'r, 'a, 'a> {
+    ) -> Related<'r, 'a, 'a> {
         let me = table.number(family, me);
-        View::new(self, table, d, [vec![me], others].concat())
+        Related::new(self, table, d, [vec![me], others].concat())
     }
 
     /// Whether the chain's end is reached by a transition, wherever its condition holds.

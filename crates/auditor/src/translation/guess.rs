@@ -2,7 +2,7 @@
 //! they do is looked at in [`chain`](super::chain).
 
 use super::chain::Chains;
-use super::system::{Says, View};
+use super::system::{Related, Says};
 use super::table::Table;
 use super::{Held, Validator};
 use wattle_logic::Term;
@@ -71,7 +71,7 @@ impl<'a> Validator<'a> {
         let array::Formula::And(parts) = guard else {
             return None;
         };
-        let mut view = View::new(self, &mut c.table, &mut c.d, vec![me.clone()]);
+        let mut view = Related::new(self, &mut c.table, &mut c.d, vec![me.clone()]);
         parts.iter().find_map(|part| match part {
             array::Formula::Atom(Literal {
                 left: array::Term::Read(a),
@@ -86,7 +86,7 @@ impl<'a> Validator<'a> {
     }
 }
 
-impl View<'_, '_, '_> {
+impl Related<'_, '_, '_> {
     /// The number of the thread that the program's variable names.
     fn held_thread(&mut self, access: &Access) -> Option<Term> {
         let threads = access.args.iter().map(|t| self.thread(*t).ok());

@@ -5,7 +5,7 @@ mod tests;
 use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
 use super::super::tuples::tuples;
-use super::system::View;
+use super::system::Related;
 use super::table::Table;
 use super::{Validator, Variable};
 use std::collections::BTreeSet;
@@ -110,7 +110,7 @@ impl Validator<'_> {
             }
             for bad in &self.system.bad {
                 for threads in tuples(&numbers, bad.params.len(), true) {
-                    let mut view = View::new(self, &mut table, &mut d, threads);
+                    let mut view = Related::new(self, &mut table, &mut d, threads);
                     view.sees = true;
                     // What cannot be read is not known to be bad.
                     if let Ok(f) = view.formula(&bad.body) {
@@ -137,7 +137,7 @@ impl Validator<'_> {
         }
         for axiom in &self.system.assumed {
             let threads = axiom.params.iter().map(|_| Term::from(d.fresh())).collect();
-            let mut view = View::new(self, &mut table, &mut d, threads);
+            let mut view = Related::new(self, &mut table, &mut d, threads);
             let query = match view.formula(&axiom.body) {
                 Ok(f) => vec![view.different(), f],
                 Err(why) => return self.refused(axiom.span, &why),

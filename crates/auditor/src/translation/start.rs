@@ -6,7 +6,7 @@
 
 use super::super::AuditError;
 use super::super::symbols::{NotLinear, Path, Symbols, Value};
-use super::system::View;
+use super::system::Related;
 use super::table::Table;
 use super::world::Actor;
 use super::{Validator, Variable};
@@ -49,7 +49,7 @@ impl<'a> Validator<'a> {
             }
             let number = table.number(family, &me);
             let threads = vec![number; self.system.init.params.len()];
-            let mut view = View::new(self, &mut table, &mut d, threads);
+            let mut view = Related::new(self, &mut table, &mut d, threads);
             let claims = self.system.init.body.conjuncts().iter();
             let claims = claims.filter(|c| !others.contains(&cells(c)));
             match claims

@@ -36,7 +36,7 @@ struct Updates {
 
 /// A state of the system related to the table's, with threads for the variables in scope. What cells hold are
 /// numbers: locations and families theirs, constants a code, false and true 0 and 1.
-pub struct View<'r, 'v, 't> {
+pub struct Related<'r, 'v, 't> {
     pub v: &'r Validator<'v>,
     pub table: &'r mut Table<'t>,
     pub d: &'r mut Symbols,
@@ -89,14 +89,14 @@ pub fn meanings(r: &Relation) -> Vec<(u16, Says)> {
     all
 }
 
-impl<'r, 'v, 't> View<'r, 'v, 't> {
+impl<'r, 'v, 't> Related<'r, 'v, 't> {
     pub fn new(
         v: &'r Validator<'v>,
         table: &'r mut Table<'t>,
         d: &'r mut Symbols,
         threads: Vec<Term>,
     ) -> Self {
-        View {
+        Related {
             v,
             table,
             d,

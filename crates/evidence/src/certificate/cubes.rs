@@ -51,7 +51,7 @@ pub struct Cube {
     pub after_stores_of: Vec<Vec<u8>>,
     /// Open reads that every older store of a cell reaches memory before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after_stores_to: Vec<(Place, Vec<u8>)>,
+    pub after_stores_to: Vec<(CellOf, Vec<u8>)>,
     /// The same for an array's elements of threads that are not in the cube.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after_stores_elsewhere: Vec<(u16, Vec<u8>)>,
@@ -69,7 +69,7 @@ pub const OTHER: u8 = 127;
 
 /// A scalar, or an array's element named by threads of the cube.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct CellOf {
     pub cell: u16,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<u8>,
@@ -79,7 +79,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Value {
-    Cell(Place),
+    Cell(CellOf),
     /// A part of open reads: the number of the reads, the number of the part.
     Read(u8, u8),
     /// A pending store, by its number.
@@ -119,7 +119,7 @@ pub struct ReadPart {
     /// None: memory itself is looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u8>,
-    pub place: Place,
+    pub place: CellOf,
     /// The value comes from a store of the reader, not from another thread or initial memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
@@ -128,7 +128,7 @@ pub struct ReadPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingStore {
     pub thread: u8,
-    pub place: Place,
+    pub place: CellOf,
     /// The next step of the thread (going backward) that stores to the place is the one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newest: bool,

@@ -31,7 +31,7 @@ const SMALL: usize = 500;
 type Cost = (usize, usize);
 type StateOf<L> = State<<L as Layout>::Buffer<Exact>>;
 /// A state, and how many own steps each thread has taken.
-type Place<L> = (StateOf<L>, Vec<u32>);
+type Standing<L> = (StateOf<L>, Vec<u32>);
 type PlaceId = usize;
 
 /// What a run has to come to.
@@ -44,8 +44,8 @@ struct Aim<L: Layout> {
 
 /// Places by number, with the length of the shortest run to each.
 struct Places<L: Layout> {
-    numbers: FxHashMap<Rc<Place<L>>, PlaceId>,
-    all: Vec<(Rc<Place<L>>, usize)>,
+    numbers: FxHashMap<Rc<Standing<L>>, PlaceId>,
+    all: Vec<(Rc<Standing<L>>, usize)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,7 +65,7 @@ struct Node {
 type Next = Vec<(Event, Option<PlaceId>)>;
 
 impl<L: Layout> Places<L> {
-    fn number(&mut self, place: Place<L>, depth: usize) -> PlaceId {
+    fn number(&mut self, place: Standing<L>, depth: usize) -> PlaceId {
         if let Some(number) = self.numbers.get(&place) {
             return *number;
         }

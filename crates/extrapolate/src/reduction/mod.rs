@@ -68,7 +68,7 @@ pub fn reduce(
             span: Span::NONE,
         });
     }
-    let view = View {
+    let view = Words {
         instance,
         regions: &regions,
     };
@@ -215,12 +215,12 @@ fn overflowed(registers: &[(ThreadId, RegisterId)]) -> Option<Expr<Observation>>
 }
 
 /// Questions and hints in the words of the program.
-struct View<'v> {
+struct Words<'v> {
     instance: &'v Instance,
     regions: &'v [Cells],
 }
 
-impl View<'_> {
+impl Words<'_> {
     fn property(&self, q: &Question) -> Result<Property, Unreduced> {
         let target = self.observed(&q.target)?;
         let (kind, expr) = match q.kind {

@@ -19,7 +19,7 @@ pub(super) struct Bound {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Position {
     Row(usize),
     Col(usize),
 }
@@ -38,7 +38,7 @@ pub(super) struct Simplex {
     den: Vec<Int>,
     basic: Vec<usize>,
     nonbasic: Vec<usize>,
-    place: Vec<Place>,
+    place: Vec<Position>,
     value: Vec<Rat>,
     lower: Vec<Option<Bound>>,
     upper: Vec<Option<Bound>>,
@@ -52,7 +52,7 @@ impl Simplex {
             den: Vec::new(),
             basic: Vec::new(),
             nonbasic: (0..columns).collect(),
-            place: (0..columns).map(Place::Col).collect(),
+            place: (0..columns).map(Position::Col).collect(),
             value: vec![Rat::ZERO; columns],
             lower: vec![None; columns],
             upper: vec![None; columns],
@@ -74,7 +74,7 @@ impl Simplex {
     pub(super) fn add_row(&mut self, coeffs: &[(usize, Int)]) -> usize {
         let mut den = Int::ONE;
         for (v, _) in coeffs {
-            if let Place::Row(r) = self.place[*v] {
+            if let Position::Row(r) = self.place[*v] {
                 den = den.lcm(&self.den[r]);
             }
         }
@@ -82,8 +82,8 @@ impl Simplex {
         let mut value = Rat::ZERO;
         for (v, a) in coeffs {
             match self.place[*v] {
-                Place::Col(c) => row[c] += &(a * &den),
-                Place::Row(r) => {
+                Position::Col(c) => row[c] += &(a * &den),
+                Position::Row(r) => {
                     let k = a * &den.div_exact(&self.den[r]);
                     for (cell, b) in row.iter_mut().zip(&self.matrix[r]) {
                         if !b.is_zero() {
@@ -96,7 +96,7 @@ impl Simplex {
         }
         reduce(&mut row, &mut den);
         let var = self.place.len();
-        self.place.push(Place::Row(self.matrix.len()));
+        self.place.push(Position::Row(self.matrix.len()));
         self.matrix.push(row);
         self.den.push(den);
         self.basic.push(var);
@@ -141,7 +141,7 @@ impl Simplex {
             Side::Lower => self.value[var].cmp_int(&bound.value).is_lt(),
             Side::Upper => self.value[var].cmp_int(&bound.value).is_gt(),
         };
-        if outside && let Place::Col(c) = self.place[var] {
+        if outside && let Position::Col(c) = self.place[var] {
             self.shift(c, &Rat::from_int(bound.value.clone()));
         }
         self.restore(var, side, Some(bound));
@@ -304,8 +304,8 @@ impl Simplex {
         let (leaving, entering) = (self.basic[r], self.nonbasic[c]);
         self.basic[r] = entering;
         self.nonbasic[c] = leaving;
-        self.place[entering] = Place::Row(r);
-        self.place[leaving] = Place::Col(c);
+        self.place[entering] = Position::Row(r);
+        self.place[leaving] = Position::Col(c);
     }
 }
 

@@ -94,7 +94,7 @@ impl Blur {
 }
 
 /// Where an entry goes among loose ones: the entries of its cell, and the one that is equal to it.
-struct Place {
+struct Insertion {
     first: usize,
     end: usize,
     same: Option<usize>,
@@ -234,14 +234,14 @@ impl Buffer {
     }
 
     /// Among the loose entries from `first` to `end`.
-    fn place(&self, state: &[u64], first: usize, end: usize, which: u64, value: u64) -> Place {
+    fn place(&self, state: &[u64], first: usize, end: usize, which: u64, value: u64) -> Insertion {
         let of = |i: usize| self.which[i].raw(state);
         let before = (first..end).take_while(|i| of(*i) < which).count();
         let mine = (first + before..end)
             .take_while(|i| of(*i) == which)
             .count();
         let (first, end) = (first + before, first + before + mine);
-        Place {
+        Insertion {
             first,
             end,
             same: (first..end).find(|i| self.value[*i].raw(state) == value),
@@ -260,7 +260,7 @@ impl Buffer {
     }
 
     /// An entry that is there becomes the last-added one of its cell.
-    fn make_last(&self, state: &mut [u64], place: &Place, same: usize) {
+    fn make_last(&self, state: &mut [u64], place: &Insertion, same: usize) {
         if same + 1 == place.end {
             return;
         }

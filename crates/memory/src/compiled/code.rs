@@ -324,7 +324,7 @@ pub fn cell(base: u32, length: u32, index: i64) -> Result<u32, Box<Flaw>> {
 }
 
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum Target {
     Cell(u32),
     Computed { base: u32, length: u32, index: Code },
 }
@@ -350,14 +350,14 @@ pub enum Op {
     /// `guarded` if somebody else may hold the lock.
     Load {
         register: Register,
-        place: Place,
+        place: Target,
         guarded: bool,
     },
     /// Into the buffer.
-    Put(Place, Code),
+    Put(Target, Code),
     /// Into memory at once; `guarded` if somebody else may hold the lock.
     Write {
-        place: Place,
+        place: Target,
         value: Code,
         guarded: bool,
     },

@@ -3,7 +3,7 @@
 //! A location is *local* if its steps form an ample set of one: at most one of them is enabled at a
 //! time, nothing another thread (or the thread's own buffer) does can enable, disable or change
 //! it, and nobody looking at states can tell before from after. Then running it at once loses no
-//! final state, no fault and nothing the [`View`] sees. Local are:
+//! final state, no fault and nothing the [`Watched`] sees. Local are:
 //!
 //! - steps on registers the view does not see, between locations it does not tell apart;
 //! - loads of cells no other thread writes, if no other thread ever locks;
@@ -26,7 +26,7 @@
 //! by construction: every cycle of local locations is cut (one of them is made not local), so that
 //! every chain ends, and every state where a chain ends is expanded in full.
 
-use super::view::View;
+use super::view::Watched;
 use crate::MemoryModel;
 use rustc_hash::FxHashSet;
 use wattle_model::graph::Action;
@@ -114,7 +114,7 @@ impl Sharing {
     }
 
     /// Per cell: whether a load, and a store that reaches memory at once, is nobody else's business.
-    pub fn free(&self, t: u32, view: &View) -> (Vec<bool>, Vec<bool>) {
+    pub fn free(&self, t: u32, view: &Watched) -> (Vec<bool>, Vec<bool>) {
         let cells = 0..self.writers.len();
         let load = |c: usize| self.writers[c].only(t);
         let store = |c: usize| self.private(t, c) && (view.only_final || !view.cells[c]);
@@ -156,7 +156,7 @@ pub fn local(
     instance: &Instance,
     model: MemoryModel,
     t: usize,
-    view: &View,
+    view: &Watched,
     sharing: &Sharing,
 ) -> Vec<Local> {
     let thread = &instance.threads[t];
@@ -225,7 +225,7 @@ fn deterministic(thread: &Thread, out: &[StepId]) -> bool {
     }
 }
 
-fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &Sharing) -> bool {
+fn independent(model: MemoryModel, t: u32, step: &Step, view: &Watched, sharing: &Sharing) -> bool {
     match &step.action {
         Action::Skip
         | Action::Assign { .. }
@@ -249,7 +249,7 @@ fn independent(model: MemoryModel, t: u32, step: &Step, view: &View, sharing: &S
     }
 }
 
-fn invisible(t: usize, step: &Step, view: &View) -> bool {
+fn invisible(t: usize, step: &Step, view: &Watched) -> bool {
     let written = step.action.written();
     written.is_none_or(|r| !view.registers[t][r.index()])
         && view.locations[t]

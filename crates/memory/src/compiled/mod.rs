@@ -36,14 +36,14 @@ pub use persistent::{Chosen, Offer};
 pub use ranges::{Range, Ranges, Slot, are_bounded, are_few};
 pub use run::{Found, Notes, Sink, Stuck};
 pub use unpack::{Row, Unpack};
-pub use view::{Observed, View};
+pub use view::{Observed, Watched};
 
 use crate::MemoryModel;
 use crate::content::{Contents, Keeps};
 use crate::reference::{MAX_CHOICE, Refusal};
 use blurred::Blur;
 use buffer::Buffer;
-use code::{Edge, Node, Op, Place, Register};
+use code::{Edge, Node, Op, Register, Target};
 use local::{Local, Sharing};
 use pack::{Request, pack};
 use persistent::{Persistent, Seen};
@@ -123,7 +123,7 @@ impl<'i> Machine<'i> {
     pub fn new(
         instance: &'i Instance,
         model: MemoryModel,
-        view: &View,
+        view: &Watched,
         reductions: Reductions,
         contents: &Contents,
         ranges: &Ranges,
@@ -253,7 +253,7 @@ impl<'i> Machine<'i> {
     fn compile(
         &mut self,
         t: usize,
-        view: &View,
+        view: &Watched,
         reductions: Reductions,
         contents: &Contents,
         sharing: &Sharing,
@@ -342,12 +342,12 @@ impl<'i> Machine<'i> {
             Code::new(e, &|r| Code::Field(self.threads[t].registers[r.index()]))
         };
         let place = |p: &Address| match p {
-            Address::Cell(c) => Place::Cell(c.0),
+            Address::Cell(c) => Target::Cell(c.0),
             Address::Computed {
                 base,
                 length,
                 index,
-            } => Place::Computed {
+            } => Target::Computed {
                 base: base.0,
                 length: *length,
                 index: code(index),

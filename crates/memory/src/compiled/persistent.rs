@@ -50,8 +50,8 @@
 //! Cells that one thread alone touches, or that nobody writes, take no part. The others are bits; beyond
 //! 127 of them some share a bit, which makes closed sets larger and nothing wrong.
 
-use super::code::{Edge, Op, Place};
-use super::{Machine, Reductions, View};
+use super::code::{Edge, Op, Target};
+use super::{Machine, Reductions, Watched};
 use crate::MemoryModel;
 use wattle_model::graph::Action;
 use wattle_model::instance::Thread;
@@ -245,14 +245,14 @@ impl Persistent {
                     // Nobody notices until it drains.
                     Op::Put(..) => here.puts = true,
                     Op::Load {
-                        place: Place::Computed { .. },
+                        place: Target::Computed { .. },
                         ..
                     } => {
                         here.next.reads |= self.lock;
                         here.computed.push((e, false));
                     }
                     Op::Write {
-                        place: Place::Computed { .. },
+                        place: Target::Computed { .. },
                         ..
                     } => {
                         here.next.reads |= self.lock;
@@ -339,14 +339,14 @@ impl Persistent {
         all
     }
 
-    fn cells(&self, place: &Place) -> Cells {
+    fn cells(&self, place: &Target) -> Cells {
         let all = |first: u32, length: u32| {
             let cells = first as usize..(first + length) as usize;
             self.bits[cells].iter().fold(0, |all, bit| all | bit)
         };
         match place {
-            Place::Cell(c) => all(*c, 1),
-            Place::Computed { base, length, .. } => all(*base, *length),
+            Target::Cell(c) => all(*c, 1),
+            Target::Computed { base, length, .. } => all(*base, *length),
         }
     }
 
@@ -544,7 +544,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub(super) fn new(machine: &Machine<'_>, view: &View) -> Self {
+    pub(super) fn new(machine: &Machine<'_>, view: &Watched) -> Self {
         if view.only_final {
             return Seen::default();
         }

@@ -3,7 +3,7 @@
 //! An event that cannot happen leaves the state as it was. Nothing here allocates.
 
 use super::Machine;
-use super::code::{Code, Edge, Flaw, Op, Place, Register, cell};
+use super::code::{Code, Edge, Flaw, Op, Register, Target, cell};
 use super::pack::Field;
 use super::ranges::Slot;
 use crate::event::Event;
@@ -535,10 +535,10 @@ impl Machine<'_> {
     }
 
     #[inline]
-    pub(super) fn address(&self, state: &[u64], place: &Place) -> Result<u32, Box<Flaw>> {
+    pub(super) fn address(&self, state: &[u64], place: &Target) -> Result<u32, Box<Flaw>> {
         match place {
-            Place::Cell(c) => Ok(*c),
-            Place::Computed {
+            Target::Cell(c) => Ok(*c),
+            Target::Computed {
                 base,
                 length,
                 index,
@@ -548,7 +548,7 @@ impl Machine<'_> {
 
     /// The cell and the bits a store puts there.
     #[inline]
-    fn stored(&self, state: &[u64], place: &Place, value: &Code) -> Result<(u32, u64), Stuck> {
+    fn stored(&self, state: &[u64], place: &Target, value: &Code) -> Result<(u32, u64), Stuck> {
         let c = self.address(state, place)?;
         let v = value.eval(state, &self.cells)?;
         let (lo, hi) = self.plain[c as usize];

@@ -21,7 +21,7 @@
 
 use super::pack::Field;
 use super::ranges::{Range, Ranges};
-use super::{Machine, View};
+use super::{Machine, Watched};
 use crate::event::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::graph::Action;
@@ -49,7 +49,7 @@ pub struct Symmetry {
 }
 
 /// The classes of two threads and more, if the view asks a question.
-pub fn classes(instance: &Instance, view: &View) -> Vec<Alike> {
+pub fn classes(instance: &Instance, view: &Watched) -> Vec<Alike> {
     let mut classes: Vec<Alike> = Vec::new();
     if view.by_name {
         return classes;

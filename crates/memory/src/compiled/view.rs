@@ -4,7 +4,7 @@ use wattle_model::instance::{Fact, Question};
 use wattle_model::{CellId, Expr, Instance, LocationId, Op1, Op2, RegisterId, ThreadId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct Watched {
     /// Only final states (all threads ended, buffers empty) are looked at.
     pub only_final: bool,
     /// Faults are looked for. Otherwise a step that is one is never taken: whoever looks for a final
@@ -30,11 +30,11 @@ pub enum Observed {
     Register(ThreadId, RegisterId),
 }
 
-impl View {
+impl Watched {
     /// Nobody looks; faults are found all the same.
     pub fn nothing(instance: &Instance) -> Self {
         let threads = &instance.threads;
-        View {
+        Watched {
             only_final: true,
             faults: true,
             cells: vec![false; instance.cells.len()],
@@ -50,7 +50,7 @@ impl View {
     }
 
     pub fn of_question(instance: &Instance, question: Option<&Question>) -> Self {
-        let mut view = View::nothing(instance);
+        let mut view = Watched::nothing(instance);
         if let Some(q) = question {
             view.only_final = q.only_final;
             view.faults = q.minds_faults();
@@ -63,9 +63,9 @@ impl View {
 
     /// Conditions that may be looked at any time.
     pub fn of_conditions(instance: &Instance, conditions: &[&Expr<Fact>]) -> Self {
-        let mut view = View {
+        let mut view = Watched {
             only_final: false,
-            ..View::nothing(instance)
+            ..Watched::nothing(instance)
         };
         for e in conditions {
             view.see(e);
@@ -74,7 +74,7 @@ impl View {
     }
 
     pub fn of_final(instance: &Instance, observed: &[Observed]) -> Self {
-        let mut view = View::nothing(instance);
+        let mut view = Watched::nothing(instance);
         view.by_name = true;
         for o in observed {
             match *o {

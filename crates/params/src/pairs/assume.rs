@@ -1,7 +1,7 @@
 //! Conditions on states: they hold, they do not, or what is unknown has to be chosen first.
 
 use super::shape::{Shape, Sort};
-use super::state::{NOBODY, Place, SPACING, State, UNKNOWN, Val};
+use super::state::{Home, NOBODY, SPACING, State, UNKNOWN, Val};
 use crate::compile::{Conj, Dnf, Lit};
 use crate::lin::Op;
 use crate::work;
@@ -58,45 +58,45 @@ impl Rules<'_> {
     }
 
     /// Where memory keeps an element.
-    pub fn place(&self, state: &State, cell: u16, args: [Val; 2]) -> Place {
+    pub fn place(&self, state: &State, cell: u16, args: [Val; 2]) -> Home {
         let arity = self.shape.cells[usize::from(cell)].arity;
         let mut solid = [0; 2];
         for (s, a) in solid.iter_mut().zip(&args[..arity]) {
             match state.solid(*a) {
                 Some(t) => *s = t,
-                None => return Place::Extra(cell, args),
+                None => return Home::Extra(cell, args),
             }
         }
         let n = state.solids();
-        Place::Value(self.shape.position(n, cell, &solid[..arity]))
+        Home::Value(self.shape.position(n, cell, &solid[..arity]))
     }
 
-    pub fn at(&self, state: &State, place: Place) -> Val {
+    pub fn at(&self, state: &State, place: Home) -> Val {
         match place {
-            Place::Value(i) => state.vals[i],
-            Place::Buffered(t, e, w) => state.buffers[t][e].writes[w].value,
-            Place::Extra(cell, args) => {
+            Home::Value(i) => state.vals[i],
+            Home::Buffered(t, e, w) => state.buffers[t][e].writes[w].value,
+            Home::Extra(cell, args) => {
                 let known = state.extra.iter().find(|x| x.0 == cell && x.1 == args);
                 known.map_or(UNKNOWN, |x| x.2)
             }
-            Place::Hidden => UNKNOWN,
+            Home::Hidden => UNKNOWN,
         }
     }
 
     /// The value somebody sees, and where it is kept.
-    pub fn read(&self, state: &State, a: &Access, env: Env<'_>) -> (Place, Val) {
+    pub fn read(&self, state: &State, a: &Access, env: Env<'_>) -> (Home, Val) {
         let args = self.args(&a.args, env.args);
         let reader = a.reader.map(|r| self.thread(r, env.args)).or(env.actor);
         if self.shape.cells[usize::from(a.cell)].weak
             && let Some(r) = reader
         {
             let Some(t) = state.solid(r) else {
-                return (Place::Hidden, UNKNOWN);
+                return (Home::Hidden, UNKNOWN);
             };
             for (e, entry) in state.buffers[t].iter().enumerate().rev() {
                 let same = |w: &super::state::Write| w.cell == a.cell && w.args == args;
                 if let Some(w) = entry.writes.iter().rposition(same) {
-                    return (Place::Buffered(t, e, w), entry.writes[w].value);
+                    return (Home::Buffered(t, e, w), entry.writes[w].value);
                 }
             }
         }
@@ -163,7 +163,7 @@ impl Rules<'_> {
             return;
         }
         let place = match self.shape.forget(&mut state) {
-            Err(place) => Some(Place::Value(place)),
+            Err(place) => Some(Home::Value(place)),
             Ok(gone) => {
                 state.tidy(self.shape);
                 let ghosts = match self.shape.kept.is_empty() {
@@ -176,7 +176,7 @@ impl Rules<'_> {
                     state.buffers.iter().enumerate().find_map(|(t, buffer)| {
                         buffer.iter().enumerate().find_map(|(e, entry)| {
                             let w = entry.writes.iter().position(|w| w.value == UNKNOWN);
-                            w.map(|w| Place::Buffered(t, e, w))
+                            w.map(|w| Home::Buffered(t, e, w))
                         })
                     })
                 };
@@ -186,9 +186,9 @@ impl Rules<'_> {
                     let known =
                         |of: &(u16, [Val; 2])| state.extra.iter().any(|x| (x.0, x.1) == *of);
                     let missing = each.find(|of| !known(of));
-                    missing.map(|(cell, args)| Place::Extra(cell, args))
+                    missing.map(|(cell, args)| Home::Extra(cell, args))
                 };
-                let found = all.next().map(Place::Value).or_else(pending);
+                let found = all.next().map(Home::Value).or_else(pending);
                 found.or_else(elsewhere)
             }
         };
@@ -197,13 +197,13 @@ impl Rules<'_> {
             return;
         };
         let sort = match place {
-            Place::Value(i) => self.shape.sorts(state.solids())[i],
-            Place::Buffered(t, e, w) => {
+            Home::Value(i) => self.shape.sorts(state.solids())[i],
+            Home::Buffered(t, e, w) => {
                 let cell = state.buffers[t][e].writes[w].cell;
                 self.shape.cells[usize::from(cell)].sort
             }
-            Place::Extra(cell, _) => self.shape.cells[usize::from(cell)].sort,
-            Place::Hidden => return out.push(state),
+            Home::Extra(cell, _) => self.shape.cells[usize::from(cell)].sort,
+            Home::Hidden => return out.push(state),
         };
         for v in self.choices(&state, sort, &[]) {
             let mut s = state.clone();
@@ -212,8 +212,8 @@ impl Rules<'_> {
         }
     }
 
-    fn chosen(&self, state: &State, place: Place, values: &[Val]) -> Truth {
-        if place == Place::Hidden {
+    fn chosen(&self, state: &State, place: Home, values: &[Val]) -> Truth {
+        if place == Home::Hidden {
             return Truth::Yes;
         }
         let with = |v: &Val| {
@@ -225,7 +225,7 @@ impl Rules<'_> {
     }
 
     /// Every value for an unknown place; the condition is to be looked at again.
-    fn choose(&self, state: &State, place: Place, cell: u16, env: Env<'_>) -> Truth {
+    fn choose(&self, state: &State, place: Home, cell: u16, env: Env<'_>) -> Truth {
         let sort = self.shape.cells[usize::from(cell)].sort;
         self.chosen(state, place, &self.choices(state, sort, env.args))
     }

@@ -4,7 +4,7 @@ use super::assume::{Env, Rules, Truth};
 use super::merge::{Seen, merge};
 use super::shape::{Shape, Sort};
 use super::state::{NOBODY, Packed, SPACING, State, UNKNOWN, Val};
-use super::step::{Plan, Who, plans};
+use super::step::{Order, Who, plans};
 use super::witness::Witness;
 use crate::compile::{Compiled, Dnf, Lit};
 use rustc_hash::FxHashMap;
@@ -39,7 +39,7 @@ pub struct Reach {
 
 struct Saturation<'s, 'c> {
     rules: Rules<'s>,
-    plans: &'s [Plan<'c>],
+    plans: &'s [Order<'c>],
     bad: &'s [(usize, Dnf)],
     reach: Reach,
     solids: usize,
@@ -358,7 +358,7 @@ impl Saturation<'_, '_> {
             actor: Some(0),
             strict: false,
         };
-        let able = |p: &Plan<'_>| {
+        let able = |p: &Order<'_>| {
             let mut found = false;
             self.rules.steps(state, p, who, &mut |_| found = true);
             found
@@ -370,7 +370,7 @@ impl Saturation<'_, '_> {
     }
 
     /// Whether others than the acting thread may see what the transition does at once.
-    fn visible(&self, plan: &Plan<'_>) -> bool {
+    fn visible(&self, plan: &Order<'_>) -> bool {
         let t = plan.transition;
         let Some(actor) = t.actor else { return true };
         t.updates.iter().any(|u| {

@@ -44,7 +44,7 @@ pub struct Write {
 
 /// Where a value is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Home {
     Value(usize),
     Buffered(usize, usize, usize),
     Extra(u16, [Val; 2]),
@@ -178,12 +178,12 @@ impl State {
         all
     }
 
-    pub fn set(&mut self, place: Place, value: Val) {
+    pub fn set(&mut self, place: Home, value: Val) {
         match place {
-            Place::Hidden => {}
-            Place::Value(i) => self.vals[i] = value,
-            Place::Buffered(t, e, w) => self.buffers[t][e].writes[w].value = value,
-            Place::Extra(cell, args) => {
+            Home::Hidden => {}
+            Home::Value(i) => self.vals[i] = value,
+            Home::Buffered(t, e, w) => self.buffers[t][e].writes[w].value = value,
+            Home::Extra(cell, args) => {
                 match self.extra.iter_mut().find(|x| x.0 == cell && x.1 == args) {
                     Some(x) => x.2 = value,
                     None => self.extra.push((cell, args, value)),

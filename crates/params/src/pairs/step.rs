@@ -3,7 +3,7 @@
 use super::assume::{Env, Rules};
 use super::forget::visit_reads;
 use super::shape::Sort;
-use super::state::{Entry, Place, State, UNKNOWN, Val, Write};
+use super::state::{Entry, Home, State, UNKNOWN, Val, Write};
 use crate::compile::{Compiled, CompiledTransition, Conj, Lit, New};
 use crate::work;
 use wattle_model::array::{Access, FenceKind, ThreadTerm, UpdateIndex};
@@ -12,7 +12,7 @@ use wattle_model::array::{Access, FenceKind, ThreadTerm, UpdateIndex};
 const LONGEST: usize = 5;
 
 /// A transition with one of its guard's alternatives, by the parameter that completes each condition.
-pub struct Plan<'c> {
+pub struct Order<'c> {
     pub transition: &'c CompiledTransition,
     /// In which order parameters are chosen: the acting one first.
     order: Vec<usize>,
@@ -22,7 +22,7 @@ pub struct Plan<'c> {
     pub touched: Vec<bool>,
 }
 
-pub fn plans<'c>(compiled: &'c Compiled<'_>) -> Vec<Plan<'c>> {
+pub fn plans<'c>(compiled: &'c Compiled<'_>) -> Vec<Order<'c>> {
     let mut out = Vec::new();
     for t in &compiled.transitions {
         let first = usize::from(t.actor.unwrap_or(0));
@@ -46,7 +46,7 @@ pub fn plans<'c>(compiled: &'c Compiled<'_>) -> Vec<Plan<'c>> {
             for list in &mut tests {
                 list.sort_by_key(|l| matches!(l, Lit::Number(..)));
             }
-            out.push(Plan {
+            out.push(Order {
                 transition: t,
                 touched: touched(t, conj),
                 order: order.clone(),
@@ -124,7 +124,7 @@ struct Draft {
 
 impl Rules<'_> {
     /// All states after the transition.
-    pub fn steps(&self, state: &State, plan: &Plan<'_>, who: Who, emit: &mut dyn FnMut(State)) {
+    pub fn steps(&self, state: &State, plan: &Order<'_>, who: Who, emit: &mut dyn FnMut(State)) {
         let args = vec![UNKNOWN; plan.transition.params];
         let mut out = Vec::new();
         let env = Env {
@@ -141,7 +141,7 @@ impl Rules<'_> {
     fn bind(
         &self,
         mut state: State,
-        plan: &Plan<'_>,
+        plan: &Order<'_>,
         who: Who,
         level: usize,
         args: &[Val],
@@ -230,7 +230,13 @@ impl Rules<'_> {
     }
 
     /// Universal guards, for the threads there are.
-    fn others(&self, mut state: State, plan: &Plan<'_>, args: &[Val], emit: &mut dyn FnMut(State)) {
+    fn others(
+        &self,
+        mut state: State,
+        plan: &Order<'_>,
+        args: &[Val],
+        emit: &mut dyn FnMut(State),
+    ) {
         let t = plan.transition;
         let actor = t.actor.map(|a| args[usize::from(a)]);
         let all = state.threads(self.shape, args);
@@ -399,7 +405,7 @@ impl Rules<'_> {
         if let Some(a) = access {
             let sort = self.shape.cells[usize::from(a.cell)].sort;
             let (place, v) = self.read(&state, a, env);
-            let kept = !matches!(place, Place::Extra(..) | Place::Hidden)
+            let kept = !matches!(place, Home::Extra(..) | Home::Hidden)
                 && !matches!(sort, Sort::Finite(_));
             if v == UNKNOWN && kept {
                 for v in self.choices(&state, sort, env.args) {
@@ -484,9 +490,9 @@ impl Rules<'_> {
 
     fn store(&self, state: &mut State, w: &Write) {
         match self.place(state, w.cell, w.args) {
-            Place::Value(i) => state.vals[i] = w.value,
-            at @ Place::Extra(cell, _) if self.shape.kept.contains(&cell) => state.set(at, w.value),
-            Place::Extra(..) | Place::Buffered(..) | Place::Hidden => {}
+            Home::Value(i) => state.vals[i] = w.value,
+            at @ Home::Extra(cell, _) if self.shape.kept.contains(&cell) => state.set(at, w.value),
+            Home::Extra(..) | Home::Buffered(..) | Home::Hidden => {}
         }
     }
 

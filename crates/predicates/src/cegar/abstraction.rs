@@ -75,13 +75,13 @@ pub fn merged(cubes: impl IntoIterator<Item = Cube>) -> Vec<Cube> {
 enum Places {
     Everywhere,
     /// Where the threads it speaks of (by registers and pending stores) are.
-    At(BTreeSet<Place>),
+    At(BTreeSet<Standing>),
 }
 
-type Place = Vec<(ThreadId, LocationId)>;
+type Standing = Vec<(ThreadId, LocationId)>;
 
 /// Where the threads are that the variables speak of.
-fn place(system: &System<'_>, vars: &BTreeSet<Var>, at: &[LocationId]) -> Place {
+fn place(system: &System<'_>, vars: &BTreeSet<Var>, at: &[LocationId]) -> Standing {
     let owners = vars.iter().filter_map(|v| match system.symbol(*v) {
         Symbol::Register(t, _) | Symbol::Entry(t, _) => Some(t),
         Symbol::Cell(_) | Symbol::Choice => None,
@@ -196,7 +196,7 @@ enum Source {
 
 /// How to compute the successors by one move. Moves that differ only in what other threads are up to
 /// share one.
-pub struct Plan {
+pub struct Recipe {
     /// The number of the question asked; equal questions have equal numbers.
     question: u32,
     sources: Vec<Source>,
@@ -208,14 +208,14 @@ pub struct Plan {
     domain: Vec<Formula>,
 }
 
-impl Plan {
+impl Recipe {
     fn new(
         system: &System<'_>,
         predicates: &Predicates,
         (shape, before): (&Shape, &[usize]),
         (guard, updates): (&Formula, &[(Var, Term)]),
         after: &[usize],
-    ) -> Plan {
+    ) -> Recipe {
         let position: FxHashMap<usize, usize> =
             before.iter().enumerate().map(|(i, p)| (*p, i)).collect();
         let update = |v: Var| {
@@ -255,7 +255,7 @@ impl Plan {
             }
         }
         let domain = vars.iter().map(|v| system.domain(shape, *v));
-        Plan {
+        Recipe {
             question: 0,
             sources,
             open,
@@ -292,7 +292,7 @@ const MOVES: u64 = 440;
 pub struct Asker {
     solver: Native,
     questions: FxHashMap<(Formula, Vec<Formula>, Vec<Formula>), u32>,
-    plans: FxHashMap<Made, Rc<Plan>>,
+    plans: FxHashMap<Made, Rc<Recipe>>,
     /// By question and premises (signed predicates).
     known: FxHashMap<(u32, Vec<i32>), Combinations>,
     asked: u64,
@@ -328,7 +328,7 @@ impl Asker {
         (shape, before): (&Shape, &Rc<[usize]>),
         (guard, updates): (&Formula, &[(Var, Term)]),
         after: &Rc<[usize]>,
-    ) -> Rc<Plan> {
+    ) -> Rc<Recipe> {
         let pending = shape.pending.clone();
         let made = (
             guard.clone(),
@@ -341,7 +341,7 @@ impl Asker {
             return plan.clone();
         }
         self.work += FOLLOWED * (1 + before.len() + after.len()) as u64;
-        let mut plan = Plan::new(system, predicates, (shape, before), (guard, updates), after);
+        let mut plan = Recipe::new(system, predicates, (shape, before), (guard, updates), after);
         let next = self.questions.len() as u32;
         let asks = (plan.guard.clone(), plan.open.clone(), plan.domain.clone());
         plan.question = *self.questions.entry(asks).or_insert(next);
@@ -424,7 +424,7 @@ impl Asker {
     /// The truth values after the move, from those before; none if the move is not possible.
     pub fn successors(
         &mut self,
-        plan: &Plan,
+        plan: &Recipe,
         predicates: &Predicates,
         (before, cube): (&[usize], &[Option<bool>]),
         control: &Control<'_>,
@@ -447,7 +447,7 @@ impl Asker {
     /// The same where all premises are known.
     fn successors_of(
         &mut self,
-        plan: &Plan,
+        plan: &Recipe,
         predicates: &Predicates,
         (before, cube): (&[usize], &[Option<bool>]),
         control: &Control<'_>,

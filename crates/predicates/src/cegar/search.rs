@@ -1,7 +1,7 @@
 //! One round: all abstract states with the predicates known so far, breadth first. A state that an
 //! already kept one at the same control state covers is left out (abdulla-2012, Alg. 1 line 10).
 
-use super::abstraction::{Asker, Cube, Halt, Plan, Predicates, covers, merged};
+use super::abstraction::{Asker, Cube, Halt, Predicates, Recipe, covers, merged};
 use super::coarse::{Finding, look};
 use super::refine::{Refined, refine};
 use super::templates;
@@ -44,8 +44,8 @@ pub struct Node {
 
 /// A spot's plans in this round, one per move.
 struct Plans {
-    moves: Vec<Rc<Plan>>,
-    target: Option<Rc<Plan>>,
+    moves: Vec<Rc<Recipe>>,
+    target: Option<Rc<Recipe>>,
 }
 
 /// How predicates are found and where they are followed.
@@ -294,7 +294,7 @@ impl<'i> Search<'i> {
     /// Whether the abstract state allows what the plan asks.
     fn possible(
         &mut self,
-        plan: &Plan,
+        plan: &Recipe,
         state: (&[usize], &[Option<bool>]),
         control: &Control<'_>,
     ) -> Result<bool, Halt> {

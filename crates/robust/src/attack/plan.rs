@@ -58,13 +58,13 @@ pub(super) struct ThreadPlan {
     pub writes: Vec<Cells>,
 }
 
-pub(super) struct Plan<'i> {
+pub(super) struct AttackPlan<'i> {
     pub instance: &'i Instance,
     pub options: Options,
     pub threads: Vec<ThreadPlan>,
 }
 
-impl<'i> Plan<'i> {
+impl<'i> AttackPlan<'i> {
     pub fn new(instance: &'i Instance, options: Options) -> Self {
         let cells = instance.cells.len();
         let sets = |with_reads: bool| -> Vec<Vec<Cells>> {
@@ -105,7 +105,7 @@ impl<'i> Plan<'i> {
                 writes: writes[t].clone(),
             }
         });
-        Plan {
+        AttackPlan {
             instance,
             options,
             threads: threads.collect(),

@@ -5,7 +5,7 @@
 //! forgotten; that there is no attack only the search breadth first can say.
 
 use super::Options;
-use super::plan::Plan;
+use super::plan::AttackPlan;
 use super::state::{Shape, Store, Values, Work};
 use super::steps::{Kind, Label, Next, Steps};
 use super::witness::{self, Attack};
@@ -94,7 +94,7 @@ pub fn search_many(
         Ok(starts) => starts,
         Err(e) => return refused(e.to_string(), effort),
     };
-    let plan = Plan::new(instance, options);
+    let plan = AttackPlan::new(instance, options);
     let shape = Shape::new(instance);
     let mut steps = Steps {
         plan: &plan,

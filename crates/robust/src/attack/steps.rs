@@ -1,7 +1,7 @@
 //! The steps of the attack search.
 
 use super::Goal;
-use super::plan::{Plan, drains};
+use super::plan::{AttackPlan, drains};
 use super::state::{Phase, READ, Shape, Values, WRITTEN, Work};
 use wattle_memory::MemoryModel;
 use wattle_model::graph::Action;
@@ -46,7 +46,7 @@ enum Touch {
 }
 
 pub(super) struct Steps<'p, 'i> {
-    pub plan: &'p Plan<'i>,
+    pub plan: &'p AttackPlan<'i>,
     pub shape: Shape,
     pub values: Values,
     /// A computation left the machine's 64 bits: the search has no verdict.

@@ -9,7 +9,7 @@ use wattle_memory::Start;
 use wattle_memory::compiled::{Machine, Notes};
 
 /// A search without its machine.
-pub struct Carried {
+pub struct Frontier {
     store: Store,
     notes: Notes,
     starts: Vec<Start>,
@@ -23,8 +23,8 @@ pub struct Carried {
 }
 
 impl<'m, 'i> Search<'m, 'i> {
-    pub fn carry(self) -> Carried {
-        Carried {
+    pub fn carry(self) -> Frontier {
+        Frontier {
             store: self.store,
             notes: self.notes,
             starts: self.starts,
@@ -40,7 +40,7 @@ impl<'m, 'i> Search<'m, 'i> {
 
     /// Goes on with a search of `old` on a machine with wider fields or longer buffers.
     pub fn resume(
-        carried: Carried,
+        carried: Frontier,
         old: &Machine<'_>,
         machine: &'m Machine<'i>,
         order: Order,

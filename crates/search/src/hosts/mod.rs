@@ -14,17 +14,17 @@ pub use mesh::{Hosts, Lost, Mesh};
 use crate::checkpoint::Turn;
 use crate::crew::Share;
 use crate::deadlock::Nothing;
-use crate::explore::Look;
+use crate::explore::Observer;
 use crate::path::{run_along, run_into_fault};
 use crate::question::{self, Explored, Manner, Target};
-use crate::rounds::{Cut, Plan, Sizes};
+use crate::rounds::{Cut, Sizes, Subject};
 use crate::store::hash;
 use exchange::{Builders, Exchange};
 use owner::{End, Kind, Outcome, Owner, Shared};
 use std::sync::atomic::AtomicU64;
 use wattle_evidence::certificate::Unreached;
 use wattle_evidence::{Control, End as RunEnd, Progress, Reason, Stop, Task, Trace};
-use wattle_memory::compiled::{self, Machine, View};
+use wattle_memory::compiled::{self, Machine, Watched};
 use wattle_memory::reference::{self, Refusal};
 use wattle_memory::{Keeps, Start};
 
@@ -37,9 +37,9 @@ pub(crate) struct Together<'a> {
 }
 
 /// Searches with all the others, and lets each owner do something at the end.
-fn search<L: Look, T: Send>(
+fn search<L: Observer, T: Send>(
     together: Together<'_>,
-    plan: &Plan<'_, '_>,
+    plan: &Subject<'_, '_>,
     machine: &Machine<'_>,
     starts: &[Start],
     look: &L,
@@ -84,8 +84,8 @@ fn search<L: Look, T: Send>(
         }
     };
     let work = &work;
-    type Ended<T> = (bool, Result<(Outcome, T), Lost>);
-    let mut found: Vec<Ended<T>> = std::thread::scope(|scope| {
+    type Finished<T> = (bool, Result<(Outcome, T), Lost>);
+    let mut found: Vec<Finished<T>> = std::thread::scope(|scope| {
         let all = owners.into_iter().zip(looks).enumerate();
         let threads: Vec<_> = all
             .map(|(number, (builder, look))| scope.spawn(move || work(number, builder, look)))
@@ -115,9 +115,9 @@ struct Found<'i, T> {
 }
 
 /// Searches until values and buffers have enough room, as [`crate::rounds`] does.
-fn rounds<'i, L: Look, T: Send>(
+fn rounds<'i, L: Observer, T: Send>(
     together: Together<'_>,
-    plan: &Plan<'_, 'i>,
+    plan: &Subject<'_, 'i>,
     sizes: &mut Sizes,
     look: &L,
     control: &Control<'_>,
@@ -225,7 +225,7 @@ pub(crate) fn explore(
     control: &Control<'_>,
     together: Together<'_>,
 ) -> Result<(Explored, Progress), Refusal> {
-    let view = View::of_question(task.instance, task.question());
+    let view = Watched::of_question(task.instance, task.question());
     let mut plan = question::plan(task, manner, &view);
     plan.reductions.persistent = false;
     let target = Target::new(task.question());
@@ -281,7 +281,7 @@ pub(crate) fn explore(
 }
 
 /// The places the question asks about where no thread is in any state of any owner.
-fn unreached<L: Look>(
+fn unreached<L: Observer>(
     task: &Task<'_>,
     owner: &mut Owner<'_, '_, '_, L>,
 ) -> Result<Option<Unreached>, Lost> {
@@ -315,7 +315,7 @@ pub(crate) enum Stuck {
 /// Looks for a deadlock, with all the others.
 pub(crate) fn deadlock(
     task: &Task<'_>,
-    plan: &Plan<'_, '_>,
+    plan: &Subject<'_, '_>,
     control: &Control<'_>,
     together: Together<'_>,
 ) -> Result<(Stuck, Progress), Refusal> {

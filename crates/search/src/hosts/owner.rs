@@ -19,7 +19,7 @@ use crate::batch::Batch;
 use crate::checkpoint::{Turn, Words, read_notes, write_notes};
 use crate::crew::Share;
 use crate::expand::{Expand, Kept, Known, MOST_THREADS, Plain, Remembering};
-use crate::explore::{Look, Order, for_machine};
+use crate::explore::{Observer, Order, for_machine};
 use crate::index::tag;
 use crate::path::{Recorder, expand_into};
 use crate::store::{ROOT, Store, hash};
@@ -210,7 +210,7 @@ const STEP: usize = 8;
 /// States between two polls.
 const POLL: usize = 1 << 12;
 
-impl<'s, 'm, 'i, L: Look> Owner<'s, 'm, 'i, L> {
+impl<'s, 'm, 'i, L: Observer> Owner<'s, 'm, 'i, L> {
     pub fn new(
         machine: &'m Machine<'i>,
         exchange: Exchange<'s>,

@@ -7,7 +7,7 @@
 use super::mesh::{Lost, code_of, stop_of};
 use super::owner::Owner;
 use crate::deadlock::Successors;
-use crate::explore::Look;
+use crate::explore::Observer;
 use crate::store::hash;
 use wattle_evidence::{Control, Stop};
 
@@ -20,7 +20,7 @@ const STEP: u32 = 1 << 9;
 const BLOCK: usize = 1 << 12;
 
 /// The states on the way to the least of the nearest deadlocks.
-pub fn first<L: Look>(
+pub fn first<L: Observer>(
     owner: &mut Owner<'_, '_, '_, L>,
     control: &Control<'_>,
 ) -> Result<Found, Lost> {
@@ -134,7 +134,7 @@ pub fn first<L: Look>(
     }
 }
 
-fn flush<L: Look>(owner: &mut Owner<'_, '_, '_, L>, blocks: &mut [Vec<u64>]) {
+fn flush<L: Observer>(owner: &mut Owner<'_, '_, '_, L>, blocks: &mut [Vec<u64>]) {
     for (to, block) in blocks.iter_mut().enumerate() {
         if !block.is_empty() {
             owner.exchange.send(to, std::mem::take(block));

@@ -3,7 +3,7 @@
 use crate::common::{Sample, Stmt, Taste, rng, sample};
 use crate::{disagreement, fail, verdicts_differ};
 use wattle_memory::MemoryModel;
-use wattle_memory::compiled::{Machine, Ranges, View};
+use wattle_memory::compiled::{Machine, Ranges, Watched};
 use wattle_memory::content::EXACT;
 use wattle_model::graph::Action;
 use wattle_model::program::Place;
@@ -85,7 +85,7 @@ fn rename(s: &mut Stmt, mine: RegionId) {
 /// Whether the machine finds threads that are alike.
 fn is_symmetric(s: &Sample) -> Option<bool> {
     let instance = s.program().instance().ok()?;
-    let view = View::of_question(&instance, instance.questions.first());
+    let view = Watched::of_question(&instance, instance.questions.first());
     let ranges = Ranges::infer(&instance);
     let slots = vec![2; instance.threads.len()];
     let (model, all) = (MemoryModel::Tso, Reductions::ALL);

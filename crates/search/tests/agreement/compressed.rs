@@ -4,16 +4,16 @@ use crate::common::{Taste, rng, sample};
 use crate::shortcuts::{Marked, Nothing};
 use std::collections::BTreeSet;
 use wattle_evidence::Control;
-use wattle_memory::compiled::{Machine, Ranges, Reductions, View};
+use wattle_memory::compiled::{Machine, Ranges, Reductions, Watched};
 use wattle_memory::content::EXACT;
 use wattle_memory::{Event, MemoryModel};
 use wattle_search::Order;
-use wattle_search::explore::{Ended, Look, Search};
+use wattle_search::explore::{Finished, Observer, Search};
 
 /// What a search knows when it ends, and the run to where it ended.
 #[derive(Debug, PartialEq)]
 struct Seen {
-    ended: Ended,
+    ended: Finished,
     states: BTreeSet<Vec<u64>>,
     count: usize,
     run: Option<Vec<Event>>,
@@ -23,7 +23,7 @@ fn search(
     machine: &Machine<'_>,
     compress: bool,
     workers: usize,
-    mut look: impl Look,
+    mut look: impl Observer,
 ) -> Option<Seen> {
     let mut search = Search::new(machine, Order::BreadthFirst).ok()?;
     search.worth_it = 3;
@@ -38,13 +38,13 @@ fn search(
         false
     });
     let run = match ended {
-        Ended::Halted(number) => search.run_to(number),
-        Ended::Fault { state, .. } => search.run_to_fault(state),
+        Finished::Halted(number) => search.run_to(number),
+        Finished::Fault { state, .. } => search.run_to_fault(state),
         _ => None,
     };
-    let found = matches!(ended, Ended::Halted(_) | Ended::Fault { .. });
+    let found = matches!(ended, Finished::Halted(_) | Finished::Fault { .. });
     assert_eq!(found, run.is_some(), "a run was not rebuilt");
-    let exhausted = ended == Ended::Exhausted;
+    let exhausted = ended == Finished::Exhausted;
     Some(Seen {
         ended,
         // What comes after the end depends on how much was done at once.
@@ -63,7 +63,7 @@ fn compressed_states_are_the_same() {
         let Ok(instance) = s.program().instance() else {
             continue;
         };
-        let view = View::of_question(&instance, instance.questions.first());
+        let view = Watched::of_question(&instance, instance.questions.first());
         let ranges = Ranges::infer(&instance);
         let slots = vec![2; instance.threads.len()];
         for model in [MemoryModel::Sc, MemoryModel::Tso] {

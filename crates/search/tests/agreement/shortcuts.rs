@@ -4,16 +4,16 @@
 use crate::common::{Taste, rng, sample};
 use wattle_evidence::Control;
 use wattle_memory::MemoryModel;
-use wattle_memory::compiled::{Flaw, Machine, Menus, Ranges, Reductions, View};
+use wattle_memory::compiled::{Flaw, Machine, Menus, Ranges, Reductions, Watched};
 use wattle_memory::content::EXACT;
 use wattle_model::Instance;
 use wattle_search::Order;
-use wattle_search::explore::{Count, Ended, Look, Search};
+use wattle_search::explore::{Count, Finished, Observer, Search};
 use wattle_search::store::hash;
 
 pub struct Nothing;
 
-impl Look for Nothing {
+impl Observer for Nothing {
     fn look(&mut self, _: &Machine<'_>, _: &[u64]) -> Result<bool, Flaw> {
         Ok(false)
     }
@@ -26,7 +26,7 @@ impl Look for Nothing {
 /// Everything a search knows when it ends.
 #[derive(Debug, PartialEq)]
 struct Seen {
-    ended: Ended,
+    ended: Finished,
     states: Vec<(Vec<u64>, u32)>,
     full: Vec<bool>,
     offered: u64,
@@ -42,7 +42,7 @@ fn search_with(
     order: Order,
     shortcuts: bool,
     workers: usize,
-    mut look: impl Look,
+    mut look: impl Observer,
 ) -> Option<Seen> {
     let mut search = Search::new(machine, order).ok()?;
     search.shortcuts = shortcuts;
@@ -67,14 +67,14 @@ fn both(
     reductions: Reductions,
     order: Order,
 ) -> Option<(Seen, Seen)> {
-    let view = View::of_question(instance, instance.questions.first());
+    let view = Watched::of_question(instance, instance.questions.first());
     let mut ranges = Ranges::infer(instance);
     let slots = vec![3; instance.threads.len()];
     loop {
         let machine =
             Machine::new(instance, model, &view, reductions, &EXACT, &ranges, &slots).ok()?;
         let plain = search(&machine, order, false)?;
-        if let Ended::Narrow(slot, value) = plain.ended {
+        if let Finished::Narrow(slot, value) = plain.ended {
             let short = search(&machine, order, true)?;
             assert_eq!(short.ended, plain.ended);
             ranges.widen(slot, machine.type_of(slot), value);
@@ -101,7 +101,7 @@ fn the_states_their_numbers_and_their_parents_are_the_same() {
                 if let Some((plain, short)) = breadth_first {
                     assert_eq!(plain.ended, short.ended, "{model}\n{}", shown());
                     // A fault ends a search in the middle of a batch.
-                    if plain.ended == Ended::Exhausted {
+                    if plain.ended == Finished::Exhausted {
                         assert_eq!(plain.states, short.states, "{model}\n{}", shown());
                         assert_eq!(plain.full, short.full, "{model}\n{}", shown());
                     }
@@ -126,7 +126,7 @@ fn the_states_their_numbers_and_their_parents_are_the_same() {
 /// Ends the search at states with a hash like this.
 pub struct Marked(pub u64);
 
-impl Look for Marked {
+impl Observer for Marked {
     fn look(&mut self, _: &Machine<'_>, state: &[u64]) -> Result<bool, Flaw> {
         Ok(hash(state) % 512 == self.0)
     }
@@ -146,7 +146,7 @@ fn any_number_of_workers_does_the_same() {
         let Ok(instance) = s.program().instance() else {
             continue;
         };
-        let view = View::of_question(&instance, instance.questions.first());
+        let view = Watched::of_question(&instance, instance.questions.first());
         let ranges = Ranges::infer(&instance);
         let slots = vec![2; instance.threads.len()];
         for model in [MemoryModel::Sc, MemoryModel::Tso] {
@@ -172,8 +172,8 @@ fn any_number_of_workers_does_the_same() {
                 for seen in one.iter_mut().chain(others) {
                     left_out += seen.count.left_out;
                     match seen.ended {
-                        Ended::Exhausted => ends[0] += 1,
-                        Ended::Halted(last) => {
+                        Finished::Exhausted => ends[0] += 1,
+                        Finished::Halted(last) => {
                             // What comes after the one it ends with depends on how much was done at once.
                             seen.states.truncate(last as usize + 1);
                             (seen.offered, seen.count) = (0, Count::default());
@@ -181,7 +181,7 @@ fn any_number_of_workers_does_the_same() {
                         }
                         _ => ends[2] += 1,
                     }
-                    if seen.ended != Ended::Exhausted {
+                    if seen.ended != Finished::Exhausted {
                         seen.full.clear();
                     }
                 }
@@ -206,7 +206,7 @@ fn what_one_worker_learnt_all_know() {
         never x == 1 && y == 1;";
     let program = wattle_syntax::wtl::parse(text).program;
     let instance = program.and_then(|p| p.instance().ok()).expect("it is fine");
-    let view = View::of_question(&instance, instance.questions.first());
+    let view = Watched::of_question(&instance, instance.questions.first());
     let ranges = Ranges::infer(&instance);
     let exact = Reductions::NONE;
     let machine = Machine::new(

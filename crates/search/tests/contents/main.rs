@@ -7,7 +7,7 @@ mod precision;
 
 use std::collections::BTreeSet;
 use wattle_evidence::Control;
-use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, Row, Unpack, View};
+use wattle_memory::compiled::{Code, Flaw, Machine, Reductions, Row, Unpack, Watched};
 use wattle_memory::reference::{self, Outcome, State, evaluate};
 use wattle_memory::{
     AtMostK, Bounds, ContentKind, Contents, Exact, Keeps, Layout, Multiset, NewestK, OldestK, Pso,
@@ -15,8 +15,8 @@ use wattle_memory::{
 };
 use wattle_model::{Instance, Program, PropertyKind};
 use wattle_random::{Loops, Shape, trial};
-use wattle_search::explore::{Ended, Look, Order};
-use wattle_search::rounds::{self, Cut, Plan, Sizes};
+use wattle_search::explore::{Finished, Observer, Order};
+use wattle_search::rounds::{self, Cut, Sizes, Subject};
 
 /// Says where the question's target is, and stops after so many states or (if asked) there.
 pub struct Watch<'i> {
@@ -26,7 +26,7 @@ pub struct Watch<'i> {
     left: usize,
 }
 
-impl Look for Watch<'_> {
+impl Observer for Watch<'_> {
     fn fit(&mut self, machine: &Machine<'_>) {
         let question = self.instance.questions.first();
         self.target = question.map(|q| machine.condition(&q.target));
@@ -73,10 +73,10 @@ pub fn compiled<S: Ord>(
     unpack: impl Fn(&Machine<'_>, &[u64]) -> S,
 ) -> Option<Reached<S>> {
     let view = match reductions {
-        Reductions::NONE => View::nothing(instance),
-        _ => View::of_question(instance, instance.questions.first()),
+        Reductions::NONE => Watched::nothing(instance),
+        _ => Watched::of_question(instance, instance.questions.first()),
     };
-    let plan = Plan {
+    let plan = Subject {
         name: "test",
         instance,
         model,
@@ -111,8 +111,8 @@ pub fn compiled<S: Ord>(
     assert!(contents.keeps != Keeps::Oldest || outcome.cut == Cut::Nothing);
     let mut reached = outcome.value;
     match outcome.ended {
-        Ended::Exhausted => {}
-        Ended::Fault { .. } => reached.fault = true,
+        Finished::Exhausted => {}
+        Finished::Fault { .. } => reached.fault = true,
         _ => return None,
     }
     Some(reached)

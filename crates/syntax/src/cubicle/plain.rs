@@ -47,7 +47,7 @@ pub struct Held {
 
 /// Where a formula stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Standing {
     /// Parameters stand for all threads.
     Init,
     /// Parameters stand for some different threads.
@@ -70,7 +70,7 @@ pub struct Plainer<'a> {
     pub predicates: &'a [Predicate],
     /// Whether a name is a cell that holds threads.
     pub holds_threads: &'a dyn Fn(&str) -> bool,
-    pub place: Place,
+    pub place: Standing,
     /// Cells may hold nobody.
     pub nobody: bool,
     /// Cells whose thread is chosen, or is to be.
@@ -142,7 +142,7 @@ impl<'a> Plainer<'a> {
     pub fn new(
         predicates: &'a [Predicate],
         holds_threads: &'a dyn Fn(&str) -> bool,
-        place: Place,
+        place: Standing,
     ) -> Self {
         Plainer {
             predicates,
@@ -161,19 +161,19 @@ impl<'a> Plainer<'a> {
     pub fn alternatives(&mut self, e: &Expr, scope: &[Name]) -> Result<Vec<Alternative>> {
         let normal = self.normal(e, false, &Vec::new(), 0)?;
         match self.place {
-            Place::Init => {
+            Standing::Init => {
                 let mut extra = Vec::new();
                 let body = self.for_all(normal, scope, &mut extra)?;
                 let held = Vec::new();
                 Ok(vec![Alternative { extra, body, held }])
             }
-            Place::Condition(written, params) => {
+            Standing::Condition(written, params) => {
                 (self.written, self.params) = (written, params);
                 let (extra, held) = (Vec::new(), Vec::new());
                 let body = self.without_some(normal, scope)?;
                 Ok(vec![Alternative { extra, body, held }])
             }
-            Place::Some => {
+            Standing::Some => {
                 self.written = scope.len();
                 self.choose(&normal, false);
                 let chosen = self.held.clone().into_iter();
@@ -398,7 +398,7 @@ impl<'a> Plainer<'a> {
     }
 
     fn ordered(&self, l: Term, op: Op, r: Term, span: Span) -> Normal {
-        match op.orders() && self.place != Place::Init && (self.holds(&l) || self.holds(&r)) {
+        match op.orders() && self.place != Standing::Init && (self.holds(&l) || self.holds(&r)) {
             true => Normal::Ordered(l, op, r, span),
             false => Normal::Compare(l, op, r, span),
         }
@@ -459,7 +459,7 @@ impl<'a> Plainer<'a> {
         }
         let mut parts = vec![Plain::Ordered(l.clone(), op, r.clone(), span)];
         // Conditions of a `case` are negated, too: there it would be of no use.
-        if !matches!(self.place, Place::Condition(..)) {
+        if !matches!(self.place, Standing::Condition(..)) {
             let each = self.between(true, [l, r], op, span);
             parts.push(self.without_some(each, scope)?);
         }

@@ -2,7 +2,7 @@
 
 use super::LitmusTest;
 use super::header::{Architecture, Header};
-use super::items::{Items, Named, Place};
+use super::items::{Items, Named, Subject};
 use super::meaning::Meaning;
 use super::names::Locations;
 use super::resolve::{Resolver, order};
@@ -292,7 +292,7 @@ fn widths(thread: usize, code: &Code, names: &[Named]) -> Widths {
         x.names().into_iter().for_each(&mut note);
     }
     for n in names {
-        if let Place::Register(t, name) = n.place
+        if let Subject::Register(t, name) = n.place
             && t == thread
         {
             note(name);

@@ -13,12 +13,12 @@ use wattle_model::{RegionId, Span};
 #[derive(Clone, Debug)]
 pub struct Named {
     pub item: Item,
-    pub place: Place,
+    pub place: Subject,
     pub shown: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Subject {
     Register(usize, Name),
     Cell(RegionId, u32),
 }
@@ -30,7 +30,7 @@ pub struct Items<'a> {
     pub locations: &'a mut Locations,
     pub names: Vec<Named>,
     /// Where in `names` a place stands.
-    pub index: BTreeMap<Place, usize>,
+    pub index: BTreeMap<Subject, usize>,
     pub diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -102,7 +102,7 @@ impl Items<'_> {
         }
     }
 
-    fn register(&mut self, thread: i64, register: &str, span: Span) -> Option<Place> {
+    fn register(&mut self, thread: i64, register: &str, span: Span) -> Option<Subject> {
         let Some(t) = self.columns.iter().position(|c| c.number == thread) else {
             let message = format!("there is no thread {thread}");
             let hint = match self.columns.len() {
@@ -136,10 +136,10 @@ impl Items<'_> {
                 .push(Diagnostic::error(span, message).hint(hint));
             return None;
         }
-        Some(Place::Register(t, name))
+        Some(Subject::Register(t, name))
     }
 
-    fn cell(&mut self, name: &str, element: u32, span: Span) -> Option<Place> {
+    fn cell(&mut self, name: &str, element: u32, span: Span) -> Option<Subject> {
         let known = self.locations.get(name);
         let id = known.unwrap_or_else(|| {
             let message = format!("no thread uses location `{name}`, so it stays 0");
@@ -158,7 +158,7 @@ impl Items<'_> {
             self.diagnostics.push(Diagnostic::error(span, message));
             return None;
         }
-        Some(Place::Cell(id, element))
+        Some(Subject::Cell(id, element))
     }
 
     /// Registers of the initial state must exist; they are not observed.

@@ -2,7 +2,7 @@
 
 use super::build::Widths;
 use super::header::Architecture;
-use super::items::{Named, Place};
+use super::items::{Named, Subject};
 use super::names::Locations;
 use super::syntax::{Column, Item, Proposition, Question, Value};
 use super::{LitmusTest, Observed, show};
@@ -32,7 +32,7 @@ impl Meaning<'_> {
                 value: self.observation(n.place),
             })
             .collect();
-        let index: BTreeMap<Place, usize> = names
+        let index: BTreeMap<Subject, usize> = names
             .iter()
             .enumerate()
             .map(|(i, n)| (n.place, i))
@@ -89,44 +89,44 @@ impl Meaning<'_> {
     /// Registers by thread, then locations by name, as herd sorts them.
     fn sort_key(&self, n: &Named) -> (i64, Option<Name>, String, u32) {
         match n.place {
-            Place::Register(t, name) => (self.columns[t].number, Some(name), String::new(), 0),
-            Place::Cell(r, element) => {
+            Subject::Register(t, name) => (self.columns[t].number, Some(name), String::new(), 0),
+            Subject::Cell(r, element) => {
                 let name = self.locations.location(r).name.clone();
                 (i64::MAX, None, name, element)
             }
         }
     }
 
-    fn place(&self, item: &Item) -> Option<Place> {
+    fn place(&self, item: &Item) -> Option<Subject> {
         Some(match item {
             Item::Register { thread, register } => {
                 let t = self.columns.iter().position(|c| c.number == *thread)?;
-                Place::Register(t, Name::parse(register)?)
+                Subject::Register(t, Name::parse(register)?)
             }
-            Item::Cell { name, element } => Place::Cell(self.locations.get(name)?, *element),
+            Item::Cell { name, element } => Subject::Cell(self.locations.get(name)?, *element),
         })
     }
 
     fn name(&self, n: &Named, architecture: Architecture) -> String {
         match (n.place, &n.item) {
-            (Place::Register(t, name), Item::Register { register, .. }) => {
+            (Subject::Register(t, name), Item::Register { register, .. }) => {
                 let shown = match architecture {
                     Architecture::X86 => name.text(),
                     Architecture::X86_64 => register.clone(),
                 };
                 format!("{}:{shown}", self.columns[t].number)
             }
-            (Place::Cell(r, element), _) if self.locations.location(r).array => {
+            (Subject::Cell(r, element), _) if self.locations.location(r).array => {
                 format!("{}[{element}]", self.locations.location(r).name)
             }
-            (Place::Cell(r, _), _) => format!("[{}]", self.locations.location(r).name),
-            (Place::Register(..), Item::Cell { name, .. }) => name.clone(),
+            (Subject::Cell(r, _), _) => format!("[{}]", self.locations.location(r).name),
+            (Subject::Register(..), Item::Cell { name, .. }) => name.clone(),
         }
     }
 
-    fn observation(&self, place: Place) -> Expr<Observation> {
+    fn observation(&self, place: Subject) -> Expr<Observation> {
         match place {
-            Place::Register(t, name) => {
+            Subject::Register(t, name) => {
                 let thread = ThreadRef {
                     family: FamilyId::new(t),
                     index: ThreadIndex::Number(0),
@@ -137,7 +137,7 @@ impl Meaning<'_> {
                 let width = widths.get(&name.base).copied().unwrap_or(name.size);
                 name.read(whole, width)
             }
-            Place::Cell(r, element) => {
+            Subject::Cell(r, element) => {
                 let index = Expr::Const(i64::from(element));
                 Expr::Atom(Observation::Cell(r, Box::new(index)))
             }

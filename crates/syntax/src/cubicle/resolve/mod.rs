@@ -3,7 +3,7 @@
 mod terms;
 
 use super::names::Names;
-use super::plain::{Alternative, Held, Place, Plain, Plainer};
+use super::plain::{Alternative, Held, Plain, Plainer, Standing};
 use super::tree::{self, Expr, Factor, File, Name, Predicate, Right};
 use crate::Diagnostic;
 use crate::diagnostics::nearest;
@@ -251,7 +251,7 @@ impl Resolver<'_> {
         &mut self,
         e: &Expr,
         scope: &[Name],
-        place: Place,
+        place: Standing,
         also: (Vec<Held>, &[&Expr]),
     ) -> Vec<Alternative> {
         let (names, system) = (&self.names, &self.system);
@@ -275,8 +275,8 @@ impl Resolver<'_> {
 
     fn block(&mut self, b: &tree::Block, what: &str) -> Vec<Quantified> {
         let place = match what {
-            "init" => Place::Init,
-            _ => Place::Some,
+            "init" => Standing::Init,
+            _ => Standing::Some,
         };
         let ways = self.ways(&b.body, &b.params, place, (Vec::new(), &[]));
         ways.iter()
@@ -310,7 +310,7 @@ impl Resolver<'_> {
         });
         let conditions: Vec<&Expr> = updates.filter_map(|(c, _)| c.as_ref()).collect();
         let guard = t.guard.as_ref().unwrap_or(&Expr::Truth(true));
-        let ways = self.ways(guard, &t.params, Place::Some, (Vec::new(), &conditions));
+        let ways = self.ways(guard, &t.params, Standing::Some, (Vec::new(), &conditions));
         let numbered = ways.iter().enumerate();
         let all = numbered.map(|(i, way)| {
             let mut one = self.one_transition(t, way);
@@ -466,7 +466,7 @@ impl Resolver<'_> {
             text: text.clone(),
             span: Span::NONE,
         });
-        let place = Place::Condition(scope.written, scope.params);
+        let place = Standing::Condition(scope.written, scope.params);
         let names: Vec<Name> = names.collect();
         let ways = self.ways(c, &names, place, (scope.held.clone(), &[]));
         match ways.first() {

@@ -193,8 +193,8 @@ impl Body<'_, '_> {
     pub(super) fn branch(
         &mut self,
         e: &Ex,
-        yes: super::graph::Place,
-        no: super::graph::Place,
+        yes: super::graph::Node,
+        no: super::graph::Node,
     ) -> Option<()> {
         match &e.kind {
             ExKind::Binary(op @ (Op2::And | Op2::Or), a, b) if self.reads(b) => {

@@ -4,7 +4,7 @@
 //! label and behind it. Here each is a place of its own, so that it is known in the end which steps come by it.
 
 use super::super::ast::{Block, Statement, StatementKind};
-use super::graph::Place;
+use super::graph::Node;
 use crate::gaps::{Gap, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use wattle_model::{Span, StepId};
@@ -16,7 +16,7 @@ type Spot = usize;
 enum Target {
     Spot(Spot),
     /// The start of a branch.
-    Start(Place),
+    Start(Node),
 }
 
 #[derive(Default)]
@@ -40,37 +40,37 @@ impl Gaps {
         self.next.push(None);
     }
 
-    pub fn label(&mut self, at: Place, label: &str) {
+    pub fn label(&mut self, at: Node, label: &str) {
         self.labels[at.index()].push(label.to_string());
     }
 
-    pub fn leads_to(&mut self, to: Place) {
+    pub fn leads_to(&mut self, to: Node) {
         self.targets.push(Target::Spot(self.of[to.index()]));
     }
 
-    pub fn starts_at(&mut self, start: Place) {
+    pub fn starts_at(&mut self, start: Node) {
         self.targets.push(Target::Start(start));
     }
 
-    pub fn goes(&mut self, from: Place, to: Place) {
+    pub fn goes(&mut self, from: Node, to: Node) {
         self.next[self.of[from.index()]] = Some(self.of[to.index()]);
     }
 
     /// The text goes on behind this. Who comes there from now on does not come by what is before.
-    fn behind(&mut self, at: Place) {
+    fn behind(&mut self, at: Node) {
         let new = self.next.len();
         self.next.push(None);
         let old = std::mem::replace(&mut self.of[at.index()], new);
         self.next[old] = Some(new);
     }
 
-    fn gap(&mut self, at: Place, side: Side) {
+    fn gap(&mut self, at: Node, side: Side) {
         let (spot, labels) = (self.of[at.index()], self.labels[at.index()].clone());
         self.found.push((side, spot, labels));
     }
 
     /// A statement and its labels come next. Who jumps to a label does not come by what is before it.
-    pub fn before(&mut self, at: Place, s: &Statement) {
+    pub fn before(&mut self, at: Node, s: &Statement) {
         let shows = !matches!(s.kind, StatementKind::Nothing | StatementKind::Let(_));
         if shows || !s.labels.is_empty() {
             self.gap(at, Side::Before(s.span));
@@ -81,19 +81,19 @@ impl Gaps {
     }
 
     /// Its labels are told.
-    pub fn behind_labels(&mut self, at: Place, s: &Statement) {
+    pub fn behind_labels(&mut self, at: Node, s: &Statement) {
         if !s.labels.is_empty() {
             self.gap(at, Side::BehindLabels(s.span));
         }
     }
 
     /// The rounds of a loop begin here: who comes round does not come by what is before the loop.
-    pub fn round(&mut self, at: Place) {
+    pub fn round(&mut self, at: Node) {
         self.behind(at);
     }
 
     /// The end of a block, where something can be put behind its last statement.
-    pub fn end(&mut self, at: Place, b: &Block) {
+    pub fn end(&mut self, at: Node, b: &Block) {
         // Nothing goes between the words of `else if`.
         if let [s] = &b.statements[..]
             && matches!(s.kind, StatementKind::If(..))

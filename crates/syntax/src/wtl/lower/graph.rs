@@ -11,34 +11,34 @@ use wattle_model::program::{Action, Step};
 use wattle_model::{Location, LocationId, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct Node(u32);
 
-impl Place {
+impl Node {
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 enum Out {
-    Step(Place, Action, Span),
+    Step(Node, Action, Span),
     /// A branch of a `choose`.
-    Branch(Place),
+    Branch(Node),
 }
 
 #[derive(Default)]
 pub(super) struct Graph {
     /// Where a place that jumps goes.
-    forward: Vec<Option<Place>>,
+    forward: Vec<Option<Node>>,
     labels: Vec<Vec<String>>,
     spans: Vec<Span>,
-    outs: Vec<(Place, Out)>,
+    outs: Vec<(Node, Out)>,
     /// Is told everything and has no say.
     pub gaps: Gaps,
 }
 
 impl Graph {
-    pub fn fresh(&mut self) -> Place {
-        let place = Place(u32::try_from(self.forward.len()).unwrap_or(u32::MAX));
+    pub fn fresh(&mut self) -> Node {
+        let place = Node(u32::try_from(self.forward.len()).unwrap_or(u32::MAX));
         self.forward.push(None);
         self.labels.push(Vec::new());
         self.spans.push(Span::NONE);
@@ -46,27 +46,27 @@ impl Graph {
         place
     }
 
-    pub fn step(&mut self, from: Place, to: Place, action: Action, span: Span) {
+    pub fn step(&mut self, from: Node, to: Node, action: Action, span: Span) {
         self.outs.push((from, Out::Step(to, action, span)));
         self.gaps.leads_to(to);
     }
 
-    pub fn branch(&mut self, from: Place, start: Place) {
+    pub fn branch(&mut self, from: Node, start: Node) {
         self.outs.push((from, Out::Branch(start)));
         self.gaps.starts_at(start);
     }
 
-    pub fn add_label(&mut self, at: Place, label: &str) {
+    pub fn add_label(&mut self, at: Node, label: &str) {
         self.labels[at.index()].push(label.to_string());
         self.gaps.label(at, label);
     }
 
-    pub fn set_span(&mut self, at: Place, span: Span) {
+    pub fn set_span(&mut self, at: Node, span: Span) {
         self.spans[at.index()] = span;
     }
 
     /// Makes a placeholder (no label, no steps) one with a place.
-    pub fn identify(&mut self, placeholder: Place, at: Place) {
+    pub fn identify(&mut self, placeholder: Node, at: Node) {
         if self.find(placeholder) != self.find(at) {
             self.forward[placeholder.index()] = Some(at);
             self.gaps.goes(placeholder, at);
@@ -74,14 +74,14 @@ impl Graph {
     }
 
     /// Leaves `from`, which has no steps, for `to`.
-    pub fn jump(&mut self, from: Place, to: Place, span: Span) {
+    pub fn jump(&mut self, from: Node, to: Node, span: Span) {
         match self.labels[from.index()].is_empty() && self.find(from) != self.find(to) {
             true => self.identify(from, to),
             false => self.step(from, to, Action::Skip, span),
         }
     }
 
-    fn find(&mut self, place: Place) -> Place {
+    fn find(&mut self, place: Node) -> Node {
         let mut end = place;
         while let Some(next) = self.forward[end.index()] {
             end = next;
@@ -95,9 +95,9 @@ impl Graph {
     }
 
     /// Locations, steps and the entry; unreachable places included.
-    pub fn finish(&mut self, entry: Place) -> (Vec<Location>, Vec<Step>, LocationId) {
+    pub fn finish(&mut self, entry: Node) -> (Vec<Location>, Vec<Step>, LocationId) {
         let n = self.forward.len();
-        let resolved: Vec<Place> = (0..n).map(|i| self.find(Place(i as u32))).collect();
+        let resolved: Vec<Node> = (0..n).map(|i| self.find(Node(i as u32))).collect();
         let entry = resolved[entry.index()];
         // A start of a branch that nothing else leads to and nobody names.
         let mut private: Vec<bool> = self.labels.iter().map(Vec::is_empty).collect();

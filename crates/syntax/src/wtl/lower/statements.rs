@@ -5,7 +5,7 @@ use super::super::ast::{
 };
 use super::Lowering;
 use super::expressions::Meaning;
-use super::graph::{Graph, Place};
+use super::graph::{Graph, Node};
 use super::names::{Constants, Value, constant};
 use super::refuse;
 use super::temporaries::Temporaries;
@@ -19,7 +19,7 @@ pub(super) struct Body<'b, 'r> {
     pub lowering: &'b mut Lowering<'r>,
     pub graph: Graph,
     /// Where the next step starts.
-    pub at: Place,
+    pub at: Node,
     pub registers: Vec<Register>,
     pub register_ids: HashMap<String, RegisterId>,
     pub temporaries: Temporaries,
@@ -28,7 +28,7 @@ pub(super) struct Body<'b, 'r> {
     /// Depth of atomic blocks around us.
     pub atomic: u32,
     /// Where `break` and `continue` go.
-    loops: Vec<(Place, Place)>,
+    loops: Vec<(Node, Node)>,
     /// Labels that can be jumped to, innermost unrolled loop last.
     labels: Vec<HashMap<Key, Target>>,
 }
@@ -40,7 +40,7 @@ pub(super) enum Key {
 }
 
 struct Target {
-    place: Place,
+    place: Node,
     times: u32,
     placed: bool,
 }
@@ -127,7 +127,7 @@ impl Body<'_, '_> {
         self.emit_to(action, to, span);
     }
 
-    pub(super) fn emit_to(&mut self, action: Action, to: Place, span: Span) {
+    pub(super) fn emit_to(&mut self, action: Action, to: Node, span: Span) {
         if self.lowering.spend(1) {
             self.graph.step(self.at, to, action, span);
         }
@@ -135,7 +135,7 @@ impl Body<'_, '_> {
     }
 
     /// Goes to `to` without a step; what follows is not reached from here.
-    pub(super) fn jump(&mut self, to: Place, span: Span) {
+    pub(super) fn jump(&mut self, to: Node, span: Span) {
         self.graph.jump(self.at, to, span);
         self.at = self.graph.fresh();
     }
@@ -263,7 +263,7 @@ impl Body<'_, '_> {
             }
             StatementKind::Choose(blocks) => {
                 let from = self.at;
-                let starts: Vec<Place> = blocks.iter().map(|_| self.graph.fresh()).collect();
+                let starts: Vec<Node> = blocks.iter().map(|_| self.graph.fresh()).collect();
                 for start in &starts {
                     self.graph.branch(from, *start);
                 }
