@@ -1,6 +1,6 @@
-// Locks of Rust's own library, nodes on the stack, and locks that spin a while before they do something else.
+// Locks of Rust's own library, and locks that spin a while before they do something else.
 // Compile with: rustc -O -g --crate-type lib --emit obj rust_system.rs
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, OnceLock};
 
 unsafe extern "C" {
@@ -26,65 +26,6 @@ pub extern "C" fn std_with_dropped(m: &Mutex<u32>) {
 pub extern "C" fn std_once() -> u32 {
     static ONCE: OnceLock<u32> = OnceLock::new();
     *ONCE.get_or_init(|| 7)
-}
-
-/// A queue lock with its node where the lock is taken: on the stack.
-pub struct Node {
-    next: AtomicPtr<Node>,
-    waits: AtomicBool,
-}
-
-fn enter(tail: &AtomicPtr<Node>, me: &Node, in_two: bool) {
-    let own = me as *const Node as *mut Node;
-    let before = match in_two {
-        true => {
-            let before = tail.load(Acquire);
-            tail.swap(own, AcqRel);
-            before
-        }
-        false => tail.swap(own, AcqRel),
-    };
-    if let Some(before) = unsafe { before.as_ref() } {
-        before.next.store(own, Release);
-        while me.waits.load(Acquire) {
-            std::hint::spin_loop();
-        }
-    }
-}
-
-fn leave(tail: &AtomicPtr<Node>, me: &Node) {
-    let own = me as *const Node as *mut Node;
-    let mut after = me.next.load(Acquire);
-    if after.is_null() {
-        if tail.compare_exchange(own, std::ptr::null_mut(), Release, Relaxed).is_ok() {
-            return;
-        }
-        while after.is_null() {
-            after = me.next.load(Acquire);
-        }
-    }
-    unsafe { &*after }.waits.store(false, Release);
-}
-
-fn with(tail: &AtomicPtr<Node>, in_two: bool) {
-    let me = Node {
-        next: AtomicPtr::new(std::ptr::null_mut()),
-        waits: AtomicBool::new(true),
-    };
-    enter(tail, &me, in_two);
-    wattle_label_critical();
-    leave(tail, &me);
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn stack_with(tail: &AtomicPtr<Node>) {
-    with(tail, false);
-}
-
-/// Broken: the tail is read and written in two steps.
-#[unsafe(no_mangle)]
-pub extern "C" fn stack_with_in_two(tail: &AtomicPtr<Node>) {
-    with(tail, true);
 }
 
 /// Looks a hundred times before it says that somebody waits: 0 free, 1 taken, 2 somebody waits.

@@ -202,6 +202,10 @@ impl<'a> Examination<'a> {
         }
         sees_memory_only(&crowd.crowd)?;
         moves::treated(&crowd.crowd)?;
+        let roles = crowd.crowd.instance.threads.len();
+        if places.iter().any(|p| p.role.index() >= roles) {
+            return Err(moves::corrupt());
+        }
         let open = |p: &Place| crowd.crowd.roles.is_open(p.role.index());
         let open: Vec<bool> = places.iter().map(open).collect();
         let mut all = match model {

@@ -159,7 +159,10 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
         }
     };
     // A proof under a condition says nothing of runs that break the condition.
-    let sampled = scope.assumptions.iter().all(families::small_worlds_keep);
+    let sampled = scope
+        .assumptions
+        .iter()
+        .all(|a| families::small_worlds_keep(&subject, a));
     if any_number && result.is_ok() && sampled {
         families::small_worlds_again(&subject, &kept, control)
             .map_err(|e| fail(e, Exit::Unsound))?;

@@ -36,7 +36,8 @@ pub struct Unfilled {
 pub fn fill(program: Program, link: &Link, image: Image, text: &str) -> Result<Filled, Unfilled> {
     // First where threads keep what only they touch.
     let keep = private::candidates(&program, link, &looked_at(&program));
-    if !keep.is_empty() {
+    // With one alone no offset leads from it into another; without a property it may be asked what is in it.
+    if keep.len() == 1 && !program.properties.is_empty() {
         let mut world = World::new(image.clone());
         world.keep = keep;
         if let Ok(filled) = filled(program.clone(), link, &mut world, text) {
@@ -129,7 +130,6 @@ fn filled(
     graphs.iter_mut().for_each(passes::without_waiting);
     let numbers = |g: usize, at: &Access| layout.numbers(at, &kinds[g]);
     let bits = passes::narrow(&mut graphs, &numbers, &looked);
-    passes::drop_stores(&mut graphs, &numbers, &bits);
     graphs.iter_mut().for_each(passes::finish);
     graphs.iter_mut().for_each(close_sections);
     let kinds = all_kinds(&graphs, &fields, world);

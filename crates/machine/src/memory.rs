@@ -140,6 +140,10 @@ impl Fields {
     /// What a place holds where nothing else is ever stored.
     pub fn constant(&self, objects: &[Object], s: &Spot, bytes: u32) -> Option<E> {
         let o = objects.get(s.object)?;
+        // What is at first in variables of a thread is put there by its first steps.
+        if o.stack.is_some() {
+            return None;
+        }
         let nowhere = BTreeMap::new();
         // What nobody can write is known before anything else is.
         let written = match &self.written {

@@ -1,5 +1,4 @@
-//! Variables on the stack whose address other threads get: the node of a queue lock that lives as long as
-//! the lock is held.
+//! Variables of a thread (`_Thread_local`) whose address other threads get: the node of a queue lock.
 //!
 //! They become an object of which each thread has one. What is at first in them nobody knows; so every byte that
 //! anybody looks at must have been written before its own thread looks, and be in memory before the address goes
@@ -9,6 +8,7 @@ use crate::bits::{Base, E, VarId};
 use crate::graph::{Graph, Op, Origin, Shown};
 use crate::layout::Seen;
 use crate::memory::{Kind, Target, Which, kind_of, spot};
+use crate::thread;
 use crate::world::{Contents, Copies, Object, Refusal, World};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wattle_model::{FamilyId, Span};
@@ -27,7 +27,9 @@ pub fn more(graphs: &[Graph], kinds: &[BTreeMap<VarId, Kind>], world: &mut World
                 Op::Load { at, .. } => at,
                 Op::Store { at, value } => {
                     value.for_each(&mut |e| {
-                        if let E::Address(Base::Stack, k) = e {
+                        if let E::Address(Base::Stack, k) = e
+                            && lasts(*k)
+                        {
                             all.entry(family)
                                 .or_default()
                                 .push((*k, k.saturating_add(1)));
@@ -54,6 +56,12 @@ pub fn more(graphs: &[Graph], kinds: &[BTreeMap<VarId, Kind>], world: &mut World
         *spans = joined(std::mem::take(spans));
     }
     std::mem::replace(&mut world.shown, all) != world.shown
+}
+
+/// Whether what is there lives as long as the thread: what functions put on the stack is gone when they return, and who looks at it
+/// then looks at anything.
+fn lasts(at: i64) -> bool {
+    at > thread::POINTER / 2
 }
 
 /// Whole words, those that overlap put together.

@@ -159,10 +159,17 @@ pub fn system_of(
 }
 
 /// Whether small instances keep to what a proof takes for granted.
-pub fn small_worlds_keep(assumption: &Assumption) -> bool {
+pub fn small_worlds_keep(subject: &Subject, assumption: &Assumption) -> bool {
+    let open = match subject {
+        Subject::Program(program) => {
+            let open = program.families.iter().filter(|f| f.count == Count::Any);
+            open.count() as u32
+        }
+        Subject::System(_) => 1,
+    };
     match assumption {
         Assumption::NoWrap { .. } => false,
-        Assumption::AtMost { threads } => *threads >= small_worlds::THREADS,
+        Assumption::AtMost { threads } => *threads >= small_worlds::THREADS.saturating_mul(open),
         // The machine keeps to what the file says of its constants.
         Assumption::Invariants => true,
     }

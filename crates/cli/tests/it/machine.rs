@@ -165,7 +165,7 @@ fn rust_locks() {
     }
 }
 
-/// Locks of Rust's library, whose slow paths are found there; nodes on the stack; spinning for a while.
+/// Locks of Rust's library, whose slow paths are found there; spinning for a while.
 #[test]
 fn rust_locks_of_the_library() {
     for level in ["2", "3"] {

@@ -73,6 +73,10 @@ fn forged_certificates_are_refused() {
         c.places[0].location = LocationId::new(999);
     });
     change("another thread", &|c| c.places[0].role = ThreadId::new(2));
+    change("threads that there are not", &|c| {
+        c.at_most = Some(100_000);
+        c.places.iter_mut().for_each(|p| p.role = ThreadId::new(99));
+    });
     change("a store of a cell that there is not", &|c| {
         c.places[0].pending = PendingStores {
             entries: vec![(0, CellId::new(9))],

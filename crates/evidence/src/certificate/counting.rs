@@ -190,14 +190,14 @@ impl Counting {
             return Some(format!("what is known ({}) is not so", n + 1));
         }
         let same = |d: &Distinct| {
-            let own = |l: &&Local| self.place(l).map(|p| (p, l.registers.clone()));
+            // Of one thread two registers may be the same.
             let mut seen = BTreeSet::new();
-            let own = locals.iter().filter_map(own);
-            let mut all = own.flat_map(|(p, own)| {
-                let value = move |r: RegisterId| own.get(r.index()).copied();
-                d.at(p).map(value).collect::<Vec<_>>()
-            });
-            all.any(|value| !seen.insert(value))
+            locals.iter().any(|l| {
+                let own = self.place(l).into_iter().flat_map(|p| d.at(p));
+                let own: BTreeSet<Option<i64>> =
+                    own.map(|r| l.registers.get(r.index()).copied()).collect();
+                own.into_iter().any(|value| !seen.insert(value))
+            })
         };
         let broken = self.distinct.iter().position(same);
         broken.map(|n| format!("two threads have the same ({})", n + 1))

@@ -14,7 +14,9 @@ impl Scope {
                     named.join(", ")
                 )
             }
-            Assumption::AtMost { .. } => "with more, a number may wrap around".into(),
+            Assumption::AtMost { .. } => {
+                "with more, numbers that wrap around may be taken for one another".into()
+            }
             Assumption::Invariants => format!("that {a} was not shown"),
         });
         unshown.collect::<Vec<_>>().join("; ")

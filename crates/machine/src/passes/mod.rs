@@ -16,7 +16,7 @@ mod tidy;
 mod trim;
 mod webs;
 
-pub use narrow::{drop_stores, narrow};
+pub use narrow::narrow;
 pub use propagate::{Solved, effective, solve, solve_within};
 pub use rebase::rebase;
 

@@ -160,28 +160,6 @@ pub fn narrow(
     cells.collect()
 }
 
-/// Drops stores of what nobody needs a bit of, where the place is there for sure: other stores go on in their
-/// order, and a locked instruction waits for them as before.
-pub fn drop_stores(
-    graphs: &mut [Graph],
-    cell: &dyn Fn(usize, &Access) -> Option<RegionId>,
-    bits: &BTreeMap<RegionId, u32>,
-) {
-    for (g, graph) in graphs.iter_mut().enumerate() {
-        for at in graph.reached() {
-            for edge in &mut graph.nodes[at].out {
-                if let Op::Store { at, .. } = &edge.op
-                    && matches!(at.address, E::Address(..))
-                    && let Some(r) = cell(g, at)
-                    && bits.get(&r).is_none_or(|b| *b == 0)
-                {
-                    edge.op = Op::Nop;
-                }
-            }
-        }
-    }
-}
-
 /// Who holds bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
