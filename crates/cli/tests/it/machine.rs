@@ -520,7 +520,7 @@ fn refusals_say_where() {
         int twice(int n) { return n ? twice(n - 1) + n * (n & 3) : 0; }
         extern _Thread_local int far; int away(void) { return far; }
         static _Thread_local int own; int *_Atomic shown; void shows(void) { __atomic_store_n(&shown, &own, __ATOMIC_RELEASE); own = *shown; }
-        int early(void) { volatile int v; shown = (int *)&v; return *shown; }
+        int gone(void) { volatile int v = 0; shown = (int *)&v; return *shown; }
         long syscall(long, ...); long maps(void) { return syscall(9, 0, 4096, 3, 34, -1, 0); }
         void other(int *); void calls(int *x) { other(x); other(x); }";
     for (call, words) in [
@@ -532,7 +532,10 @@ fn refusals_say_where() {
             "`far` is a variable of each thread that is defined elsewhere",
         ),
         ("shows()", "of which not everything"),
-        ("early()", "of which not everything"),
+        (
+            "gone()",
+            "a variable that only this thread has is stored where others see it",
+        ),
         ("maps()", "only calls of the kernel"),
         ("nobody()", "there is no function `nobody`"),
     ] {
