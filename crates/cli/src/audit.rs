@@ -159,10 +159,12 @@ fn check(arguments: &Arguments, control: &Control<'_>) -> Result<Exit, Failure> 
         }
     };
     // A proof under a condition says nothing of runs that break the condition.
-    let sampled = scope
-        .assumptions
-        .iter()
-        .all(|a| families::small_worlds_keep(&subject, a));
+    let of = match &subject {
+        Subject::Program(program) => AnyNumber::Program(program),
+        Subject::System(system) => AnyNumber::System(system),
+    };
+    let mut assumed = scope.assumptions.iter();
+    let sampled = assumed.all(|a| families::small_worlds_keep(of, a));
     if any_number && result.is_ok() && sampled {
         families::small_worlds_again(&subject, &kept, control)
             .map_err(|e| fail(e, Exit::Unsound))?;

@@ -1,6 +1,6 @@
 //! Variables of a thread (`_Thread_local`) whose address other threads get: the node of a queue lock.
 //!
-//! They become an object of which each thread has one. What is at first in them nobody knows; so every byte that
+//! They become an object of which each thread has one. What the file puts there at first the thread's first steps store; every byte that
 //! anybody looks at must have been written before its own thread looks, and be in memory before the address goes
 //! anywhere, whatever order stores arrive in.
 
@@ -16,7 +16,7 @@ use wattle_model::{FamilyId, Span};
 /// Larger ones are refused.
 const MAX_BYTES: i64 = 4096;
 
-/// Finds parts of the stack whose address is stored, and how large they are; whether that is more than before.
+/// Finds variables of threads whose address is stored, and how large they are; whether that is more than before.
 pub fn more(graphs: &[Graph], kinds: &[BTreeMap<VarId, Kind>], world: &mut World) -> bool {
     let mut all = world.shown.clone();
     for (family, (graph, kinds)) in graphs.iter().zip(kinds).enumerate() {

@@ -46,23 +46,10 @@ const APART: &str = "numbers too far apart to be compared by their low bits";
 impl<A, P> Action<A, P> {
     /// What the unwrapped program asserts of numbers that are compared.
     pub fn apart(&self) -> Option<&Expr<A>> {
-        match self {
-            Action::Assert { condition, message } if message.as_deref() == Some(APART) => {
-                Some(condition)
-            }
-            Action::Skip
-            | Action::Assign { .. }
-            | Action::Havoc { .. }
-            | Action::Assume(_)
-            | Action::Assert { .. }
-            | Action::Load { .. }
-            | Action::Store { .. }
-            | Action::Fence(_)
-            | Action::AtomicBegin(_)
-            | Action::AtomicEnd
-            | Action::Lock
-            | Action::Unlock => None,
-        }
+        let Action::Assert { condition, message } = self else {
+            return None;
+        };
+        (message.as_deref() == Some(APART)).then_some(condition)
     }
 }
 
@@ -530,21 +517,9 @@ fn may_fail(e: &E) -> bool {
 /// The registers that the action reads.
 fn reads(action: &Action<Local, Place>) -> BTreeSet<RegisterId> {
     let mut read = BTreeSet::new();
-    let index = match action {
-        Action::Load { place, .. } | Action::Store { place, .. } => match place {
-            Place::Region(_, e) | Place::Memory(e) => Some(e),
-        },
-        Action::Skip
-        | Action::Assign { .. }
-        | Action::Havoc { .. }
-        | Action::Assume(_)
-        | Action::Assert { .. }
-        | Action::Fence(_)
-        | Action::AtomicBegin(_)
-        | Action::AtomicEnd
-        | Action::Lock
-        | Action::Unlock => None,
-    };
+    let index = action.place().map(|place| match place {
+        Place::Region(_, e) | Place::Memory(e) => e,
+    });
     for e in action.evaluated().into_iter().chain(index) {
         e.for_each_atom(&mut |atom| {
             if let Local::Register(r) = atom {

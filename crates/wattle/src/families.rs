@@ -159,13 +159,13 @@ pub fn system_of(
 }
 
 /// Whether small instances keep to what a proof takes for granted.
-pub fn small_worlds_keep(subject: &Subject, assumption: &Assumption) -> bool {
-    let open = match subject {
-        Subject::Program(program) => {
+pub fn small_worlds_keep(of: AnyNumber<'_>, assumption: &Assumption) -> bool {
+    let open = match of {
+        AnyNumber::Program(program) => {
             let open = program.families.iter().filter(|f| f.count == Count::Any);
             open.count() as u32
         }
-        Subject::System(_) => 1,
+        AnyNumber::System(_) => 1,
     };
     match assumption {
         Assumption::NoWrap { .. } => false,

@@ -148,6 +148,12 @@ pub fn confirmed(
             proof: Proof::Certificate(certificate),
             ..
         } => Some(certificate),
+        Verdict::HoldsIf {
+            scope,
+            proof: Proof::Certificate(certificate),
+        } if (scope.assumptions.iter()).all(|a| families::small_worlds_keep(task.of, a)) => {
+            Some(certificate)
+        }
         // A proof under a condition is not refuted by what breaks the condition.
         Verdict::HoldsIf { .. } => None,
         Verdict::Holds { .. }
